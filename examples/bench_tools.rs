@@ -48,6 +48,7 @@ impl Bench {
             scratch: Arc::new(Scratch::new(folder)?),
             env: Arc::new(ChildEnv::new(&[], &[], "bench")),
             sandbox: Arc::default(),
+            editor: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

@@ -11,6 +11,7 @@
     reason = "a test that cannot continue fails"
 )]
 
+mod acp;
 mod agent;
 mod approvals;
 mod background;

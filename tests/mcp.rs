@@ -10,7 +10,7 @@ mod resources;
 mod sampling;
 mod screen;
 mod search;
-mod server;
+pub(crate) mod server;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 mod approvals;
 mod complete;
 mod during;
-mod hostile;
+pub(crate) mod hostile;
 mod json_lines;
 mod processes;
 mod sessions;

@@ -36,6 +36,7 @@ impl Bench {
             scratch: Arc::new(Scratch::new(folder.path()).unwrap()),
             env: Arc::new(ChildEnv::new(&[], &[], "test-session")),
             sandbox: Arc::default(),
+            editor: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

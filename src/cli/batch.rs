@@ -40,6 +40,12 @@ pub(crate) struct StopWatch<S> {
 }
 
 impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
+    /// Watches until the timeout, or until `signals` gives a signal.
+    pub(crate) fn new(timeout: Option<Duration>, signals: S) -> Self {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
+        StopWatch { signals, deadline, stopping: None, timed_out: false }
+    }
+
     /// How the program ends, once it has been stopped.
     pub(crate) fn stopping(&self) -> Option<Exit> {
         self.stopping.map(|(exit, _)| exit)
@@ -96,9 +102,7 @@ pub(crate) struct BatchDriver<S> {
 impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     /// Drives `agent` until the timeout, or until `signals` gives a signal.
     pub fn new(agent: AgentHandle, timeout: Option<Duration>, signals: S) -> Self {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
-        let stops = StopWatch { signals, deadline, stopping: None, timed_out: false };
-        BatchDriver { agent, stops }
+        BatchDriver { agent, stops: StopWatch::new(timeout, signals) }
     }
 
     /// What comes next. Cancel safe.

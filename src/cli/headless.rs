@@ -17,6 +17,7 @@ use super::{crash, json, print, prompts, rpc, sessions};
 use crate::agent::catalogue::keys::KeySource;
 use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
+use crate::agent::settings::Paths;
 use crate::app::geometry::Motion;
 
 /// The message when there is no prompt.
@@ -92,6 +93,18 @@ pub fn rpc(args: CliArgs) -> Exit {
     })
 }
 
+/// Serves an editor on the standard streams.
+pub(crate) fn acp(args: CliArgs) -> Exit {
+    match Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(std::path::Path::new)) {
+        Ok(paths) => crash::install(paths.state),
+        Err(error) => return fail(Exit::Config, &error),
+    }
+    with_signals(async move |mut signals: Signals| {
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        super::acp::run(args, input, output, async || signals.next().await).await
+    })
+}
+
 /// Refuses to start without a model, and adds a notice when it cannot be shown the images.
 fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<Setup, Refusal> + use<> {
     let images = prompts.iter().any(|prompt| !prompt.images.is_empty());
@@ -125,14 +138,19 @@ async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
         found = setup.keys.key(model) => found,
     };
     match found {
-        Err(failure) if failure.kind == FailureKind::Config => Err(no_key(setup, &model.provider, failure)),
+        Err(failure) if is_missing_key(&failure) => Err(no_key(setup, &model.provider, failure)),
         // Anything else is reported with the request that needs the key.
         _ => Ok(()),
     }
 }
 
+/// Whether a key cannot be used because there is none.
+pub(crate) fn is_missing_key(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Config
+}
+
 /// The failure, with a hint that can be followed without the screen.
-fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
+pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
     let hint = failure.hint.filter(|hint| !hint.contains("/login")).unwrap_or_else(|| {
         let variable = setup.catalogue.key_variable(provider);
         let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
@@ -161,13 +179,18 @@ fn start(
     };
     crash::install(setup.paths.state.clone());
     setup.notices.iter().chain(&agent.notices).for_each(|notice| warn(notice));
+    with_signals(async move |signals| front_end(setup, agent, signals).await)
+}
+
+/// Runs a front end on a runtime of one thread; how the program ends.
+fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => front_end(setup, agent, signals).await,
+            Ok(signals) => front_end(signals).await,
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });

@@ -4,6 +4,7 @@
 //! it to one front end: the screen in [`tui`], or one of those that [`headless`] starts. Each is a
 //! thin fold over the same commands and events. This module is the only one that may know all others.
 
+pub(crate) mod acp;
 pub mod answer;
 pub mod args;
 pub mod auth;
@@ -29,6 +30,7 @@ mod mcp;
 mod mcp_login;
 pub(crate) mod mcp_servers;
 mod models;
+pub(crate) mod outgoing;
 pub mod permission_rules;
 pub(crate) mod permissions;
 pub mod plain;
@@ -58,6 +60,7 @@ pub(crate) mod undo;
 
 use crate::agent::settings::Paths;
 use args::CliArgs;
+use args::acp::AcpArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use compose::Setup;
@@ -76,6 +79,7 @@ fn run() -> Exit {
     match Subcommand::read(&arguments) {
         Ok(None) => {}
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
+        Ok(Some(Subcommand::Acp(args))) => return acp(*args),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
         Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
@@ -107,6 +111,16 @@ fn run() -> Exit {
         FrontEnd::Json => headless::json(args),
         FrontEnd::Rpc => headless::rpc(args),
     })
+}
+
+/// Serves an editor, or lets its user log in.
+fn acp(args: AcpArgs) -> Exit {
+    let login = args.login;
+    let args = args.for_tau();
+    if let Err(error) = start_log(&args) {
+        return fail(Exit::Config, &error);
+    }
+    crash::or_crash(if login { screen(args) } else { headless::acp(args) })
 }
 
 /// Starts the log when it is asked for.

@@ -24,7 +24,7 @@ pub struct CliPrompt {
 /// Largest text that is put into a prompt, in bytes.
 const TEXT_BYTES: u64 = 1 << 20;
 /// Largest image that providers accept, in bytes.
-const IMAGE_BYTES: u64 = 5 << 20;
+pub(crate) const IMAGE_BYTES: u64 = 5 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument,
 /// with an empty line between. Paths are relative to the working directory.
@@ -95,10 +95,19 @@ fn attach(path: &Path) -> Result<Attached, String> {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Attached::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
     }
-    let text = text_of(&shown, bytes)?;
-    let fence = fence(&text);
+    Ok(Attached::Text(fenced(&shown, &text_of(&shown, bytes)?)))
+}
+
+/// The text of a file as it is put into a prompt: its name, and the text between fences.
+pub(crate) fn fenced(name: &str, text: &str) -> String {
+    format!("{name}:\n{}", in_fences(text))
+}
+
+/// The text between fences that are longer than any in it.
+pub(crate) fn in_fences(text: &str) -> String {
+    let fence = fence(text);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    Ok(Attached::Text(format!("{shown}:\n{fence}\n{text}{end}{fence}")))
+    format!("{fence}\n{text}{end}{fence}")
 }
 
 fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
@@ -114,7 +123,7 @@ fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// The MIME type of an image that models accept.
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match image::guess_format(bytes).ok()? {
         image::ImageFormat::Png => Some("image/png"),
         image::ImageFormat::Jpeg => Some("image/jpeg"),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::compose::Setup;
 use super::exit::Refusal;
 use super::session_lookup::file_of;
-use crate::agent::session::lock::Life;
+use crate::agent::session::lock::{self, Life};
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, SessionError, list};
 
@@ -113,4 +113,24 @@ fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
         session.set_name(name).map_err(Refusal::config)?;
     }
     Ok(session)
+}
+
+/// Deletes a session file below `sessions`, into the trash if there is one; what was done.
+///
+/// # Errors
+/// When it is somewhere else, somebody has the session open, or it cannot be removed.
+pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, String> {
+    if !path.starts_with(sessions) {
+        return Err("only files in the sessions folder can be deleted".to_owned());
+    }
+    if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
+        return Err(format!("not deleted: the session is open ({owner})"));
+    }
+    if trash::delete(path).is_ok() {
+        return Ok("session moved to the trash".to_owned());
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok("session deleted (no trash available)".to_owned()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }

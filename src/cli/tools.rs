@@ -303,6 +303,7 @@ impl Here {
             scratch: Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?),
             env: Arc::new(env),
             sandbox: Arc::new(sandbox::policy(settings, paths, &self.cwd)),
+            editor: None,
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
         })

@@ -10,7 +10,7 @@ use super::prepared::{with_note, with_terminal};
 use super::process::{self, CommandIo, CommandLine, Flow};
 use super::{
     Access, Details, Prepared, Preview, TerminalOutput, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
-    args, line_output, paths,
+    args, editor, line_output, paths,
 };
 
 /// One argument of a program cannot be longer (Linux: 128 KB with its NUL).
@@ -84,6 +84,15 @@ impl Tool for Bash {
 impl Bash {
     async fn execute(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let timeout = args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0);
+        let wording = Wording {
+            timeout,
+            on_timeout: "; set a longer `timeout` if it needs more time",
+            says_success: true,
+            success: &[0],
+        };
+        if let Some(finished) = editor::run(&context, &self.shell, &args.command, timeout).await? {
+            return command_result::answer(finished, wording, &context.limits, &context.scratch).await;
+        }
         let command = CommandLine {
             program: self.shell.as_os_str(),
             arguments: &["-c", &args.command],
@@ -108,12 +117,6 @@ impl Bash {
                         paths::reason(&error)
                     ))
                 })?;
-        let wording = Wording {
-            timeout: args.timeout.or(context.default_timeout),
-            on_timeout: "; set a longer `timeout` if it needs more time",
-            says_success: true,
-            success: &[0],
-        };
         command_result::answer(finished, wording, &context.limits, &context.scratch).await
     }
 }

@@ -17,7 +17,7 @@ use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::proposal::{self, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, paths, write};
+use super::{FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths, write};
 use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
@@ -133,6 +133,7 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
         .read_to_end(&mut bytes)
         .map_err(|error| paths::cannot(given, &task.path, "read", &error))?;
     let stamp = Stamp::from(&metadata);
+    let (bytes, _) = editor::current(task, bytes);
     write::guard(task, stamp, Some(&bytes))?;
     let (text, format) = decoded(bytes, given)?;
     let (splices, done) = splices(task, &text, changes)?;

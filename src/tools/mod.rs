@@ -16,6 +16,7 @@ pub(crate) mod command_result;
 pub mod details;
 pub mod diff;
 pub mod edit;
+pub mod editor;
 pub mod encoding;
 pub mod file_names;
 pub mod file_task;
@@ -52,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use access::{Access, Preview};
 pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use editor::Editor;
 use file_versions::FileVersions;
 pub use prepared::{Approved, Prepared, PreparingCall};
 use process::ChildEnv;
@@ -176,6 +178,8 @@ pub struct ToolContext {
     pub env: Arc<ChildEnv>,
     /// What commands may do, and which files may be changed.
     pub sandbox: Arc<SandboxPolicy>,
+    /// The editor that the session works in, if there is one.
+    pub editor: Option<Arc<dyn Editor>>,
     /// What the model can take.
     pub limits: OutputLimits,
     /// Timeout in seconds of shell calls that set none; `None` means no timeout.

@@ -77,6 +77,25 @@ pub struct FinishedCommand {
     pub survivors: Vec<TreeMember>,
 }
 
+impl FinishedCommand {
+    /// A command that something else ran to its end.
+    pub(crate) fn elsewhere(text: &str, exit_code: Option<i32>, duration: Duration) -> Self {
+        let mut capture = Capture::default();
+        capture.push(text.as_bytes());
+        let mut output = snapshot(&capture, SHOWN_ENDED);
+        output.exit_code = exit_code;
+        FinishedCommand {
+            output,
+            cancelled: false,
+            timed_out: false,
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+            capture,
+            spilled: Spilled::default(),
+            survivors: Vec::new(),
+        }
+    }
+}
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct CommandLine<'a> {

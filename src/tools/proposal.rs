@@ -8,7 +8,8 @@ use super::encoding::{self, Encoding};
 use super::file_task::{FileTask, OnAbort};
 use super::replace_file::{self, Expected};
 use super::{
-    Access, Approved, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput, diff, paths,
+    Access, Approved, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput, diff, editor,
+    paths,
 };
 
 /// Most bytes of a diff in an answer to the model.
@@ -114,7 +115,10 @@ impl Proposal {
         if self.expected == Expected::Nothing {
             replace_file::make_parents(&task.path, given)?;
         }
-        let stamp = replace_file::replace_file(&task.path, given, bytes, self.expected, &task.wanted)?;
+        let stamp = match editor::write(task, bytes, self.expected)? {
+            Some(stamp) => stamp,
+            None => replace_file::replace_file(&task.path, given, bytes, self.expected, &task.wanted)?,
+        };
         // Resolved again, because what was missing has a real path only now.
         task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(bytes));
         let mut text = (self.words)(&chosen.change, bytes.len());

@@ -14,7 +14,9 @@ use super::encoding::{self, Encoding, Exact, PROBE, Probe};
 use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file::MAX_FILE;
-use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, paths};
+use super::{
+    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor, paths,
+};
 use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.
@@ -94,8 +96,9 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
             task.check_wanted()
         });
     }
+    let (start, is_unsaved) = if whole { editor::current(task, start) } else { (start, false) };
     let request = request(task, offset, limit);
-    let (window, notes) = match encoding::probe(&start) {
+    let (window, mut notes) = match encoding::probe(&start) {
         Probe::Binary => return Err(binary(task, &metadata)),
         Probe::Wide(encoding) => {
             let bytes = rest_of(task, start, &mut file, &metadata).map_err(failed)?;
@@ -109,6 +112,9 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
             narrow_window(task, &start, file, &request).map_err(failed)?
         }
     };
+    if is_unsaved {
+        notes.push("these lines include changes that the user has not saved yet".into());
+    }
     answer(task, &request, limit, window, notes)
 }
 

@@ -11,7 +11,7 @@ use super::file_task::FileTask;
 use super::file_versions::{Freshness, Stamp};
 use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, paths};
+use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths};
 
 /// The tool.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn readable(task: &FileTask) -> Option<Vec<u8>> {
     let (file, _) = paths::open_regular(&task.path, &task.given).ok()?;
     let mut content = Vec::new();
     file.take(MAX_FILE).read_to_end(&mut content).ok()?;
-    Some(content)
+    Some(editor::current(task, content).0)
 }
 
 /// Refuses when the file is not the version that the model saw. A file it never saw passes:

@@ -18,6 +18,7 @@ use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
 use crate::agent::provider::http::Network;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::undo::UndoOptions;
+use crate::tools::editor::Editor;
 use crate::tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.
@@ -55,6 +56,8 @@ pub struct Behavior {
     pub tools: ToolRegistry,
     /// What commands may do.
     pub sandbox: Sandboxing,
+    /// The editor whose unsaved text tools see, and which writes files.
+    pub editor: Option<Arc<dyn Editor>>,
     /// Finds the model that a prompt template names; without it the present one answers.
     pub named_model: Option<NamedModel>,
     /// Skills and what else is loaded from files.

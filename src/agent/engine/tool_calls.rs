@@ -488,6 +488,7 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         scratch: engine.config.scratch.clone(),
         env: engine.config.env.clone(),
         sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),
+        editor: engine.config.behavior.editor.clone(),
         limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
         default_timeout: engine.config.bash_timeout,
     }

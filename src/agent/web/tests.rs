@@ -109,6 +109,7 @@ impl Bench {
             scratch: Arc::new(Scratch::new(scratch.path()).unwrap()),
             env: Arc::default(),
             sandbox: Arc::default(),
+            editor: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

@@ -3,6 +3,7 @@
 //! Only the definition is here, one file for each subcommand; names of models and sessions are
 //! looked up in `compose`. The help page fits two screens of 80x24, which a test holds.
 
+pub(crate) mod acp;
 pub mod auth;
 pub mod doctor;
 pub mod export;
@@ -35,7 +36,7 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau models|auth|tools|export|diff|undo|doctor|permissions|sandbox|man
+       tau acp|models|auth|tools|export|diff|undo|doctor|permissions|sandbox|man
 
 {all-args}{after-help}";
 

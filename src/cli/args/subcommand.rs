@@ -2,6 +2,7 @@
 
 use clap::Parser;
 
+use super::acp::AcpArgs;
 use super::auth::AuthArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
@@ -21,6 +22,8 @@ use super::undo::{DiffArgs, UndoArgs};
 /// else, and after `--`, the same word is a prompt.
 #[derive(Clone, Debug)]
 pub(crate) enum Subcommand {
+    /// `tau acp`.
+    Acp(Box<AcpArgs>),
     /// `tau models`.
     Models(ModelsArgs),
     /// `tau auth`.
@@ -63,6 +66,7 @@ impl Subcommand {
     pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
         let rest = arguments.iter().skip(1);
         Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {
+            Some("acp") => Subcommand::Acp(Box::new(AcpArgs::try_parse_from(rest)?)),
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
@@ -91,6 +95,9 @@ mod tests {
     #[test]
     fn only_the_first_word_is_a_subcommand() {
         let cases = [
+            ("tau acp", "Acp"),
+            ("tau acp --model demo --trust", "Acp"),
+            ("tau -p acp", ""),
             ("tau models", "Models"),
             ("tau models --refresh claude opus", "Models"),
             ("tau auth", "Auth"),
@@ -139,6 +146,7 @@ mod tests {
     fn usage_names_the_whole_command() {
         use clap::CommandFactory;
         let pages = [
+            (AcpArgs::command(), "Usage: tau acp"),
             (ModelsArgs::command(), "Usage: tau models"),
             (AuthArgs::command(), "Usage: tau auth"),
             (ExportArgs::command(), "Usage: tau export"),

@@ -89,15 +89,22 @@ impl Setup {
         Ok(Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? })
     }
 
+    /// As [`Setup::read`], for a session in `cwd`, wherever the program was started.
+    ///
+    /// # Errors
+    /// As [`Setup::read`].
+    pub(crate) fn read_at(args: CliArgs, profile: FrontEndProfile, cwd: &Path) -> Result<Self, Refusal> {
+        let (environment, project) = Environment::read_in(&args, profile.on_bad_config, cwd)?;
+        Self::choose(args, profile, environment, cwd.to_owned(), project)
+    }
+
     /// A setup for a session of its own in `dir`, beside others in this process: with the settings of that
     /// directory, and extensions that no other session shares.
     ///
     /// # Errors
     /// As [`Setup::read`].
     pub fn of_session(&self, dir: &Path) -> Result<Self, Refusal> {
-        let on_bad_config = self.profile.on_bad_config;
-        let (environment, project) = Environment::read_in(&self.args, on_bad_config, dir)?;
-        Self::choose(self.args.clone(), self.profile, environment, dir.to_owned(), project)
+        Self::read_at(self.args.clone(), self.profile, dir)
     }
 
     /// The same for a session that runs in `dir`: with its project settings instead of those of

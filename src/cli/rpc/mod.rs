@@ -22,6 +22,7 @@ use super::args::front_end::RpcEvents;
 use super::batch::{BatchDriver, Stop, sleep_until};
 use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, output_failed, warn};
+use super::outgoing::OutputBuffer;
 use super::profile::FrontEndProfile;
 use super::signals::Caught;
 use crate::agent::engine::behavior::OnAsk;
@@ -76,33 +77,6 @@ pub async fn run(
     let exit = service.serve().await;
     task.abort();
     exit
-}
-
-/// Bytes on their way out.
-#[derive(Debug, Default)]
-struct OutputBuffer {
-    bytes: Vec<u8>,
-    written: usize,
-}
-
-impl OutputBuffer {
-    fn rest(&self) -> &[u8] {
-        self.bytes.get(self.written..).unwrap_or_default()
-    }
-
-    fn push(&mut self, line: &str) {
-        self.bytes.extend_from_slice(line.as_bytes());
-    }
-
-    /// Forgets what was written, moving the rest down seldom enough to cost nothing.
-    fn advance(&mut self, count: usize) {
-        self.written += count;
-        if self.written * 2 >= self.bytes.len() {
-            self.bytes.drain(..self.written.min(self.bytes.len()));
-            self.written = 0;
-            self.bytes.shrink_to(1 << 20);
-        }
-    }
 }
 
 struct RpcService<R, W, S> {

@@ -80,6 +80,18 @@ impl ReadServers {
     }
 }
 
+impl ReadServers {
+    /// The same with further servers, in place of those of the same names.
+    pub(crate) fn with(self, more: Vec<ConfiguredServer>) -> Self {
+        ReadServers::new(move |cwd| {
+            let mut servers = (self.0)(cwd);
+            servers.retain(|known| more.iter().all(|given| given.server.name != known.server.name));
+            servers.extend(more.iter().cloned());
+            servers
+        })
+    }
+}
+
 impl std::fmt::Debug for ReadServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReadServers").finish_non_exhaustive()

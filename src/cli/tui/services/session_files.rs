@@ -6,11 +6,10 @@ use super::super::call::Call;
 use super::Services;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::index::SessionIndex;
-use crate::agent::session::lock::{self, Life};
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, list, search};
 use crate::app::request::{FoundSessions, SessionRows, ShellReply};
-use crate::cli::export;
+use crate::cli::{export, sessions};
 
 /// Session rows that are sent together.
 const BATCH: usize = 64;
@@ -71,18 +70,6 @@ impl Services {
     }
 
     pub(super) fn delete(&self, path: &Path) -> Result<String, String> {
-        if !path.starts_with(&self.sessions) {
-            return Err("only files in the sessions folder can be deleted".to_owned());
-        }
-        if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
-            return Err(format!("not deleted: the session is open ({owner})"));
-        }
-        if trash::delete(path).is_ok() {
-            return Ok("session moved to the trash".to_owned());
-        }
-        match std::fs::remove_file(path) {
-            Ok(()) => Ok("session deleted (no trash available)".to_owned()),
-            Err(error) => Err(format!("{}: {error}", path.display())),
-        }
+        sessions::delete(&self.sessions, path)
     }
 }

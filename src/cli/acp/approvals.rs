@@ -1,0 +1,120 @@
+//! Calls that wait for the user's decision: the client is asked with the options of the approval prompt.
+
+use agent_client_protocol_schema::v1::{
+    Error, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+};
+use serde_json::Value;
+
+use super::calls;
+use super::state::{About, AcpState, Asked, SessionKey};
+use crate::agent::AgentCommand;
+use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use crate::tools::Preview;
+
+const ALLOW: &str = "allow";
+const DENY: &str = "deny";
+const STOP: &str = "deny-and-stop";
+
+/// The scopes of a rule, by the ids of their options, and the end of what they are called.
+const ALWAYS: [(&str, RuleScope, &str); 3] = [
+    ("always-session", RuleScope::Session, "in this session"),
+    ("always-project", RuleScope::Project, "in this project"),
+    ("always-user", RuleScope::User, "everywhere"),
+];
+
+/// Asks the client about a call.
+pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalRequest) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let cwd = &session.info.cwd;
+    let mut fields = ToolCallUpdateFields::new()
+        .title(request.title.as_str())
+        .kind(calls::kind(&request.tool_name))
+        .status(ToolCallStatus::Pending);
+    let mut content = match &request.preview {
+        Preview::None => Vec::new(),
+        Preview::Command { command } => vec![calls::text(&calls::fenced(command))],
+        Preview::Change { change } => {
+            fields = fields.locations(vec![calls::changed_location(cwd, change)]);
+            calls::diffs(cwd, change)
+        }
+    };
+    content.push(calls::text(&reasons(request)));
+    let call = ToolCallUpdate::new(request.tool_call_id.clone(), fields.content(content));
+    let question = RequestPermissionRequest::new(session.id.clone(), call, choices(request));
+    let about = About::Approval { id: request.id.clone(), rule: request.suggested_rule.clone() };
+    state.ask("session/request_permission", &question, Asked { session: key, about });
+}
+
+/// Why it is asked, and what the call is confined to.
+fn reasons(request: &ApprovalRequest) -> String {
+    let mut lines: Vec<String> = request.reasons.iter().map(|reason| format!("- {}", reason.text)).collect();
+    if let Some(blocked) = &request.blocked {
+        let again = if request.ran { "; allowed, it runs a second time" } else { "" };
+        lines.push(format!("- the sandbox refuses {blocked}; allowed, it runs without the sandbox{again}"));
+    } else if !request.sandbox.is_empty() {
+        lines.push(format!("- sandbox: {}", request.sandbox));
+    }
+    lines.join("\n")
+}
+
+/// The options, those that allow first.
+fn choices(request: &ApprovalRequest) -> Vec<PermissionOption> {
+    let once = if request.blocked.is_some() { "Run once without the sandbox" } else { "Allow once" };
+    let mut options = vec![PermissionOption::new(ALLOW, once, PermissionOptionKind::AllowOnce)];
+    if let Some(rule) = &request.suggested_rule {
+        options.extend(ALWAYS.iter().map(|(id, _, place)| {
+            PermissionOption::new(
+                *id,
+                format!("Always allow {rule} {place}"),
+                PermissionOptionKind::AllowAlways,
+            )
+        }));
+    }
+    options.push(PermissionOption::new(DENY, "Deny", PermissionOptionKind::RejectOnce));
+    options.push(PermissionOption::new(STOP, "Deny and stop", PermissionOptionKind::RejectOnce));
+    options
+}
+
+/// Takes the client's decision. Without one the call does not run.
+pub(crate) fn answered(
+    state: &mut AcpState,
+    key: SessionKey,
+    id: String,
+    rule: Option<String>,
+    result: Result<Value, Error>,
+) {
+    let outcome = match result.map(serde_json::from_value::<RequestPermissionResponse>) {
+        Ok(Ok(response)) => response.outcome,
+        Ok(Err(fault)) => {
+            return deny(state, key, id, &format!("its answer is not understood: {fault}"));
+        }
+        Err(error) => return deny(state, key, id, &error.message),
+    };
+    let option = match &outcome {
+        RequestPermissionOutcome::Selected(selected) => selected.option_id.0.as_ref(),
+        _ => STOP,
+    };
+    let always = ALWAYS.iter().find(|(id, ..)| *id == option);
+    let answer = match (option, always, rule) {
+        (ALLOW, ..) => ApprovalAnswer::Allow { hunks: None, edited: None },
+        (_, Some((_, scope, _)), Some(rule)) => {
+            ApprovalAnswer::AllowAlways { rule, scope: *scope, hunks: None }
+        }
+        (DENY, ..) => ApprovalAnswer::Deny { reason: None, stop: false },
+        (STOP, ..) => ApprovalAnswer::Deny { reason: None, stop: true },
+        _ => return deny(state, key, id, &format!("it chose \"{option}\", which is no option")),
+    };
+    state.send(key, AgentCommand::AnswerApproval { id, answer });
+}
+
+fn deny(state: &mut AcpState, key: SessionKey, id: String, why: &str) {
+    let reason = Some(format!("the editor could not ask the user: {why}"));
+    let answer = ApprovalAnswer::Deny { reason, stop: false };
+    state.send(key, AgentCommand::AnswerApproval { id, answer });
+}
+
+/// A request for approval has ended: if the client has not answered, it need not any more.
+pub(crate) fn ended(state: &mut AcpState, approval: &str) {
+    state.withdraw(|asked| matches!(&asked.about, About::Approval { id, .. } if id == approval));
+}

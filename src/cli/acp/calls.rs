@@ -1,0 +1,126 @@
+//! Tool calls as clients show them: their kind, the files they are about, their output.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    Content as ShownContent, ContentBlock, Diff, ImageContent, TextContent, ToolCallContent,
+    ToolCallLocation, ToolKind,
+};
+use serde_json::{Map, Value, json};
+
+use crate::app::ansi;
+use crate::cli::prompts;
+use crate::tools::paths;
+use crate::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+
+/// What a tool does, by its name.
+pub(crate) fn kind(tool: &str) -> ToolKind {
+    match tool {
+        "read" => ToolKind::Read,
+        "write" | "edit" => ToolKind::Edit,
+        "bash" => ToolKind::Execute,
+        "grep" | "find" | "ls" | "tool_search" => ToolKind::Search,
+        "web_fetch" | "web_search" => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+/// The files that a call is about, from its arguments.
+pub(crate) fn locations(cwd: &Path, args: &Value) -> Vec<ToolCallLocation> {
+    let Some(path) = args.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()) else {
+        return Vec::new();
+    };
+    let line = args.get("offset").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    vec![ToolCallLocation::new(shown_path(&paths::resolve(cwd, path))).line(line)]
+}
+
+/// A path as text; JSON has no other.
+pub(crate) fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The output of a call, complete or so far.
+pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
+    match &output.details {
+        Details::Diff(diff) => diffs(cwd, diff),
+        Details::Terminal(terminal) => vec![text(&fenced(&ansi::plain(&terminal.text)))],
+        Details::None | Details::Text { .. } | Details::Paths { .. } | Details::Image { .. } => {
+            output.content.iter().map(block).collect()
+        }
+    }
+}
+
+fn block(content: &Content) -> ToolCallContent {
+    match content {
+        Content::Text { text: written } => text(&fenced(written)),
+        Content::Image { data, mime_type } => ToolCallContent::Content(ShownContent::new(
+            ContentBlock::Image(ImageContent::new(data.as_str(), mime_type.as_str())),
+        )),
+    }
+}
+
+/// Text that a client shows as markdown.
+pub(crate) fn text(markdown: &str) -> ToolCallContent {
+    ToolCallContent::Content(ShownContent::new(ContentBlock::Text(TextContent::new(markdown))))
+}
+
+/// Text that is shown as it is.
+pub(crate) fn fenced(text: &str) -> String {
+    prompts::in_fences(text.trim_end())
+}
+
+/// A change, hunk by hunk: what was there, and what is there now.
+pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
+    let path = shown_path(&paths::resolve(cwd, &change.path));
+    let side = |hunk: &Hunk, other: char| {
+        let lines = hunk.lines.iter().filter(|line| !line.starts_with(other));
+        lines.fold(String::new(), |mut text, line| {
+            text.push_str(line.get(1..).unwrap_or_default());
+            text.push('\n');
+            text
+        })
+    };
+    let shown = change.hunks.iter().map(|hunk| {
+        let old = side(hunk, '+');
+        // Nothing at all before: the file is new, or was empty.
+        let is_new = old.is_empty() && hunk.new_start <= 1;
+        let old = (!is_new).then_some(old);
+        ToolCallContent::Diff(Diff::new(path.as_str(), side(hunk, '-')).old_text(old))
+    });
+    let mut shown: Vec<ToolCallContent> = shown.collect();
+    if change.cut {
+        shown.push(text("The change is too large to be shown as a whole."));
+    }
+    shown
+}
+
+/// The first line that a change is about.
+pub(crate) fn changed_location(cwd: &Path, change: &FileDiff) -> ToolCallLocation {
+    ToolCallLocation::new(shown_path(&paths::resolve(cwd, &change.path))).line(change.first_changed_line())
+}
+
+/// The facts about the end of a call that its content does not show.
+pub(crate) fn facts(output: &ToolOutput, duration_ms: Option<u64>) -> Value {
+    let mut facts = Map::new();
+    if let Some(duration) = duration_ms {
+        facts.insert("durationMs".to_owned(), json!(duration));
+    }
+    match &output.details {
+        Details::Terminal(TerminalOutput { exit_code, signal, truncated, full_output_path, .. }) => {
+            facts.insert("exitCode".to_owned(), json!(exit_code));
+            facts.insert("signal".to_owned(), json!(signal));
+            facts.insert("truncated".to_owned(), json!(truncated));
+            facts.insert("fullOutputPath".to_owned(), json!(full_output_path));
+        }
+        Details::Diff(diff) => {
+            facts.insert("linesAdded".to_owned(), json!(diff.added));
+            facts.insert("linesRemoved".to_owned(), json!(diff.removed));
+        }
+        Details::Paths { paths, cut } => {
+            facts.insert("paths".to_owned(), json!(paths));
+            facts.insert("cut".to_owned(), json!(cut));
+        }
+        Details::None | Details::Text { .. } | Details::Image { .. } => {}
+    }
+    Value::Object(facts)
+}

@@ -1,0 +1,118 @@
+//! The tool calls of a session: what the client is told of each, from its name to its result.
+//!
+//! A call is shown when its name has arrived, and ends exactly once.
+
+use agent_client_protocol_schema::v1::{
+    SessionUpdate, Terminal, TerminalId, ToolCall as ShownCall, ToolCallContent, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
+};
+
+use serde_json::Value;
+
+use super::calls;
+use super::state::{AcpState, SessionKey};
+use crate::agent::protocol::message::{ToolCall, ToolResultMessage};
+use crate::tools::{Details, ToolOutput};
+
+/// A call begins to arrive.
+pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.running.insert(id.to_owned(), None).is_none() {
+        let call = ShownCall::new(id.to_owned(), tool)
+            .name(tool)
+            .kind(calls::kind(tool))
+            .status(ToolCallStatus::Pending);
+        state.update(key, SessionUpdate::ToolCall(call));
+    }
+}
+
+/// A call is complete.
+pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
+    arriving(state, key, &call.id, &call.name);
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let command = call.arguments.get("command").and_then(Value::as_str).map(str::to_owned);
+    session.running.insert(call.id.clone(), command);
+    let fields = ToolCallUpdateFields::new()
+        .raw_input(call.arguments.clone())
+        .locations(calls::locations(&session.info.cwd, &call.arguments));
+    update(state, key, &call.id, fields);
+}
+
+/// A call has a title, or another one.
+pub(crate) fn titled(state: &mut AcpState, key: SessionKey, id: &str, title: &str) {
+    update(state, key, id, ToolCallUpdateFields::new().title(title));
+}
+
+/// A call runs.
+pub(crate) fn started(state: &mut AcpState, key: SessionKey, id: &str) {
+    update(state, key, id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress));
+}
+
+/// A running call has output.
+pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output: &ToolOutput) {
+    let Some(session) = state.sessions.get(&key).filter(|session| session.running.contains_key(id)) else {
+        return;
+    };
+    let content = calls::content(&session.info.cwd, output);
+    update(state, key, id, ToolCallUpdateFields::new().content(content));
+}
+
+/// A call has ended.
+pub(crate) fn ended(
+    state: &mut AcpState,
+    key: SessionKey,
+    id: &str,
+    output: &ToolOutput,
+    is_error: bool,
+    duration_ms: Option<u64>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.running.remove(id).is_none() {
+        return;
+    }
+    let cwd = &session.info.cwd;
+    let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let mut fields = ToolCallUpdateFields::new()
+        .status(status)
+        .content(match session.terminals.remove(id) {
+            Some(terminal) => vec![ToolCallContent::Terminal(Terminal::new(terminal))],
+            None => calls::content(cwd, output),
+        })
+        .raw_output(calls::facts(output, duration_ms));
+    if let Details::Diff(change) = &output.details {
+        fields = fields.locations(vec![calls::changed_location(cwd, change)]);
+    }
+    update(state, key, id, fields);
+}
+
+/// The result of a call is in the session. Those that did not run have no other end.
+pub(crate) fn result(state: &mut AcpState, key: SessionKey, result: &ToolResultMessage) {
+    let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
+    ended(state, key, &result.tool_call_id, &output, result.is_error, result.duration_ms);
+}
+
+/// Calls that have not ended will not: the answer that they were in was given up.
+pub(crate) fn give_up(state: &mut AcpState, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.terminals.clear();
+    for id in std::mem::take(&mut session.running).into_keys() {
+        update(state, key, &id, ToolCallUpdateFields::new().status(ToolCallStatus::Failed));
+    }
+}
+
+/// A terminal was opened for a command: the call shows it.
+pub(crate) fn in_terminal(state: &mut AcpState, key: SessionKey, command: &str, terminal: &TerminalId) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let found = session
+        .running
+        .iter()
+        .find(|(id, own)| own.as_deref() == Some(command) && !session.terminals.contains_key(*id));
+    let Some(id) = found.map(|(id, _)| id.clone()) else { return };
+    session.terminals.insert(id.clone(), terminal.clone());
+    let content = vec![ToolCallContent::Terminal(Terminal::new(terminal.clone()))];
+    update(state, key, &id, ToolCallUpdateFields::new().content(content));
+}
+
+fn update(state: &mut AcpState, key: SessionKey, id: &str, fields: ToolCallUpdateFields) {
+    state.update(key, SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)));
+}

@@ -1,0 +1,467 @@
+//! What each event of an agent becomes: news of its session, requests to the client, answers.
+//!
+//! Pure.
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ClientCapabilities,
+    CloseSessionResponse, CompactionId, CompactionStatus, CompactionUpdate, ConfigOptionUpdate, ContentBlock,
+    ContentChunk, Cost, CurrentModeUpdate, ErrorCode, LoadSessionResponse, MessageId, NewSessionResponse,
+    Notice, NoticeSeverity, PromptResponse, ResumeSessionResponse, SessionInfoUpdate, SessionUpdate,
+    StopReason, TextContent, UnstructuredCommandInput, UsageUpdate,
+};
+
+use super::calls_of_session as calls;
+use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
+use super::{approvals, options, plans, questions, replay, requests, wire};
+use crate::agent::AgentEvent;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::event::{CompactionResult, Delta, NoticeLevel};
+use crate::agent::protocol::extension::PromptCommand;
+use crate::agent::protocol::message::{self, AssistantMessage, Message};
+use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
+use crate::agent::protocol::run::RunEnd;
+use crate::tools::ids;
+
+/// Takes an event of the agent of a session.
+pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+    match event {
+        AgentEvent::MessageStart { .. }
+        | AgentEvent::MessageUpdate { .. }
+        | AgentEvent::MessageEnd { .. }
+        | AgentEvent::ToolTitle { .. }
+        | AgentEvent::ToolExecutionStart { .. }
+        | AgentEvent::ToolExecutionUpdate { .. }
+        | AgentEvent::ToolExecutionEnd { .. }
+        | AgentEvent::RunStopped { .. }
+        | AgentEvent::AgentSettled { .. } => of_run(state, key, event),
+        AgentEvent::SessionOpened { .. }
+        | AgentEvent::HistoryAvailable { .. }
+        | AgentEvent::SessionUsage { .. }
+        | AgentEvent::SessionInfoChanged { .. }
+        | AgentEvent::ModelChanged { .. }
+        | AgentEvent::ThinkingLevelChanged { .. }
+        | AgentEvent::PermissionModeChanged { .. } => of_session(state, key, event),
+        AgentEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
+        AgentEvent::ApprovalEnded { id, .. } => approvals::ended(state, &id),
+        AgentEvent::Asked { id, question } => questions::ask(state, key, id, &question),
+        AgentEvent::AskWithdrawn { id } => withdraw(state, &id),
+        AgentEvent::CompactionStart { .. } => compaction_began(state, key),
+        AgentEvent::CompactionEnd { result, aborted, error_message, .. } => {
+            compaction_ended(state, key, result, aborted, error_message);
+        }
+        AgentEvent::CommandsChanged { commands } => show_commands(state, key, &commands),
+        AgentEvent::ExtensionsChanged => ask_commands(state, key),
+        AgentEvent::Answered { ticket, answer } => told(state, key, ticket, answer),
+        AgentEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
+        AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+            let seconds = delay_ms.div_ceil(1_000);
+            let text = format!("{error_message}; retry {attempt} of {max_attempts} in {seconds} s");
+            notice(state, key, NoticeLevel::Info, text, None);
+        }
+        AgentEvent::Stopped => stopped(state, key),
+        AgentEvent::AgentStart
+        | AgentEvent::AgentEnd { .. }
+        | AgentEvent::TurnStart
+        | AgentEvent::TurnEnd { .. }
+        | AgentEvent::QueueUpdate { .. }
+        | AgentEvent::AutoRetryEnd { .. }
+        | AgentEvent::Stalled { .. }
+        | AgentEvent::BashExecutionUpdate { .. }
+        | AgentEvent::BashStart { .. }
+        | AgentEvent::BashEnd { .. }
+        | AgentEvent::SessionRefused { .. }
+        | AgentEvent::QueueReturned { .. }
+        | AgentEvent::QueueChangeFailed { .. }
+        | AgentEvent::BranchSummary { .. }
+        | AgentEvent::ResourcesChanged { .. }
+        | AgentEvent::RulesChanged
+        | AgentEvent::FilesRestored { .. } => {}
+    }
+}
+
+/// An event of a run: messages and calls.
+fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    match event {
+        AgentEvent::MessageStart { message } => {
+            if let Message::Assistant(_) = message.as_ref() {
+                session.message = Some(MessageId::new(ids::id().to_string()));
+            }
+        }
+        AgentEvent::MessageUpdate { assistant_message_event, .. } => {
+            delta(state, key, assistant_message_event);
+        }
+        AgentEvent::MessageEnd { message } => match message.as_ref() {
+            Message::Assistant(answer) => answered(state, key, answer),
+            Message::ToolResult(result) => calls::result(state, key, result),
+            Message::User(_)
+            | Message::BashExecution(_)
+            | Message::Custom(_)
+            | Message::BranchSummary(_)
+            | Message::CompactionSummary(_) => {}
+        },
+        AgentEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
+        AgentEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),
+        AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+            calls::progressed(state, key, &tool_call_id, &partial_result);
+        }
+        AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
+            calls::ended(state, key, &tool_call_id, &result, is_error, duration_ms);
+        }
+        AgentEvent::RunStopped { reason } => {
+            if let Some(turn) = &mut session.turn {
+                turn.outcome = match reason {
+                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => StopReason::MaxTurnRequests,
+                    RunEnd::Repeats => StopReason::EndTurn,
+                };
+            }
+        }
+        AgentEvent::AgentSettled { aborted } => {
+            if let Some(turn) = session.turn.as_mut().filter(|_| aborted) {
+                turn.cancelled = true;
+            }
+        }
+        // Those that `apply` does not send here.
+        _ => {}
+    }
+}
+
+/// An event about the session itself.
+fn of_session(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    match event {
+        AgentEvent::ModelChanged { model } => {
+            session.model = Some(model);
+            show_options(state, key);
+        }
+        AgentEvent::ThinkingLevelChanged { level } => {
+            session.thinking = level;
+            if let Stage::Opening(_) = session.stage {
+                greet(state, key);
+            } else {
+                show_options(state, key);
+            }
+        }
+        AgentEvent::PermissionModeChanged { mode } => {
+            session.mode = mode;
+            state.update(key, SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name())));
+            show_options(state, key);
+        }
+        AgentEvent::SessionInfoChanged { name } => {
+            session.info.name.clone_from(&name);
+            state.update(key, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(name)));
+        }
+        AgentEvent::SessionUsage { usage: Some(usage), priced } => {
+            session.used = usage;
+            session.is_priced = priced;
+        }
+        AgentEvent::SessionOpened { session: info, messages, titles } => {
+            session.info = info;
+            if let Stage::Opening(opening) = &mut session.stage {
+                opening.messages = messages;
+                opening.titles = titles;
+            }
+        }
+        AgentEvent::HistoryAvailable { left } => {
+            if let Stage::Opening(opening) = &mut session.stage {
+                opening.has_more = left > 0;
+            }
+        }
+        // Those that `apply` does not send here, and the sign that the usage is still counted.
+        _ => {}
+    }
+}
+
+/// A piece of text, as the client gets it.
+fn chunk(text: String, message: Option<&MessageId>) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(message.cloned())
+}
+
+fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    match delta {
+        Delta::TextDelta { delta, .. } if !delta.is_empty() => {
+            let news = SessionUpdate::AgentMessageChunk(chunk(delta, session.message.as_ref()));
+            state.update(key, news);
+        }
+        Delta::ThinkingDelta { delta, .. } if !delta.is_empty() => {
+            let news = SessionUpdate::AgentThoughtChunk(chunk(delta, session.message.as_ref()));
+            state.update(key, news);
+        }
+        Delta::ToolCallStart { id, tool_name, .. } => calls::arriving(state, key, &id, &tool_name),
+        Delta::ToolCallEnd { tool_call, .. } => calls::arrived(state, key, &tool_call),
+        Delta::TextStart { .. }
+        | Delta::TextDelta { .. }
+        | Delta::TextEnd { .. }
+        | Delta::ThinkingStart { .. }
+        | Delta::ThinkingDelta { .. }
+        | Delta::ThinkingEnd { .. }
+        | Delta::ToolCallDelta { .. } => {}
+    }
+}
+
+/// An answer of the model is complete.
+fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.message = None;
+    session.last_answer = answer.text();
+    if let Some(turn) = &mut session.turn {
+        turn.failure = None;
+        match answer.stop_reason {
+            message::StopReason::Error => {
+                let unknown = || "the provider did not say why".to_owned();
+                turn.failure = Some(answer.error_message.clone().unwrap_or_else(unknown));
+            }
+            message::StopReason::Length => turn.outcome = StopReason::MaxTokens,
+            message::StopReason::Aborted => turn.cancelled = true,
+            message::StopReason::Stop | message::StopReason::ToolUse | message::StopReason::Other => {
+                turn.outcome = StopReason::EndTurn;
+            }
+        }
+    }
+    let usage = &answer.usage;
+    session.used.cost.total += usage.cost.total;
+    if let Some(news) = usage_news(session, usage.total_tokens) {
+        state.update(key, news);
+    }
+}
+
+/// How full the context window is, if its size is known.
+fn usage_news(session: &AcpSession, tokens: u64) -> Option<SessionUpdate> {
+    let model = session.model.as_ref().filter(|model| model.context_window > 0 && tokens > 0)?;
+    let is_priced = session.is_priced && model.cost.is_some();
+    let cost = is_priced.then(|| Cost::new(session.used.cost.total, "USD"));
+    Some(SessionUpdate::UsageUpdate(UsageUpdate::new(tokens, model.context_window).cost(cost)))
+}
+
+/// The client learns what can be chosen now.
+fn show_options(state: &mut AcpState, key: SessionKey) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    if !matches!(session.stage, Stage::Opening(_)) {
+        let news = ConfigOptionUpdate::new(options::all(session));
+        state.update(key, SessionUpdate::ConfigOptionUpdate(news));
+    }
+}
+
+fn show_commands(state: &mut AcpState, key: SessionKey, commands: &[PromptCommand]) {
+    let hinted = |hint: &str| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint));
+    let own = AvailableCommand::new(requests::COMPACT, "Summarize the earlier part of the conversation")
+        .input(hinted("what the summary should focus on"));
+    let others = commands.iter().map(|command| {
+        let hint = Some(command.argument_hint.as_str()).filter(|hint| !hint.is_empty());
+        AvailableCommand::new(command.name.as_str(), command.description.as_str()).input(hint.map(hinted))
+    });
+    let news = AvailableCommandsUpdate::new(std::iter::once(own).chain(others).collect::<Vec<_>>());
+    state.update(key, SessionUpdate::AvailableCommandsUpdate(news));
+}
+
+/// The agent has said everything about its start. One that is to be loaded sends its messages first.
+fn greet(state: &mut AcpState, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Stage::Opening(opening) = &session.stage else { return };
+    let is_load = matches!(opening.kind, BeginningKind::Load(_));
+    if is_load && opening.has_more {
+        ask_page(state, key, 0);
+    } else {
+        opened(state, key);
+    }
+}
+
+/// Asks for the messages from a position on.
+fn ask_page(state: &mut AcpState, key: SessionKey, position: u64) {
+    let from = PageFrom::After { position };
+    let ticket = state.query(key, Query::HistoryPage { from, goal: PageGoal::Next });
+    if let Some(AcpSession { stage: Stage::Opening(opening), .. }) = state.sessions.get_mut(&key) {
+        opening.page = Some(ticket);
+    }
+}
+
+/// A page of earlier messages has come.
+fn replay_page(state: &mut AcpState, key: SessionKey, page: &HistoryPage) {
+    replay::messages(state, key, &page.messages, &page.titles);
+    if let Some(failed) = &page.failed {
+        notice(state, key, NoticeLevel::Warning, format!("earlier messages cannot be read: {failed}"), None);
+    }
+    if page.after.is_some() && page.failed.is_none() && !page.messages.is_empty() {
+        ask_page(state, key, page.end);
+    } else {
+        opened(state, key);
+    }
+}
+
+/// The session is open: who wanted it is answered.
+fn opened(state: &mut AcpState, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Open) else { return };
+    let Opening { request, kind, messages, titles, .. } = opening;
+    let (modes, choices) = (options::modes(session), options::all(session));
+    match kind {
+        BeginningKind::New => {
+            let id = session.id.clone();
+            state.answer(&request, &NewSessionResponse::new(id).modes(modes).config_options(choices));
+        }
+        BeginningKind::Load(_) => {
+            replay::messages(state, key, &messages, &titles);
+            state.answer(&request, &LoadSessionResponse::new().modes(modes).config_options(choices));
+        }
+        BeginningKind::Resume(_) => {
+            state.answer(&request, &ResumeSessionResponse::new().modes(modes).config_options(choices));
+        }
+    }
+    ask_commands(state, key);
+}
+
+fn ask_commands(state: &mut AcpState, key: SessionKey) {
+    let ticket = state.query(key, Query::Commands);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.commands = Some(ticket);
+    }
+}
+
+/// The answer to a query.
+fn told(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<QueryAnswer, String>) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if session.turn.as_ref().is_some_and(|turn| turn.idle == Some(ticket)) {
+        return run_ended(state, key);
+    }
+    if session.commands == Some(ticket) {
+        session.commands = None;
+        if let Ok(QueryAnswer::Commands(commands)) = answer {
+            show_commands(state, key, &commands);
+        }
+        return;
+    }
+    let is_page = matches!(&session.stage, Stage::Opening(opening) if opening.page == Some(ticket));
+    match answer {
+        Ok(QueryAnswer::HistoryPage(page)) if is_page => replay_page(state, key, &page),
+        Err(error) if is_page => {
+            replay_page(state, key, &HistoryPage { failed: Some(error), ..HistoryPage::default() });
+        }
+        _ => {}
+    }
+}
+
+/// Nothing is left to do. A run in plan mode ends with a question.
+fn run_ended(state: &mut AcpState, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let answer = std::mem::take(&mut session.last_answer);
+    let is_plan = session.mode == PermissionMode::Plan && !answer.trim().is_empty();
+    match &mut session.turn {
+        Some(turn)
+            if is_plan
+                && !turn.cancelled
+                && turn.failure.is_none()
+                && turn.outcome == StopReason::EndTurn =>
+        {
+            turn.idle = None;
+            plans::ask(state, key, &answer);
+        }
+        _ => requests::finish(state, key),
+    }
+}
+
+/// A question waits no longer.
+fn withdraw(state: &mut AcpState, question: &str) {
+    let is_it = |asked: &Asked| matches!(&asked.about, About::Question { id, .. } if id == question);
+    state.withdraw(is_it);
+}
+
+/// Clients that know compactions are shown them.
+fn knows_compactions(client: &ClientCapabilities) -> bool {
+    client.session.as_ref().is_some_and(|session| session.compaction.is_some())
+}
+
+fn compaction_began(state: &mut AcpState, key: SessionKey) {
+    let id = CompactionId::new(ids::id().to_string());
+    if !state.client_can(knows_compactions) {
+        return;
+    }
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.compaction = Some(id.clone());
+    }
+    let news = CompactionUpdate::new(id, CompactionStatus::InProgress);
+    state.update(key, SessionUpdate::CompactionUpdate(news));
+}
+
+fn compaction_ended(
+    state: &mut AcpState,
+    key: SessionKey,
+    result: Option<CompactionResult>,
+    aborted: bool,
+    error: Option<String>,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if let Some(turn) = session.turn.as_mut().filter(|_| aborted) {
+        turn.cancelled = true;
+    }
+    let Some(id) = session.compaction.take() else {
+        if let Some(error) = error {
+            notice(state, key, NoticeLevel::Error, error, None);
+        } else if let Some(result) = result {
+            let (before, after) = (result.tokens_before, result.estimated_tokens_after);
+            let text = format!("the conversation was compacted from {before} to about {after} tokens");
+            notice(state, key, NoticeLevel::Warning, text, None);
+        }
+        return;
+    };
+    let status = match (aborted, &result) {
+        (true, _) => CompactionStatus::Cancelled,
+        (false, Some(_)) => CompactionStatus::Completed,
+        (false, None) => CompactionStatus::Failed,
+    };
+    let mut news = CompactionUpdate::new(id, status);
+    if let Some(result) = result {
+        news = news.summary(vec![ContentBlock::Text(TextContent::new(result.summary))]);
+    }
+    if let Some(error) = error {
+        news = news.error(error);
+    }
+    state.update(key, SessionUpdate::CompactionUpdate(news));
+}
+
+/// A remark of tau. Clients that know notices get it as one; others read the important ones in the
+/// conversation, while a prompt is being answered.
+fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: String, hint: Option<String>) {
+    let knows = |client: &ClientCapabilities| {
+        client.session.as_ref().is_some_and(|session| session.notices.is_some())
+    };
+    let severity = match level {
+        NoticeLevel::Info => NoticeSeverity::Info,
+        NoticeLevel::Warning => NoticeSeverity::Warning,
+        NoticeLevel::Error => NoticeSeverity::Error,
+    };
+    if state.client_can(knows) {
+        let news = Notice::new(severity, text).description(hint);
+        return state.update(key, SessionUpdate::Notice(news));
+    }
+    let has_turn = state.sessions.get(&key).is_some_and(|session| session.turn.is_some());
+    if level == NoticeLevel::Info || !has_turn {
+        return tracing::info!(text, "a notice that the editor does not show");
+    }
+    let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let message = MessageId::new(ids::id().to_string());
+    let news = chunk(format!("\n\n> tau: {text}{hint}\n\n"), Some(&message));
+    state.update(key, SessionUpdate::AgentMessageChunk(news));
+}
+
+/// The agent of a session has ended: whoever waits for it is answered.
+fn stopped(state: &mut AcpState, key: SessionKey) {
+    calls::give_up(state, key);
+    state.asked.retain(|_, asked| asked.session != key);
+    let Some(session) = state.sessions.remove(&key) else { return };
+    let waiting = session.next.map(|next| next.request);
+    for request in session.turn.map(|turn| turn.request).into_iter().chain(waiting) {
+        state.answer(&request, &PromptResponse::new(StopReason::Cancelled));
+    }
+    match session.stage {
+        Stage::Opening(opening) => {
+            let text = "the agent ended before the session was open; see the editor's log of tau";
+            state.refuse(&opening.request, &wire::error(ErrorCode::InternalError, text));
+        }
+        Stage::Open => {}
+        Stage::Closing(requests) => {
+            let answer = CloseSessionResponse::new();
+            requests.iter().for_each(|request| state.answer(request, &answer));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What the front end needs of the rest of the program: agents for sessions, the list of sessions, keys.
+//!
+//! All of it blocks and runs on threads.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    Error, ErrorCode, ListSessionsResponse, McpServer as GivenServer, SessionInfo as ListedSession,
+};
+
+use super::PROFILE;
+use super::calls::shown_path;
+use super::editor::EditorLink;
+use super::state::{Beginning, BeginningKind};
+use super::wire;
+use crate::agent::catalogue::keys::KeySource;
+use crate::agent::engine::config::AgentConfig;
+use crate::agent::extensions::mcp::ConfiguredServer;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::model::Model;
+use crate::agent::protocol::title;
+use crate::agent::session::index::SessionIndex;
+use crate::agent::session::list;
+use crate::agent::session::row::SessionRow;
+use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient, check_name};
+use crate::cli::args::CliArgs;
+use crate::cli::compose::Setup;
+use crate::cli::environment::{Environment, OnBadConfig};
+use crate::cli::exit::Refusal;
+use crate::cli::{headless, sessions};
+use crate::tools::editor::Editor;
+
+/// Sessions of one page of the list.
+const PAGE: usize = 100;
+
+/// The program around the front end.
+#[derive(Clone)]
+pub(crate) struct AcpHost {
+    args: CliArgs,
+}
+
+/// An agent that can be started, and what the client may choose.
+pub(crate) struct NewAgent {
+    pub(crate) config: AgentConfig,
+    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) mode: PermissionMode,
+    pub(crate) notices: Vec<String>,
+}
+
+fn wrong(text: impl Into<String>) -> Error {
+    wire::error(ErrorCode::InvalidParams, text)
+}
+
+fn failed(refusal: Refusal) -> Error {
+    wire::error(ErrorCode::InternalError, refusal.text)
+}
+
+fn no_model(refusal: Refusal) -> Error {
+    wire::error(ErrorCode::AuthRequired, refusal.text)
+}
+
+impl AcpHost {
+    /// The program that was started with these arguments.
+    pub(crate) fn new(args: CliArgs) -> Self {
+        AcpHost { args }
+    }
+
+    /// Composes the agent of a session.
+    ///
+    /// # Errors
+    /// When there is no such session, the directory does not fit, or there is no model that can be used.
+    pub(crate) fn begin(&self, beginning: &Beginning, editor: Option<EditorLink>) -> Result<NewAgent, Error> {
+        let cwd = &beginning.cwd;
+        if !cwd.is_dir() {
+            return Err(wrong(format!("`cwd` is no directory: {}", cwd.display())));
+        }
+        let servers = beginning.servers.iter().map(server).collect::<Result<Vec<_>, _>>()?;
+        let mut setup = Setup::read_at(self.args.clone(), PROFILE, cwd).map_err(failed)?;
+        match &beginning.kind {
+            BeginningKind::New => {}
+            BeginningKind::Load(id) | BeginningKind::Resume(id) => {
+                setup.args.session = Some(shown_path(&file(&setup, id, cwd)?));
+            }
+        }
+        let mut session = sessions::open(&setup).map_err(failed)?;
+        session.survey();
+        let setup = setup.continuing(&session).with_model().map_err(no_model)?;
+        has_key(&setup)?;
+        let mut agent = setup.agent(session).map_err(failed)?;
+        let sandboxed = setup.settings.sandbox_mcp.unwrap_or(false);
+        let servers = servers.into_iter().map(|server| ConfiguredServer {
+            server: McpServer { sandbox: Some(sandboxed), ..server },
+            path: cwd.clone(),
+            is_project: false,
+        });
+        agent.config.behavior.editor = editor.map(|editor| Arc::new(editor) as Arc<dyn Editor>);
+        let mcp = &mut agent.config.behavior.mcp;
+        mcp.read = mcp.read.take().map(|read| read.with(servers.collect()));
+        Ok(NewAgent {
+            models: setup.catalogue.configured(&setup.keys),
+            mode: agent.config.behavior.permission_mode,
+            notices: setup.notices.iter().chain(&agent.notices).cloned().collect(),
+            config: agent.config,
+        })
+    }
+
+    /// A page of the sessions, newest first: those of a directory, or all. A page after the first begins
+    /// behind the session that `cursor` names.
+    ///
+    /// # Errors
+    /// When the settings cannot be read, or there is no such page.
+    pub(crate) fn list(
+        &self,
+        cwd: Option<&Path>,
+        cursor: Option<&str>,
+    ) -> Result<ListSessionsResponse, Error> {
+        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
+        let root = environment.settings.session_root(&environment.paths);
+        let place = environment.paths.session_index();
+        let mut known = SessionIndex::load(&place);
+        let mut rows = Vec::new();
+        let mut begins = cursor.is_none();
+        list::list_known(&root, cwd, &mut known, &mut |row| {
+            if begins {
+                rows.push(row);
+            } else {
+                begins = cursor == Some(row.id.as_str());
+            }
+            rows.len() <= PAGE
+        });
+        if let Err(error) = known.save(&place) {
+            tracing::warn!(%error, "the index of sessions could not be written");
+        }
+        if !begins {
+            return Err(wrong("no page begins at this `cursor`; list the sessions from the start"));
+        }
+        let has_more = rows.len() > PAGE;
+        rows.truncate(PAGE);
+        let next = rows.last().filter(|_| has_more).map(|row| row.id.clone());
+        Ok(ListSessionsResponse::new(rows.iter().map(listed).collect()).next_cursor(next))
+    }
+
+    /// Deletes a session. One that does not exist is deleted already.
+    ///
+    /// # Errors
+    /// When it is open elsewhere, or the file cannot be removed.
+    pub(crate) fn delete(&self, id: &str) -> Result<(), Error> {
+        let environment = Environment::read(&self.args, OnBadConfig::Refuse).map_err(failed)?;
+        let root = environment.settings.session_root(&environment.paths);
+        let Some(path) = list::of_id(&root, id) else { return Ok(()) };
+        sessions::delete(&root, &path).map(drop).map_err(|text| wire::error(ErrorCode::InternalError, text))
+    }
+
+    /// Whether a model can be used now.
+    ///
+    /// # Errors
+    /// What is missing, and how it is set.
+    pub(crate) fn authenticate(&self) -> Result<(), Error> {
+        let setup = Setup::read(self.args.clone(), PROFILE).map_err(failed)?;
+        has_key(&setup.with_model().map_err(no_model)?)
+    }
+}
+
+/// The file of a session that runs in `cwd`.
+fn file(setup: &Setup, id: &str, cwd: &Path) -> Result<PathBuf, Error> {
+    let root = setup.settings.session_root(&setup.paths);
+    let missing = || wire::error(ErrorCode::ResourceNotFound, format!("no session {id}; see session/list"));
+    let path = list::of_id(&root, id).ok_or_else(missing)?;
+    let own = list::directory(&path).unwrap_or_default();
+    let same = |a: &Path, b: &Path| a == b || std::fs::canonicalize(a).ok() == std::fs::canonicalize(b).ok();
+    if same(&own, cwd) {
+        return Ok(path);
+    }
+    let text = format!("session {id} works in {}; open it with that `cwd`", own.display());
+    Err(wrong(text))
+}
+
+fn has_key(setup: &Setup) -> Result<(), Error> {
+    let Some(model) = &setup.model else { return Ok(()) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| failed(Refusal::config(format!("cannot start: {error}"))))?;
+    match runtime.block_on(setup.keys.key(model)) {
+        Err(failure) if headless::is_missing_key(&failure) => {
+            Err(no_model(headless::no_key(setup, &model.provider, failure)))
+        }
+        // Anything else is reported with the request that needs the key.
+        _ => Ok(()),
+    }
+}
+
+fn listed(row: &SessionRow) -> ListedSession {
+    let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
+    let changed = jiff::Timestamp::from_millisecond(row.modified).ok().map(|time| time.to_string());
+    ListedSession::new(row.id.clone(), shown_path(&row.cwd)).title(title).updated_at(changed)
+}
+
+/// A server of the client's settings, as tau's own have it.
+fn server(given: &GivenServer) -> Result<McpServer, Error> {
+    let (name, transport) = match given {
+        GivenServer::Stdio(server) => {
+            let env: BTreeMap<String, String> =
+                server.env.iter().map(|pair| (pair.name.clone(), literal(&pair.value))).collect();
+            let command = literal(&server.command.to_string_lossy());
+            let args = server.args.iter().map(|arg| literal(arg)).collect();
+            (&server.name, McpTransport::Stdio { command, args, env, cwd: None })
+        }
+        GivenServer::Http(server) => {
+            let headers =
+                server.headers.iter().map(|pair| (pair.name.clone(), literal(&pair.value))).collect();
+            (
+                &server.name,
+                McpTransport::Http { url: literal(&server.url), headers, oauth: OauthClient::default() },
+            )
+        }
+        GivenServer::Sse(server) => {
+            let text = "tau does not use the old SSE transport; use the server's streamable HTTP or stdio";
+            return Err(wrong(format!("MCP server `{}`: {text}", server.name)));
+        }
+        _ => return Err(wrong("an MCP server has a transport that tau does not know")),
+    };
+    check_name(name).map_err(wrong)?;
+    Ok(McpServer {
+        name: name.clone(),
+        transport,
+        enabled: true,
+        allow_tools: None,
+        deny_tools: Vec::new(),
+        timeout: None,
+        start_timeout: None,
+        sandbox: None,
+        sampling: false,
+    })
+}
+
+/// The text with what the files of tau would take for a variable as it is: clients replace theirs.
+fn literal(text: &str) -> String {
+    text.replace('$', "${NOT_A_VARIABLE:-$}")
+}

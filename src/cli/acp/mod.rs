@@ -1,0 +1,450 @@
+//! `tau acp`: the Agent Client Protocol, version 1, on the standard streams, for editors.
+//!
+//! A fold over the events of several agents, one for each session: `wire` reads and writes messages,
+//! `requests` takes those of the client, `events` those of the agents, `approvals` asks the user; `state` holds what
+//! is in between, `host` makes agents. This file moves bytes and ends the program. The protocol is
+//! specified at agentclientprotocol.com, and its types are those of its authors' crate.
+
+mod approvals;
+mod calls;
+mod calls_of_session;
+mod editor;
+mod events;
+mod host;
+mod options;
+mod plans;
+mod prompt;
+mod questions;
+mod replay;
+mod requests;
+mod state;
+mod wire;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+
+use agent_client_protocol_schema::v1::{
+    AuthenticateResponse, CreateTerminalRequest, EnvVariable, Error, ErrorCode, KillTerminalRequest,
+    ListSessionsResponse, ReadTextFileRequest, ReleaseTerminalRequest, RequestId, SessionId,
+    TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
+};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
+
+use super::args::CliArgs;
+use super::batch::{Stop, StopWatch};
+use super::environment::{Connections, OnBadConfig};
+use super::exit::{Exit, output_failed, warn};
+use super::outgoing::OutputBuffer;
+use super::profile::FrontEndProfile;
+use super::rpc::lines::{InputLine, LONGEST, LineReader};
+use super::signals::Caught;
+use crate::agent::engine::behavior::OnAsk;
+use crate::agent::engine::task;
+use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::message::Usage;
+use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
+use crate::agent::{AgentCommand, AgentEvent};
+use editor::{EditorAsk, EditorLink, EditorRequest};
+use host::{AcpHost, NewAgent};
+use state::{About, AcpSession, AcpState, Asked, Beginning, Opening, Order, SessionKey, Stage};
+
+/// How agents of this front end are composed.
+pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Interactive,
+    steer: SteerMode::AfterTurnCalls,
+    on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Ask,
+    connections: Connections::WithAgent,
+};
+
+/// Unwritten bytes from which on agents have to wait.
+const FULL: usize = 8 << 20;
+/// Unwritten bytes from which on messages of the client, too, are left unread.
+const OVERFULL: usize = 64 << 20;
+/// Bytes of output that terminals of the client keep: as much as tools show at most.
+const TERMINAL_BYTES: u64 = 1 << 20;
+/// Events that are taken together.
+const BATCH: usize = 64;
+/// Events of all agents that may wait.
+const EVENTS: usize = 256;
+/// Commands of a session that may wait for its agent.
+const COMMANDS: usize = 1_024;
+
+/// Serves a client until its input ends, its output is closed or a signal comes; how the program ends.
+/// `signals` gives the next signal each time it is called.
+pub(crate) async fn run(
+    args: CliArgs,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+    signals: impl AsyncFnMut() -> Caught,
+) -> Exit {
+    let (news, events) = mpsc::channel(EVENTS);
+    let (asks, asked) = mpsc::channel(EVENTS);
+    let mut service = AcpService {
+        host: AcpHost::new(args),
+        state: AcpState::default(),
+        agents: BTreeMap::new(),
+        last_key: 0,
+        news,
+        events,
+        asks,
+        asked,
+        replies: HashMap::new(),
+        jobs: JoinSet::new(),
+        stops: StopWatch::new(None, signals),
+        lines: LineReader::new(input, LONGEST),
+        output,
+        unwritten: OutputBuffer::default(),
+        reading: true,
+        listening: true,
+        unwritable: false,
+    };
+    let exit = service.serve().await;
+    service.agents.values().for_each(|agent| agent.task.abort());
+    exit
+}
+
+/// What an agent reports, and of which session it is.
+type News = (SessionKey, AgentEvent);
+
+/// A running agent.
+struct RunningAgent {
+    commands: mpsc::Sender<AgentCommand>,
+    task: JoinHandle<()>,
+}
+
+/// What a thread has found out.
+enum Done {
+    Begun(SessionKey, Beginning, Result<Box<NewAgent>, Error>),
+    Listed(RequestId, Result<ListSessionsResponse, Error>),
+    Deleted(RequestId, Result<(), Error>),
+    Authenticated(RequestId, Result<(), Error>),
+}
+
+struct AcpService<R, W, S> {
+    host: AcpHost,
+    state: AcpState,
+    agents: BTreeMap<SessionKey, RunningAgent>,
+    last_key: SessionKey,
+    news: mpsc::Sender<News>,
+    events: mpsc::Receiver<News>,
+    /// What tools ask the editor.
+    asks: mpsc::Sender<EditorAsk>,
+    asked: mpsc::Receiver<EditorAsk>,
+    /// Where the answers of the editor go, by the ids of the requests.
+    replies: HashMap<i64, SyncSender<Result<Value, Error>>>,
+    jobs: JoinSet<Done>,
+    stops: StopWatch<S>,
+    lines: LineReader<R>,
+    output: W,
+    unwritten: OutputBuffer,
+    /// False once the input has ended.
+    reading: bool,
+    /// False once the output is closed.
+    listening: bool,
+    /// True once the output could not be written although somebody may want it.
+    unwritable: bool,
+}
+
+/// What woke the front end.
+enum Wake {
+    Line(std::io::Result<Option<InputLine>>),
+    Events(Vec<News>),
+    Asked(EditorAsk),
+    Written(std::io::Result<usize>),
+    Done(Result<Done, JoinError>),
+    Stop(Stop),
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> AcpService<R, W, S> {
+    async fn serve(&mut self) -> Exit {
+        loop {
+            while let Some(order) = self.state.orders.pop_front() {
+                self.carry_out(order);
+            }
+            while let Some(record) = self.state.records.pop_front() {
+                if self.listening {
+                    self.unwritten.push(&record);
+                }
+            }
+            let is_over = !self.reading && self.agents.is_empty() && self.jobs.is_empty();
+            if is_over && self.unwritten.rest().is_empty() {
+                if let Err(error) = self.output.flush().await {
+                    self.note_failure(&error);
+                }
+                return self.exit();
+            }
+            let wake = self.wake().await;
+            self.state.now = jiff::Timestamp::now();
+            match wake {
+                Wake::Line(Ok(Some(InputLine::Record(line)))) => {
+                    requests::apply(&mut self.state, wire::read(&line));
+                }
+                Wake::Line(Ok(Some(InputLine::TooLong))) => {
+                    let text = format!("the line is longer than {} MB: nothing was done", LONGEST >> 20);
+                    self.state.refuse(&RequestId::Null, &wire::error(ErrorCode::InvalidRequest, text));
+                }
+                Wake::Line(_) => self.end_input(),
+                Wake::Events(news) => {
+                    for (key, event) in news {
+                        if matches!(event, AgentEvent::Stopped) {
+                            self.agents.remove(&key);
+                        }
+                        events::apply(&mut self.state, key, event);
+                    }
+                    let asked = &self.state.asked;
+                    self.replies.retain(|number, _| asked.contains_key(number));
+                }
+                Wake::Asked(ask) => self.ask_editor(ask),
+                Wake::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
+                Wake::Written(written) => self.end_output(written.err()),
+                Wake::Done(Ok(done)) => self.take(done),
+                Wake::Done(Err(error)) => tracing::error!(%error, "a thread has failed"),
+                Wake::Stop(Stop::Begin) => self.end_input(),
+                Wake::Stop(Stop::Now) => return self.exit(),
+            }
+        }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let unwritten = self.unwritten.rest();
+        let has_room = unwritten.len() < FULL;
+        let reads = self.reading && unwritten.len() < OVERFULL;
+        let mut news = Vec::new();
+        tokio::select! {
+            stop = self.stops.next() => Wake::Stop(stop),
+            written = self.output.write(unwritten), if !unwritten.is_empty() => Wake::Written(written),
+            _ = self.events.recv_many(&mut news, BATCH), if has_room => Wake::Events(news),
+            Some(ask) = self.asked.recv() => Wake::Asked(ask),
+            Some(done) = self.jobs.join_next() => Wake::Done(done),
+            line = self.lines.next(), if reads => Wake::Line(line),
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let host = self.host.clone();
+        match order {
+            Order::Send(key, command) => self.send(key, command),
+            Order::Reply(number, result) => {
+                if let Some(reply) = self.replies.remove(&number) {
+                    // A tool that was aborted does not wait any more.
+                    let _ = reply.try_send(result);
+                }
+            }
+            Order::Begin(_) if !self.reading => {}
+            Order::Begin(beginning) => {
+                self.last_key += 1;
+                let key = self.last_key;
+                let editor = self.editor(key);
+                self.jobs.spawn_blocking(move || {
+                    let agent = host.begin(&beginning, editor).map(Box::new);
+                    Done::Begun(key, beginning, agent)
+                });
+            }
+            Order::List { request, cwd, cursor } => {
+                self.jobs.spawn_blocking(move || {
+                    Done::Listed(request, host.list(cwd.as_deref(), cursor.as_deref()))
+                });
+            }
+            Order::Delete { request, id } => {
+                self.jobs.spawn_blocking(move || Done::Deleted(request, host.delete(&id)));
+            }
+            Order::Authenticate { request } => {
+                self.jobs.spawn_blocking(move || Done::Authenticated(request, host.authenticate()));
+            }
+        }
+    }
+
+    /// The client as an editor, if it offers its files or terminals.
+    fn editor(&self, session: SessionKey) -> Option<EditorLink> {
+        let files = self.state.client.as_ref().map(|client| client.fs.clone()).unwrap_or_default();
+        let has_files = files.read_text_file || files.write_text_file;
+        let has_terminals = self.state.client_can(|client| client.terminal);
+        let asks = self.asks.clone();
+        (has_files || has_terminals).then_some(EditorLink { session, asks, files, has_terminals })
+    }
+
+    /// Asks the client what a tool wants to know.
+    fn ask_editor(&mut self, ask: EditorAsk) {
+        let EditorAsk { session: key, request, answer } = ask;
+        let Some(session) = self.state.sessions.get(&key) else { return };
+        let id = session.id.clone();
+        let about = match &request {
+            EditorRequest::Create { shown, .. } => About::Terminal { command: shown.clone() },
+            _ => About::Editor,
+        };
+        let asked = Asked { session: key, about };
+        let state = &mut self.state;
+        let number = match request {
+            EditorRequest::Read { path } => {
+                state.ask("fs/read_text_file", &ReadTextFileRequest::new(id, path), asked)
+            }
+            EditorRequest::Write { path, content } => {
+                state.ask("fs/write_text_file", &WriteTextFileRequest::new(id, path, content), asked)
+            }
+            EditorRequest::Create { args, env, cwd, .. } => {
+                let env = env.into_iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
+                let request = CreateTerminalRequest::new(id, "env").args(args).env(env);
+                let request = request.cwd(PathBuf::from(cwd)).output_byte_limit(TERMINAL_BYTES);
+                state.ask("terminal/create", &request, asked)
+            }
+            EditorRequest::Output { terminal } => {
+                state.ask("terminal/output", &TerminalOutputRequest::new(id, terminal), asked)
+            }
+            EditorRequest::WaitForExit { terminal } => {
+                state.ask("terminal/wait_for_exit", &WaitForTerminalExitRequest::new(id, terminal), asked)
+            }
+            EditorRequest::Kill { terminal } => {
+                state.ask("terminal/kill", &KillTerminalRequest::new(id, terminal), asked)
+            }
+            EditorRequest::Release { terminal } => {
+                state.ask("terminal/release", &ReleaseTerminalRequest::new(id, terminal), asked)
+            }
+        };
+        self.replies.insert(number, answer);
+    }
+
+    /// Gives a command to an agent. One that takes none any more, or far too few, is ended.
+    fn send(&mut self, key: SessionKey, command: AgentCommand) {
+        let Some(agent) = self.agents.get(&key) else { return };
+        if agent.commands.try_send(command).is_err() {
+            tracing::error!(key, "an agent takes no commands; it is ended");
+            agent.task.abort();
+            self.agents.remove(&key);
+            events::apply(&mut self.state, key, AgentEvent::Stopped);
+        }
+    }
+
+    fn take(&mut self, done: Done) {
+        match done {
+            Done::Begun(key, beginning, Ok(agent)) => self.start(key, beginning, *agent),
+            Done::Begun(_, Beginning { request, .. }, Err(error)) => self.state.refuse(&request, &error),
+            Done::Listed(request, Ok(list)) => self.state.answer(&request, &list),
+            Done::Listed(request, Err(error)) => self.state.refuse(&request, &error),
+            Done::Deleted(request, result) => requests::deleted(&mut self.state, &request, result),
+            Done::Authenticated(request, Ok(())) => self.state.answer(&request, &AuthenticateResponse::new()),
+            Done::Authenticated(request, Err(error)) => self.state.refuse(&request, &error),
+        }
+    }
+
+    /// Starts the agent of a session.
+    fn start(&mut self, key: SessionKey, beginning: Beginning, agent: NewAgent) {
+        let NewAgent { config, models, mode, notices } = agent;
+        notices.iter().for_each(|notice| warn(notice));
+        let info = config.session.info().clone();
+        if self.state.sessions.values().any(|session| session.info.id == info.id) {
+            let text = format!("session {} is already open", info.id);
+            return self.state.refuse(&beginning.request, &wire::error(ErrorCode::InvalidRequest, text));
+        }
+        let (model, thinking) = (config.model.clone(), config.thinking);
+        let mut handle = task::spawn(config);
+        let (commands, mut inbox) = mpsc::channel(COMMANDS);
+        let outbox = handle.commands.clone();
+        tokio::spawn(async move {
+            while let Some(command) = inbox.recv().await {
+                if outbox.send(command).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let news = self.news.clone();
+        tokio::spawn(async move {
+            let mut has_stopped = false;
+            while let Some(event) = handle.events.recv().await {
+                has_stopped |= matches!(event, AgentEvent::Stopped);
+                if news.send((key, event)).await.is_err() {
+                    return;
+                }
+            }
+            if !has_stopped {
+                // Nobody is left to tell if this fails.
+                let _ = news.send((key, AgentEvent::Stopped)).await;
+            }
+        });
+        let commands_of_agent = RunningAgent { commands, task: handle.task };
+        self.agents.insert(key, commands_of_agent);
+        self.state.sessions.insert(key, session(beginning, info, models, mode));
+        if let Some(session) = self.state.sessions.get_mut(&key) {
+            session.model = model;
+            session.thinking = thinking;
+        }
+        if !self.reading {
+            self.send(key, AgentCommand::Shutdown);
+        }
+    }
+
+    /// Nothing more is asked: the agents end once they have taken what was.
+    fn end_input(&mut self) {
+        if std::mem::take(&mut self.reading) {
+            let keys: Vec<SessionKey> = self.agents.keys().copied().collect();
+            keys.into_iter().for_each(|key| self.send(key, AgentCommand::Shutdown));
+        }
+    }
+
+    /// Nobody listens any more.
+    fn end_output(&mut self, error: Option<std::io::Error>) {
+        error.into_iter().for_each(|error| self.note_failure(&error));
+        self.listening = false;
+        self.unwritten = OutputBuffer::default();
+        self.end_input();
+    }
+
+    /// Reports that the output cannot be written. A reader that has left is no failure.
+    fn note_failure(&mut self, error: &std::io::Error) {
+        if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
+            output_failed(error);
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self.stops.stopping() {
+            Some(exit) => exit,
+            None if self.unwritable => Exit::Model,
+            None => Exit::Ok,
+        }
+    }
+}
+
+/// A session whose agent is starting.
+fn session(
+    beginning: Beginning,
+    info: SessionInfo,
+    models: Vec<std::sync::Arc<crate::agent::protocol::model::Model>>,
+    mode: crate::agent::protocol::approval::PermissionMode,
+) -> AcpSession {
+    let Beginning { request, kind, .. } = beginning;
+    AcpSession {
+        id: SessionId::new(info.id.as_str()),
+        info,
+        stage: Stage::Opening(Opening {
+            request,
+            kind,
+            messages: Vec::new(),
+            titles: BTreeMap::new(),
+            has_more: false,
+            page: None,
+        }),
+        models,
+        model: None,
+        thinking: Default::default(),
+        mode,
+        used: Usage::default(),
+        is_priced: true,
+        turn: None,
+        next: None,
+        message: None,
+        last_answer: String::new(),
+        plan: Vec::new(),
+        title: None,
+        compaction: None,
+        running: BTreeMap::new(),
+        terminals: BTreeMap::new(),
+        commands: None,
+    }
+}

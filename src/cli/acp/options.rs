@@ -1,0 +1,142 @@
+//! What can be chosen in a session: the permission mode, the model, the thinking level.
+//!
+//! The permission mode is offered twice, as a mode and as an option: older clients know modes only.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    Error, ErrorCode, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
+    SessionConfigSelectGroup, SessionConfigSelectOption, SessionMode, SessionModeState,
+};
+
+use super::state::AcpSession;
+use super::wire;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+
+/// The option of the permission mode.
+const MODE: &str = "mode";
+/// The option of the model.
+const MODEL: &str = "model";
+/// The option of the thinking level.
+const THINKING: &str = "thinking";
+
+/// What a mode does, in a sentence.
+fn about(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Ask => "Ask before every change; reading is free",
+        PermissionMode::Auto => "Change files and run commands without asking",
+        PermissionMode::Plan => "Change nothing; end with a plan",
+    }
+}
+
+/// A name as a title.
+fn titled(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The permission modes, and which applies.
+pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
+    let mode =
+        |mode: PermissionMode| SessionMode::new(mode.name(), titled(mode.name())).description(about(mode));
+    SessionModeState::new(session.mode.name(), PermissionMode::ALL.into_iter().map(mode).collect::<Vec<_>>())
+}
+
+/// Everything that can be chosen.
+pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
+    let modes: Vec<SessionConfigSelectOption> = PermissionMode::ALL
+        .into_iter()
+        .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))
+        .collect();
+    let mut options = vec![
+        SessionConfigOption::select(MODE, "Permissions", session.mode.name(), modes)
+            .category(SessionConfigOptionCategory::Mode),
+    ];
+    let Some(model) = &session.model else { return options };
+    options.push(
+        SessionConfigOption::select(MODEL, "Model", model.reference(), grouped(session, model))
+            .category(SessionConfigOptionCategory::Model),
+    );
+    let levels: Vec<SessionConfigSelectOption> = model
+        .levels()
+        .into_iter()
+        .map(|level| SessionConfigSelectOption::new(level.name(), titled(level.name())))
+        .collect();
+    if levels.len() > 1 {
+        let now = model.nearest(session.thinking).name();
+        options.push(
+            SessionConfigOption::select(THINKING, "Thinking", now, levels)
+                .category(SessionConfigOptionCategory::ThoughtLevel),
+        );
+    }
+    options
+}
+
+/// The models by provider, the present one among them in any case.
+fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
+    let known = session.models.iter().any(|model| model.reference() == now.reference());
+    let models = (!known).then_some(now).into_iter().chain(&session.models);
+    let mut groups: Vec<(&str, Vec<SessionConfigSelectOption>)> = Vec::new();
+    for model in models {
+        let option = SessionConfigSelectOption::new(model.reference(), model.name.as_str());
+        match groups.iter_mut().find(|(provider, _)| *provider == model.provider) {
+            Some((_, options)) => options.push(option),
+            None => groups.push((&model.provider, vec![option])),
+        }
+    }
+    let group = |(provider, options): (&str, Vec<_>)| {
+        SessionConfigSelectGroup::new(provider.to_owned(), provider, options)
+    };
+    groups.into_iter().map(group).collect()
+}
+
+/// The mode of this name.
+///
+/// # Errors
+/// When there is none; the error names them.
+pub(crate) fn mode_named(name: &str) -> Result<PermissionMode, Error> {
+    PermissionMode::from_name(name).ok_or_else(|| {
+        let known = PermissionMode::ALL.map(PermissionMode::name).join(", ");
+        wire::error(ErrorCode::InvalidParams, format!("no mode \"{name}\"; choose one of {known}"))
+    })
+}
+
+/// Chooses a value; what the agent is to be told. The session already shows it.
+///
+/// # Errors
+/// When there is no such option, or it has no such value.
+pub(crate) fn choose(
+    session: &mut AcpSession,
+    option: &str,
+    value: &SessionConfigOptionValue,
+) -> Result<AgentCommand, Error> {
+    let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
+    let Some(value) = value.as_value_id().map(|value| value.0.as_ref()) else {
+        return Err(wrong(format!("the value of the option \"{option}\" is the id of a choice")));
+    };
+    match option {
+        MODE => {
+            session.mode = mode_named(value)?;
+            Ok(AgentCommand::SetPermissionMode { mode: session.mode })
+        }
+        MODEL => {
+            let model = session.models.iter().find(|model| model.reference() == value).cloned();
+            let model = model.or_else(|| session.model.clone().filter(|model| model.reference() == value));
+            let text = || wrong(format!("no model \"{value}\"; choose one of those in `configOptions`"));
+            let model = model.ok_or_else(text)?;
+            session.thinking = model.nearest(session.thinking);
+            session.model = Some(Arc::clone(&model));
+            Ok(AgentCommand::SetModel { model })
+        }
+        THINKING => {
+            let levels = session.model.as_ref().map(|model| model.levels()).unwrap_or_default();
+            let level = ThinkingLevel::named(value).filter(|level| levels.contains(level));
+            let text = || wrong(format!("this model has no thinking level \"{value}\""));
+            session.thinking = level.ok_or_else(text)?;
+            Ok(AgentCommand::SetThinking { level: session.thinking })
+        }
+        _ => Err(wrong(format!("no option \"{option}\"; there are {MODE}, {MODEL} and {THINKING}"))),
+    }
+}

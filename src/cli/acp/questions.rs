@@ -1,0 +1,126 @@
+//! Questions of MCP servers to the user: forms and addresses, for clients that show them.
+
+use agent_client_protocol_schema::v1::{ClientCapabilities, Error};
+use serde_json::{Map, Value, json};
+
+use super::state::{About, AcpState, Asked, QuestionKind, SessionKey};
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::event::Question;
+use crate::agent::protocol::form::{FieldKind, FormField, FormOption};
+
+/// The name of the only field of a question that is no form.
+const FIELD: &str = "answer";
+
+/// Asks the client. One that cannot show the question does not answer it.
+pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &Question) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let form = |message: &str, properties: Value, required: Value| {
+        let schema = json!({ "type": "object", "properties": properties, "required": required });
+        json!({ "sessionId": session.id, "mode": "form", "message": message, "requestedSchema": schema })
+    };
+    let (kind, params) = match question {
+        Question::Form { server, message, fields } => {
+            let properties: Map<String, Value> =
+                fields.iter().map(|field| (field.name.clone(), schema(field))).collect();
+            let required: Vec<&str> =
+                fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
+            let message = format!("{server}: {message}");
+            (QuestionKind::Form, form(&message, Value::Object(properties), json!(required)))
+        }
+        Question::Url { server, message, url } => {
+            let message = format!("{server}: {message}");
+            let params = json!({
+                "sessionId": session.id, "mode": "url", "message": message, "url": url, "elicitationId": id,
+            });
+            (QuestionKind::Url, params)
+        }
+        Question::Confirm { title, message } => {
+            let text = if message.is_empty() { title.clone() } else { format!("{title}\n\n{message}") };
+            let field = json!({ FIELD: { "type": "boolean", "title": title, "default": false } });
+            (QuestionKind::Confirm, form(&text, field, json!([FIELD])))
+        }
+        Question::Sampling { server, message, max_tokens } => {
+            let title = format!("MCP server {server} asks the model, for up to {max_tokens} tokens");
+            let field = json!({ FIELD: { "type": "boolean", "title": "Let it ask", "default": false } });
+            (QuestionKind::Confirm, form(&format!("{title}\n\n{message}"), field, json!([FIELD])))
+        }
+        Question::Select { title, options } => {
+            let field = json!({ FIELD: { "type": "string", "title": title, "enum": options } });
+            (QuestionKind::Select, form(title, field, json!([FIELD])))
+        }
+    };
+    let can = |client: &ClientCapabilities| {
+        client.elicitation.as_ref().is_some_and(|elicitation| match kind {
+            QuestionKind::Url => elicitation.supports_url(),
+            QuestionKind::Form | QuestionKind::Confirm | QuestionKind::Select => elicitation.supports_form(),
+        })
+    };
+    if state.client_can(can) {
+        state.ask("elicitation/create", &params, Asked { session: key, about: About::Question { id, kind } });
+    } else {
+        state.send(key, AgentCommand::Answer { id, answer: QuestionAnswer::Declined });
+    }
+}
+
+/// A field as a JSON Schema.
+fn schema(field: &FormField) -> Value {
+    let options = |options: &[FormOption]| -> Vec<Value> {
+        options.iter().map(|option| json!({ "const": option.value, "title": option.title })).collect()
+    };
+    let mut schema = match &field.kind {
+        FieldKind::String { min_length, max_length, format } => {
+            json!({ "type": "string", "minLength": min_length, "maxLength": max_length, "format": format })
+        }
+        FieldKind::Number { integer, minimum, maximum } => {
+            let kind = if *integer { "integer" } else { "number" };
+            let bound = |value: &Option<f64>| match value {
+                // Whole numbers are written without a point, as their schema wants them.
+                Some(value) if *integer => json!(value.round() as i64),
+                other => json!(other),
+            };
+            json!({ "type": kind, "minimum": bound(minimum), "maximum": bound(maximum) })
+        }
+        FieldKind::Boolean => json!({ "type": "boolean" }),
+        FieldKind::Choice { options: choices } => json!({ "type": "string", "oneOf": options(choices) }),
+        FieldKind::Choices { options: choices, min_items, max_items } => json!({
+            "type": "array", "items": { "anyOf": options(choices) }, "minItems": min_items, "maxItems": max_items,
+        }),
+    };
+    if let Some(fields) = schema.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+        fields.insert("title".to_owned(), json!(field.title));
+        if !field.description.is_empty() {
+            fields.insert("description".to_owned(), json!(field.description));
+        }
+        fields.extend(field.default.clone().map(|value| ("default".to_owned(), value)));
+    }
+    schema
+}
+
+/// Takes the client's answer.
+pub(crate) fn answered(
+    state: &mut AcpState,
+    key: SessionKey,
+    id: String,
+    kind: QuestionKind,
+    result: Result<Value, Error>,
+) {
+    let result = result.unwrap_or(Value::Null);
+    let content = result.get("content").and_then(Value::as_object).cloned().unwrap_or_default();
+    let only = content.get(FIELD);
+    let answer = match (result.get("action").and_then(Value::as_str), kind) {
+        (Some("accept"), QuestionKind::Form) => QuestionAnswer::Form(content),
+        (Some("accept"), QuestionKind::Url) => QuestionAnswer::Confirmed(true),
+        (Some("accept"), QuestionKind::Confirm) => {
+            QuestionAnswer::Confirmed(only.and_then(Value::as_bool).unwrap_or(false))
+        }
+        (Some("accept"), QuestionKind::Select) => match only.and_then(Value::as_str) {
+            Some(value) => QuestionAnswer::Value(value.to_owned()),
+            None => QuestionAnswer::Cancelled,
+        },
+        (Some("decline"), _) => QuestionAnswer::Declined,
+        _ => QuestionAnswer::Cancelled,
+    };
+    state.send(key, AgentCommand::Answer { id, answer });
+}

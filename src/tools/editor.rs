@@ -1,0 +1,152 @@
+//! The editor that a session works in: the text of files with what the user has not saved, writing them where the
+//! user sees it, and commands in its terminals.
+//!
+//! The disk counts wherever the editor cannot help: without an answer, for files that are not UTF-8, and for
+//! searches, which look at the disk only.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::encoding::UTF8_BOM;
+use super::file_task::FileTask;
+use super::file_versions::Stamp;
+use super::process::{ChildEnv, FinishedCommand};
+use super::replace_file::Expected;
+use super::{ToolContext, ToolError, paths};
+
+/// An editor. Its functions block, and end early once a call is no longer wanted.
+pub trait Editor: Send + Sync + std::fmt::Debug {
+    /// The text of a file as the user sees it; `None` if the editor does not say.
+    fn read(&self, path: &Path, wanted: &CancellationToken) -> Option<String>;
+
+    /// Whether it writes files.
+    fn can_write(&self) -> bool;
+
+    /// Whether it has terminals for commands.
+    fn can_run(&self) -> bool;
+
+    /// Runs a command in a terminal and waits for its end. One that is no longer wanted, or takes too long, is
+    /// killed.
+    ///
+    /// # Errors
+    /// Why it could not be started, in words.
+    fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, String>;
+
+    /// Gives a file this text and saves it.
+    ///
+    /// # Errors
+    /// Why it could not, in words.
+    fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), String>;
+}
+
+/// A command for a terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct EditorCommand<'a> {
+    pub shell: &'a Path,
+    /// What the shell is to run.
+    pub command: &'a str,
+    /// Absolute.
+    pub cwd: &'a Path,
+    pub env: &'a ChildEnv,
+    /// In seconds.
+    pub timeout: Option<u64>,
+}
+
+/// How a command in a terminal ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EditorRun {
+    /// Its output, or the end of it if there is too much.
+    pub output: String,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub cancelled: bool,
+}
+
+/// Runs a command in a terminal of the editor, if it has any and no sandbox confines the command: the editor
+/// knows of none. `None` if tau has to run it.
+///
+/// # Errors
+/// A refusal if the editor cannot start it.
+pub(crate) async fn run(
+    context: &ToolContext,
+    shell: &Path,
+    command: &str,
+    timeout: Option<u64>,
+) -> Result<Option<FinishedCommand>, ToolError> {
+    let Some(editor) = context.editor.clone().filter(|editor| editor.can_run() && context.sandbox.is_off())
+    else {
+        return Ok(None);
+    };
+    let wanted = context.cancel.child_token();
+    let _no_longer_wanted = wanted.clone().drop_guard();
+    let (shell, command, cwd, env) =
+        (shell.to_owned(), command.to_owned(), Arc::clone(&context.cwd), Arc::clone(&context.env));
+    let started = Instant::now();
+    let run = tokio::task::spawn_blocking(move || {
+        let command = EditorCommand { shell: &shell, command: &command, cwd: &cwd, env: &env, timeout };
+        editor.run(&command, &wanted)
+    });
+    let ended = run.await.unwrap_or_else(|_| Err("an internal error".to_owned()));
+    let run = ended.map_err(|why| {
+        ToolError::refused(format!("the user's editor cannot run commands in a terminal: {why}"))
+    })?;
+    let finished = FinishedCommand::elsewhere(&run.output, run.exit_code, started.elapsed());
+    Ok(Some(FinishedCommand { cancelled: run.cancelled, timed_out: run.timed_out, ..finished }))
+}
+
+/// The content of a file as the user sees it: `disk`, unless it is text and the editor has other text. Line ends
+/// and the byte order mark stay as they are on the disk. True if there are unsaved changes.
+pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
+    let unsaved = task.context.editor.as_ref().and_then(|editor| {
+        let mark: &[u8] = if disk.starts_with(UTF8_BOM) { UTF8_BOM } else { b"" };
+        let saved = std::str::from_utf8(disk.get(mark.len()..)?).ok().filter(|text| !text.contains('\0'))?;
+        let shown = editor.read(&task.path, &task.wanted).filter(|text| !text.contains('\0'))?;
+        let shown = shown.strip_prefix('\u{feff}').unwrap_or(&shown);
+        let plain = |text: &str| text.replace("\r\n", "\n");
+        if plain(shown) == plain(saved) {
+            return None;
+        }
+        let text = if saved.contains("\r\n") { plain(shown).replace('\n', "\r\n") } else { shown.to_owned() };
+        Some([mark, text.as_bytes()].concat())
+    });
+    match unsaved {
+        Some(content) => (content, true),
+        None => (disk, false),
+    }
+}
+
+/// Writes a file through the editor, if there is one that does that; what the file system says of it then.
+/// `None` if tau has to write it.
+///
+/// # Errors
+/// A refusal: the file is not the one that was expected, or the editor did not write it.
+pub(crate) fn write(task: &FileTask, bytes: &[u8], expected: Expected) -> Result<Option<Stamp>, ToolError> {
+    let Some(editor) = task.context.editor.as_ref().filter(|editor| editor.can_write()) else {
+        return Ok(None);
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(None) };
+    let given = &task.given;
+    let is_expected = match (expected, fs::metadata(&task.path)) {
+        (Expected::Version(stamp), Ok(metadata)) => Stamp::from(&metadata) == stamp,
+        (Expected::Nothing, Err(_)) => true,
+        (Expected::Version(_), Err(_)) | (Expected::Nothing, Ok(_)) => false,
+    };
+    if !is_expected {
+        return Err(ToolError::refused(format!(
+            "{given} has just been changed by another program; nothing was written. Read it again"
+        )));
+    }
+    editor.write(&task.path, text, &task.wanted).map_err(|why| {
+        ToolError::refused(format!(
+            "the user's editor did not write {given}: {why}. Read it before you continue"
+        ))
+    })?;
+    match fs::metadata(&task.path) {
+        Ok(metadata) => Ok(Some(Stamp::from(&metadata))),
+        Err(error) => Err(paths::cannot(given, &task.path, "find", &error)),
+    }
+}

@@ -1,0 +1,82 @@
+//! Calls that wait for the user: the options, what each does, and requests that are withdrawn.
+
+use super::*;
+use crate::headless::{calls, says};
+
+/// Runs one prompt in ask mode whose call writes a file; `option` is chosen, without one the request is
+/// answered `cancelled`. The request, the answer of the prompt, and the text of the file.
+async fn decided(option: Option<&str>) -> (Value, Value, String) {
+    let acts = vec![calls("write", &json!({"path": "a.txt", "content": "new\n"})), says("done")];
+    let mut editor = Editor::new(acts).await;
+    let session = editor.session().await;
+    let answer = editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).await;
+    assert_eq!(answer["result"], json!({}), "{answer}");
+    assert_eq!(editor.update("current_mode_update").await["currentModeId"], "ask");
+    let id = editor.prompt(&session, "go").await;
+    let request = editor.asked("session/request_permission").await;
+    let outcome = match option {
+        Some(option) => json!({"outcome": "selected", "optionId": option}),
+        None => json!({"outcome": "cancelled"}),
+    };
+    editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}})).await;
+    let answer = editor.answer(id).await;
+    let text = file(&editor.cwd(), "a.txt");
+    assert_eq!(editor.end().await, 0);
+    (request, answer, text)
+}
+
+#[tokio::test]
+async fn the_options_are_those_of_the_prompt_on_the_screen() {
+    let (request, answer, text) = decided(Some("allow")).await;
+    let params = &request["params"];
+    let options: Vec<&str> = params["options"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|option| option["optionId"].as_str().unwrap())
+        .collect();
+    let expected = ["allow", "always-session", "always-project", "always-user", "deny", "deny-and-stop"];
+    assert_eq!(options, expected, "{params}");
+    let diff = &params["toolCall"]["content"][0];
+    assert_eq!((&diff["type"], &diff["newText"]), (&json!("diff"), &json!("new\n")), "{diff}");
+    assert!(diff["path"].as_str().unwrap().ends_with("/a.txt") && diff["oldText"].is_null(), "{diff}");
+    assert_eq!((&answer["result"]["stopReason"], text.as_str()), (&json!("end_turn"), "new\n"), "{answer}");
+}
+
+#[tokio::test]
+async fn each_option_does_what_it_says() {
+    let cases = [
+        (Some("always-session"), "end_turn", "new\n"),
+        (Some("deny"), "end_turn", ""),
+        (Some("nonsense"), "end_turn", ""),
+        (Some("deny-and-stop"), "cancelled", ""),
+        (None, "cancelled", ""),
+    ];
+    for (option, reason, text) in cases {
+        let (_, answer, written) = decided(option).await;
+        assert_eq!(
+            (answer["result"]["stopReason"].as_str(), written.as_str()),
+            (Some(reason), text),
+            "{option:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_prompt_withdraws_its_question() {
+    let acts = vec![calls("bash", &json!({"command": "touch b.txt"})), says("never")];
+    let mut editor = Editor::new(acts).await;
+    let session = editor.session().await;
+    editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "ask"})).await;
+    let id = editor.prompt(&session, "go").await;
+    let request = editor.asked("session/request_permission").await;
+    editor.notify("session/cancel", json!({"sessionId": session})).await;
+    assert_eq!(editor.answer(id).await["result"], json!({"stopReason": "cancelled"}));
+    let withdrawn = editor.seen().into_iter().find(|update| update["method"] == "$/cancel_request");
+    assert_eq!(withdrawn.expect("a withdrawal")["params"]["requestId"], request["id"]);
+    // As the protocol wants, the editor answers all the same.
+    let result = json!({"outcome": {"outcome": "cancelled"}});
+    editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+    assert!(!editor.cwd().join("b.txt").exists());
+    assert_eq!(editor.end().await, 0);
+}

@@ -1,0 +1,129 @@
+//! Sessions: several at once, loaded, resumed, listed, closed, deleted; what can be chosen in them.
+
+use super::*;
+use crate::headless::{calls, says};
+
+#[tokio::test]
+async fn a_session_is_listed_loaded_resumed_and_deleted() {
+    let acts = vec![calls("bash", &json!({"command": "ls"})), says("first answer"), says("second answer")];
+    let mut editor = Editor::new(acts).await;
+    let session = editor.session().await;
+    let id = editor.prompt(&session, "the first prompt").await;
+    editor.answer(id).await;
+    let cwd = editor.cwd();
+    let opened = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    let listed = editor.ask("session/list", json!({"cwd": cwd})).await;
+    let row = &listed["result"]["sessions"][0];
+    assert_eq!((&row["sessionId"], &row["title"]), (&json!(session), &json!("the first prompt")), "{listed}");
+    assert!(row["updatedAt"].as_str().is_some_and(|time| time.ends_with('Z')), "{row}");
+    let open = editor.ask("session/delete", json!({"sessionId": session})).await;
+    assert_eq!(refusal(&open).0, -32600, "{open}");
+    assert_eq!(editor.ask("session/close", json!({"sessionId": session})).await["result"], json!({}));
+    let closed = editor.prompt(&session, "too late").await;
+    assert_eq!(refusal(&editor.answer(closed).await).0, -32002);
+
+    editor.seen();
+    let loaded = editor.ask("session/load", opened.clone()).await;
+    assert_eq!(loaded["result"]["modes"]["currentModeId"], "auto", "{loaded}");
+    let seen = editor.seen();
+    assert_eq!(text_of(&seen, "user_message_chunk"), "the first prompt");
+    assert_eq!(text_of(&seen, "agent_message_chunk"), "first answer");
+    assert!(seen.iter().any(|update| update["status"] == "completed"), "{seen:?}");
+    editor.ask("session/close", json!({"sessionId": session})).await;
+
+    editor.seen();
+    let resumed = editor.ask("session/resume", opened.clone()).await;
+    assert!(resumed["result"]["configOptions"].is_array(), "{resumed}");
+    assert_eq!(text_of(&editor.seen(), "user_message_chunk"), "");
+    let id = editor.prompt(&session, "the second prompt").await;
+    assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+    assert!(editor.server.requests().pop().unwrap().contains("first answer"), "the history is sent");
+    editor.ask("session/close", json!({"sessionId": session})).await;
+
+    let elsewhere = json!({"sessionId": session, "cwd": "/", "mcpServers": []});
+    let (code, text) = refusal(&editor.ask("session/load", elsewhere).await);
+    assert!(code == -32602 && text.contains(&cwd.display().to_string()), "{code} {text}");
+    for _ in 0..2 {
+        let deleted = editor.ask("session/delete", json!({"sessionId": session})).await;
+        assert_eq!(deleted["result"], json!({}), "{deleted}");
+    }
+    assert_eq!(editor.ask("session/list", json!({})).await["result"]["sessions"], json!([]));
+    assert_eq!(refusal(&editor.ask("session/load", opened).await).0, -32002);
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
+async fn sessions_run_beside_each_other_in_their_own_directories() {
+    let slow = calls("bash", &json!({"command": "pwd; touch here; sleep 1"}));
+    let mut editor = Editor::new(vec![slow.clone(), slow, says("done")]).await;
+    let (first, second) = (editor.cwd().join("first"), editor.cwd().join("second"));
+    let mut sessions = Vec::new();
+    for dir in [&first, &second] {
+        std::fs::create_dir(dir).unwrap();
+        let answer = editor.ask("session/new", json!({"cwd": dir, "mcpServers": []})).await;
+        sessions.push(answer["result"]["sessionId"].as_str().unwrap().to_owned());
+    }
+    let one = editor.prompt(&sessions[0], "go").await;
+    let two = editor.prompt(&sessions[1], "go").await;
+    for id in [one, two] {
+        assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+    }
+    let outputs: Vec<(String, String)> = editor
+        .updates
+        .drain(..)
+        .filter(|(_, update)| update["status"] == "completed")
+        .map(|(session, update)| {
+            (session, update["content"][0]["content"]["text"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    for (session, dir) in sessions.iter().zip([&first, &second]) {
+        assert!(dir.join("here").exists());
+        let own = outputs.iter().find(|(of, _)| of == session).expect("an output");
+        assert!(own.1.contains(&dir.display().to_string()), "{own:?}");
+    }
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
+async fn modes_and_options_are_offered_and_changed() {
+    let mut editor = Editor::start(vec![says("x")], &["--permission-mode", "plan"]).await;
+    editor.ask("initialize", json!({"protocolVersion": 1})).await;
+    let params = json!({"cwd": editor.cwd(), "mcpServers": []});
+    let answer = editor.ask("session/new", params).await;
+    let result = &answer["result"];
+    assert_eq!(result["modes"]["currentModeId"], "plan", "{result}");
+    let options = result["configOptions"].as_array().unwrap();
+    let ids: Vec<&str> = options.iter().map(|option| option["id"].as_str().unwrap()).collect();
+    assert_eq!(ids[..2], ["mode", "model"], "{options:?}");
+    let session = result["sessionId"].as_str().unwrap().to_owned();
+    let set = |option: &str, value: &str| json!({"sessionId": session, "configId": option, "value": value});
+    let changed = editor.ask("session/set_config_option", set("mode", "ask")).await;
+    assert_eq!(changed["result"]["configOptions"][0]["currentValue"], "ask", "{changed}");
+    assert_eq!(editor.update("current_mode_update").await["currentModeId"], "ask");
+    for (option, value) in [("mode", "none"), ("model", "none"), ("thinking", "none"), ("none", "none")] {
+        let answer = editor.ask("session/set_config_option", set(option, value)).await;
+        assert_eq!(refusal(&answer).0, -32602, "{option}: {answer}");
+    }
+    assert_eq!(editor.end().await, 0);
+}
+
+#[tokio::test]
+async fn without_a_key_the_client_is_told_how_to_log_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![says("x")]).await;
+    let mut command = bare(dir.path());
+    command.arg("acp").stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut editor = Editor::of(command.spawn().unwrap(), server, dir);
+    let capabilities = json!({"auth": {"terminal": true}});
+    let answer =
+        editor.ask("initialize", json!({"protocolVersion": 7, "clientCapabilities": capabilities})).await;
+    assert_eq!(answer["result"]["protocolVersion"], 1, "{answer}");
+    let ways = answer["result"]["authMethods"].as_array().unwrap();
+    assert_eq!((&ways[0]["id"], &ways[1]["args"]), (&json!("keys"), &json!(["--login"])), "{ways:?}");
+    let params = json!({"cwd": editor.cwd(), "mcpServers": []});
+    let (code, text) = refusal(&editor.ask("session/new", params).await);
+    assert!(code == -32000 && text.contains("ANTHROPIC_API_KEY"), "{code} {text}");
+    assert_eq!(refusal(&editor.ask("authenticate", json!({"methodId": "keys"})).await).0, -32000);
+    assert_eq!(refusal(&editor.ask("authenticate", json!({"methodId": "x"})).await).0, -32602);
+    assert_eq!(editor.end().await, 0);
+}
