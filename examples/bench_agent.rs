@@ -1,11 +1,11 @@
-//! Figures of the agent: decoding, the cost of a delta, a headless turn, a hundred calls.
+//! Figures of the agent: decoding, the cost of a delta, the same for an editor, a headless turn, a hundred calls.
 //!
 //! ```text
 //! cargo build --release && cargo run --release --example bench_agent
 //! PEER='pi -p --no-session hello' cargo run --release --example bench_agent
 //! ```
 //!
-//! `decode`, `delta`, `turn` and `calls` name parts; all are measured when none is named.
+//! `decode`, `delta`, `acp`, `turn` and `calls` name parts; all are measured when none is named.
 //!
 //! A turn is measured as whole processes against a server in this program that answers at once;
 //! beside it, a program that does nothing, and `PEER`, a shell command in which `{url}` stands for
@@ -66,6 +66,10 @@ async fn main() -> Outcome<()> {
         let more = (long / short - 1.0) * 100.0;
         row("a delta, of 10,000 in a message", format!("{:.0} ns", short * 1e9));
         row("a delta, of 100,000 in a message", format!("{:.0} ns ({more:+.0} %)", long * 1e9));
+    }
+    if wanted("acp") {
+        let cost = acp_delta_cost(20_000)?;
+        row("a delta for an editor, with its decoding", format!("{:.1} µs", cost * 1e6));
     }
     if wanted("turn") {
         headless_turns()?;
@@ -210,20 +214,96 @@ async fn hundred_calls() -> Outcome<Duration> {
     Ok(best)
 }
 
-/// Answers chat completions at once, a connection after the other, for as long as we run.
-fn server() -> Outcome<String> {
+/// Seconds from the bytes of a provider to the line that an editor reads, for each delta of an answer of so
+/// many: `tau acp` as a process.
+fn acp_delta_cost(deltas: usize) -> Outcome<f64> {
+    let url = server(deltas)?;
+    let home = Home::new()?;
+    let mut tau = tau(&home)?;
+    tau.args(["acp", "--base-url", &url, "--model", "m", "--no-session"]);
+    let mut child = tau.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut input = child.stdin.take().ok_or("no input")?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?);
+    let mut ask =
+        |id: usize, method: &str, params: serde_json::Value| -> Outcome<(serde_json::Value, usize)> {
+            writeln!(input, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+            let (mut line, mut chunks) = (String::new(), 0);
+            loop {
+                line.clear();
+                if lines.read_line(&mut line)? == 0 {
+                    return Err("tau acp has ended".into());
+                }
+                if line.contains("agent_message_chunk") {
+                    chunks += 1;
+                } else if let Ok(mut answer) = serde_json::from_str::<serde_json::Value>(&line)
+                    && answer["id"] == id
+                {
+                    return Ok((answer["result"].take(), chunks));
+                }
+            }
+        };
+    ask(1, "initialize", json!({"protocolVersion": 1}))?;
+    let (session, _) = ask(2, "session/new", json!({"cwd": home.0, "mcpServers": []}))?;
+    let prompt = json!({"sessionId": session["sessionId"], "prompt": [{"type": "text", "text": "go"}]});
+    let mut best = Duration::MAX;
+    for run in 0..RUNS {
+        let started = Instant::now();
+        let (_, chunks) = ask(3 + run, "session/prompt", prompt.clone())?;
+        best = best.min(started.elapsed());
+        if chunks != deltas {
+            return Err(format!("{chunks} of {deltas} deltas came").into());
+        }
+    }
+    drop(input);
+    child.wait()?;
+    Ok(best.as_secs_f64() / deltas as f64)
+}
+
+/// A folder as home, without any configuration of the user's, so that runs compare.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Outcome<Self> {
+        let home = std::env::temp_dir().join(format!("tau-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&home)?;
+        Ok(Home(home))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            println!("{} is left behind: {error}", self.0.display());
+        }
+    }
+}
+
+/// The program beside this one.
+fn tau(home: &Home) -> Outcome<Command> {
+    let folder = std::env::current_exe()?.parent().and_then(|examples| examples.parent()).map(PathBuf::from);
+    let tau = folder.ok_or("where am I?")?.join("tau");
+    if !tau.exists() {
+        return Err("there is no tau beside this program: run `cargo build --release` first".into());
+    }
+    let mut command = Command::new(tau);
+    command.env_clear().env("HOME", &home.0).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    Ok(command)
+}
+
+/// Answers chat completions of so many pieces at once, a connection after the other, for as long as we run.
+fn server(pieces: usize) -> Outcome<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
             // A client that leaves in the middle is no matter of the server's.
-            std::thread::spawn(move || drop(answer(connection)));
+            std::thread::spawn(move || drop(answer(connection, pieces)));
         }
     });
     Ok(url)
 }
 
-fn answer(connection: TcpStream) -> std::io::Result<()> {
+fn answer(connection: TcpStream, pieces: usize) -> std::io::Result<()> {
     connection.set_nodelay(true)?;
     let mut reader = BufReader::new(connection);
     loop {
@@ -243,7 +323,7 @@ fn answer(connection: TcpStream) -> std::io::Result<()> {
         }
         std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink())?;
         let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
-        let body = format!("{}data: {end}\n\ndata: [DONE]\n\n", chunk(Api::OpenaiCompletions));
+        let body = format!("{}data: {end}\n\ndata: [DONE]\n\n", chunk(Api::OpenaiCompletions).repeat(pieces));
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
         write!(reader.get_mut(), "{head} {}\r\n\r\n{body}", body.len())?;
     }
@@ -251,19 +331,11 @@ fn answer(connection: TcpStream) -> std::io::Result<()> {
 
 /// Whole processes: one that does nothing, tau with one prompt, the peer with one.
 fn headless_turns() -> Outcome<()> {
-    let url = server()?;
-    let home = std::env::temp_dir().join(format!("tau-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&home)?;
-    let folder = std::env::current_exe()?.parent().and_then(|examples| examples.parent()).map(PathBuf::from);
-    let tau = folder.ok_or("where am I?")?.join("tau");
-    if !tau.exists() {
-        return Err("there is no tau beside this program: run `cargo build --release` first".into());
-    }
+    let url = server(1)?;
+    let home = Home::new()?;
     let floor = median("true", &mut Command::new("true"))?;
-    let mut turn = Command::new(&tau);
+    let mut turn = tau(&home)?;
     turn.args(["-p", "--base-url", &url, "--model", "m", "--no-session", "hello"]);
-    // No configuration of the user's, so that runs compare.
-    turn.env_clear().env("HOME", &home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let own = median("tau -p", &mut turn)?;
     row(
         "a headless turn over the floor",
@@ -272,7 +344,7 @@ fn headless_turns() -> Outcome<()> {
     if let Ok(peer) = std::env::var("PEER") {
         median("peer", Command::new("sh").args(["-c", &peer.replace("{url}", &url)]))?;
     }
-    Ok(std::fs::remove_dir_all(home)?)
+    Ok(())
 }
 
 /// The median time of a process from start to end.
