@@ -6,6 +6,7 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::args::CliArgs;
+use super::args::acp::AcpArgs;
 use super::args::auth::AuthArgs;
 use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
@@ -40,6 +41,7 @@ fn definition() -> Command {
         named(SandboxArgs::command(), "sandbox"),
         named(ProxyArgs::command(), "proxy"),
         named(ServeArgs::command(), "serve"),
+        named(AcpArgs::command(), "acp"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
     ])
@@ -82,6 +84,7 @@ fn sections() -> String {
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
         ("serve", "Serve sessions over HTTP."),
+        ("acp", "Serve an editor (Agent Client Protocol)."),
         ("proxy", "Serve models to clients that have a token and no key."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),
