@@ -2,6 +2,7 @@
 
 mod client;
 mod hostile;
+mod load;
 mod sharing;
 
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, Command};
 
 use crate::headless::bare;
@@ -55,6 +55,8 @@ pub struct Stream {
     reader: BufReader<TcpStream>,
     /// What is left of the chunk.
     text: String,
+    /// The id of the last event.
+    last: Option<String>,
 }
 
 impl Served {
@@ -93,8 +95,25 @@ impl Served {
 
     /// Opens an event stream with a request.
     pub async fn stream(&self, method: &str, path: &str, extra: &str, body: &Value) -> Stream {
+        let socket = TcpStream::connect(&self.address).await.unwrap();
+        self.stream_with(socket, method, path, extra, body).await
+    }
+
+    /// Opens the event stream at a path with this socket.
+    pub async fn stream_on(&self, socket: TcpSocket, path: &str) -> Stream {
+        let socket = socket.connect(self.address.parse().unwrap()).await.unwrap();
+        self.stream_with(socket, "GET", path, "", &Value::Null).await
+    }
+
+    async fn stream_with(
+        &self,
+        mut socket: TcpStream,
+        method: &str,
+        path: &str,
+        extra: &str,
+        body: &Value,
+    ) -> Stream {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut socket = TcpStream::connect(&self.address).await.unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{extra}content-type: \
              application/json\r\ncontent-length: {}\r\n\r\n{body}",
@@ -111,7 +130,7 @@ impl Served {
         }
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         assert!(head.contains("content-type: text/event-stream"), "{head}");
-        Stream { reader, text: String::new() }
+        Stream { reader, text: String::new(), last: None }
     }
 
     /// The events of a session from now on.
@@ -198,7 +217,9 @@ impl Stream {
                 if let Some(data) = field("data: ") {
                     let data = serde_json::from_str(data).unwrap();
                     let name = field("event: ").unwrap().to_owned();
-                    return Some(Frame { id: field("id: ").map(str::to_owned), name, data });
+                    let id = field("id: ").map(str::to_owned);
+                    self.last = id.clone().or(self.last.take());
+                    return Some(Frame { id, name, data });
                 }
             }
             let mut size = String::new();
@@ -212,6 +233,11 @@ impl Stream {
             }
             self.text.push_str(std::str::from_utf8(&chunk[..size]).unwrap());
         }
+    }
+
+    /// The id of the last event.
+    pub fn last_id(&self) -> &str {
+        self.last.as_deref().expect("an event")
     }
 
     /// Events up to and with the first of this name.
