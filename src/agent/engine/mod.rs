@@ -12,6 +12,7 @@
 //! - `commands`: what takes effect immediately
 //! - `gate`: whether a call may run, and what is asked before
 //! - `call_task`, `sandbox_gate`: a call being prepared and applied, also a second time
+//! - `call_plan`: the tool of each call, or why it cannot run
 //! - `call_hooks`: the user's hooks around a call
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
 //! - `state`: the struct
@@ -23,6 +24,7 @@ mod attend;
 pub mod behavior;
 mod branch;
 mod call_hooks;
+mod call_plan;
 mod call_task;
 mod call_titles;
 mod call_turns;

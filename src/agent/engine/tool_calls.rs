@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{StreamExt, stream};
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -19,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::approvals::{Decision, Review};
 use super::attend::{attend, attend_unless_stopped};
 use super::call_hooks;
+use super::call_plan::{Outcome, Slot, arguments, plan};
 use super::call_task::{self, CarriedOut};
 use super::call_turns::CallTurns;
 use super::clock::{millis_since, now};
@@ -29,15 +29,10 @@ use super::panics;
 use super::run::log::Run;
 use super::state::Engine;
 use super::undo_queries;
-use crate::agent::extensions::mcp::search;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
-use crate::agent::protocol::message::{
-    AssistantMessage, HookNote, Message, StopReason, ToolCall, ToolResultMessage,
-};
+use crate::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage};
 use crate::agent::protocol::run::SteerMode;
-use crate::tools::{
-    AnyTool, Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress,
-};
+use crate::tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// Most calls that run concurrently.
 const MAX_CONCURRENT: usize = 8;
@@ -49,15 +44,12 @@ const GRACE: Duration = Duration::from_millis(500);
 /// The result of a call that a steering message made unnecessary.
 const SKIPPED: &str = "skipped: not run, because the user sent a message";
 
-/// The result of a call in an answer that failed, whether or not the call was complete.
-const CUT_OFF: &str = "not run: the answer was cut off before it was complete";
-
 /// The result of a call that did not end in time when it was aborted.
 const DROPPED: &str = "aborted; it may have run in part";
 
 /// Runs the calls of `answer`. When this returns, all results are recorded and reported.
 pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec<Arc<Message>> {
-    let slots: Vec<Slot> = plan(run, answer);
+    let slots: Vec<Slot> = plan(run.engine, answer);
     if !slots.is_empty() {
         run.loop_guard.next_turn();
     }
@@ -75,83 +67,6 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
         }
     }
     runner.results()
-}
-
-/// A call, its tool (or why it cannot run), and its outcome.
-struct Slot {
-    call: ToolCall,
-    /// The name in the model's call, which its result must have.
-    asked_name: String,
-    tool: Result<Arc<dyn AnyTool>, String>,
-    outcome: Option<Outcome>,
-}
-
-struct Outcome {
-    output: ToolOutput,
-    is_error: bool,
-    duration_ms: Option<u64>,
-    /// What hooks did.
-    hooks: Vec<HookNote>,
-}
-
-impl Outcome {
-    /// The result of a call that did not run.
-    fn unrun(reason: &str) -> Self {
-        let output = ToolOutput::new(reason, Details::None);
-        Outcome { output, is_error: true, duration_ms: None, hooks: Vec::new() }
-    }
-}
-
-/// Finds the tool of each call, or the reason why it cannot run.
-fn plan(run: &Run<'_>, answer: &AssistantMessage) -> Vec<Slot> {
-    let last = answer.tool_calls().count().saturating_sub(1);
-    let cut = answer.stop_reason == StopReason::Length;
-    let slot = |(index, asked): (usize, &ToolCall)| {
-        let call = &target(run, asked);
-        let tool = if answer.stop_reason == StopReason::Error {
-            Err(CUT_OFF.to_owned())
-        } else if cut && index == last {
-            Err("not run: the answer reached its length limit, so this call may be incomplete; \
-                 call the tool again with shorter arguments"
-                .to_owned())
-        } else {
-            find(run, call)
-        };
-        Slot { call: call.clone(), asked_name: asked.name.clone(), tool, outcome: None }
-    };
-    answer.tool_calls().enumerate().map(slot).collect()
-}
-
-/// The call that is meant by one: that of the tool which is named in a call of `tool_call`.
-fn target(run: &Run<'_>, call: &ToolCall) -> ToolCall {
-    let named = (call.name == search::TOOL_CALL && run.engine.config.tools.get(&call.name).is_some())
-        .then(|| search::target(&call.arguments));
-    match named.flatten() {
-        Some((name, arguments)) => ToolCall { name, arguments, ..call.clone() },
-        None => call.clone(),
-    }
-}
-
-fn find(run: &Run<'_>, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
-    let tools = &run.engine.config.tools;
-    let Some(tool) = run.engine.tool(&call.name) else {
-        let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-        let names = if names.is_empty() {
-            "no tools are enabled".to_owned()
-        } else {
-            format!("the tools are: {}", names.join(", "))
-        };
-        return Err(format!("unknown tool {:?}; {names}", call.name));
-    };
-    match &call.arguments {
-        Value::Object(_) => Ok(tool.clone()),
-        Value::String(text) => {
-            let error = serde_json::from_str::<Value>(text).err();
-            let why = error.map_or_else(|| "not an object".to_owned(), |error| error.to_string());
-            Err(format!("the arguments are not a valid JSON object ({why}); send the complete call again"))
-        }
-        _ => Err("the arguments are not a JSON object; send the call again with one".to_owned()),
-    }
 }
 
 /// What a step of a batch brought.
@@ -492,11 +407,6 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
         default_timeout: engine.config.bash_timeout,
     }
-}
-
-/// The arguments as events have them: always an object.
-fn arguments(call: &ToolCall) -> Value {
-    if call.arguments.is_object() { call.arguments.clone() } else { json!({}) }
 }
 
 /// The updates of a running call, never faster than `UPDATE_INTERVAL`; only the newest.
