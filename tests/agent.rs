@@ -6,6 +6,7 @@ mod demo;
 mod formats;
 mod history_paging;
 mod law;
+mod parallel;
 mod prefix;
 mod queues;
 mod retries;

@@ -61,7 +61,7 @@ pub fn change(count: u32) -> FileDiff {
         added: count,
         removed: count,
         hunks: (1..=count).map(hunk).collect(),
-        cut: false,
+        ..FileDiff::default()
     }
 }
 

@@ -154,7 +154,13 @@ pub struct FakeTool {
 impl FakeTool {
     pub fn new(name: &str, manner: Manner, read_only: bool) -> Self {
         let parameters = json!({ "type": "object" });
-        let spec = ToolSpec { name: name.into(), description: String::new(), parameters, read_only };
+        let spec = ToolSpec {
+            name: name.into(),
+            label: name.into(),
+            description: String::new(),
+            parameters,
+            read_only,
+        };
         FakeTool { spec, manner, alive: Arc::default(), most: Arc::default() }
     }
 }

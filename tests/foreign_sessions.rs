@@ -64,6 +64,7 @@ fn told(message: &Message) -> String {
         Message::CompactionSummary(summary) => format!("compaction:{}", summary.summary),
         Message::BranchSummary(summary) => format!("branch:{}", summary.summary),
         Message::BashExecution(run) => format!("bash:{}", run.command),
+        Message::Application(own) => format!("{}:", own.role()),
     }
 }
 

@@ -87,7 +87,13 @@ fn tools() -> Screen {
             .map(String::from)
             .to_vec(),
     };
-    let diff = FileDiff { path: "src/parser.rs".into(), added: 1, removed: 1, hunks: vec![hunk], cut: false };
+    let diff = FileDiff {
+        path: "src/parser.rs".into(),
+        added: 1,
+        removed: 1,
+        hunks: vec![hunk],
+        ..FileDiff::default()
+    };
     let failed = TerminalOutput {
         text: "running 3 tests\ntest parser::empty … \u{1b}[31mFAILED\u{1b}[0m\n".into(),
         exit_code: Some(101),
@@ -137,7 +143,13 @@ fn refusals_cuts_and_timeouts_are_said() {
     let hunk = Hunk { old_start: 1, new_start: 1, lines: vec![" a".into(), "+b".into()] };
     let diff = |path: &str| {
         let path = path.into();
-        Details::Diff(FileDiff { path, added: 1, removed: 0, hunks: vec![hunk.clone()], cut: false })
+        Details::Diff(FileDiff {
+            path,
+            added: 1,
+            removed: 0,
+            hunks: vec![hunk.clone()],
+            ..FileDiff::default()
+        })
     };
     let killed = TerminalOutput { text: "left\n".into(), signal: Some(15), ..TerminalOutput::default() };
     let answers = [

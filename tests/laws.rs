@@ -341,6 +341,7 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         removed: 1,
         hunks: vec![hunk; dice.below(12)],
         cut: dice.below(4) == 0,
+        facts: None,
     };
     let preview = match dice.below(3) {
         0 => Preview::None,

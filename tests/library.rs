@@ -3,6 +3,7 @@
 mod history;
 mod limits;
 mod remote;
+mod streams;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ fn texts(messages: &[Arc<Message>]) -> Vec<String> {
 }
 
 fn user_message(text: &str) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+    Arc::new(Message::User(UserMessage { timestamp: 1, ..UserMessage::new(UserContent::Text(text.into())) }))
 }
 
 /// The conversations of the requests so far.
@@ -407,6 +408,11 @@ async fn attachments_become_blocks_behind_the_text() {
     let image = Block::Image { data: "cG5n".into(), mime_type: "image/png".into() };
     let text = Block::text("<document name=\"a.pdf\">\nthe text\n</document>");
     assert_eq!(user.content, UserContent::Blocks(vec![Block::text("look"), image, text]));
+    assert!(user.attachments.is_empty(), "the model gets the blocks only");
+    let state = agent.state();
+    let Message::User(kept) = state.messages[0].as_ref() else { panic!("no user message") };
+    let names: Vec<&str> = kept.attachments.iter().map(|file| file.file_name.as_str()).collect();
+    assert_eq!(names, ["a.png", "a.pdf"]);
 }
 
 #[tokio::test]

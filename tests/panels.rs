@@ -500,7 +500,8 @@ pub fn edited(screen: &mut Screen) {
         "+fn mean(list: &[u32]) -> u32 { total(list) / list.len() as u32 }",
     ];
     let hunk = Hunk { old_start: 9, new_start: 9, lines: lines.map(String::from).to_vec() };
-    let diff = FileDiff { path: "src/a.rs".into(), added: 3, removed: 3, hunks: vec![hunk], cut: false };
+    let diff =
+        FileDiff { path: "src/a.rs".into(), added: 3, removed: 3, hunks: vec![hunk], ..FileDiff::default() };
     let args = json!({"path": "src/a.rs"});
     screen.run();
     asks(screen, &[("e", "edit", args.clone())]);
@@ -537,7 +538,8 @@ fn a_changed_word_has_the_foreground_of_the_mark() {
     let mut screen = Screen::new();
     let lines = ["-let total = 1;", "+let total = 2;"].map(String::from).to_vec();
     let hunk = Hunk { old_start: 1, new_start: 1, lines };
-    let diff = FileDiff { path: "a.rs".into(), added: 1, removed: 1, hunks: vec![hunk], cut: false };
+    let diff =
+        FileDiff { path: "a.rs".into(), added: 1, removed: 1, hunks: vec![hunk], ..FileDiff::default() };
     screen.run();
     starts(&mut screen, "e", "edit", &json!({"path": "a.rs"}));
     ends(&mut screen, "e", ToolOutput::new("Replaced", Details::Diff(diff)), false, Some(3));

@@ -157,7 +157,8 @@ fn screen_with_picture(format: PictureFormat) -> harness::Screen {
     let mut screen = harness::Screen::boot(boot);
     let image = Block::Image { data: "AAAA".into(), mime_type: "image/png".into() };
     let content = UserContent::Blocks(vec![Block::text("what is this?"), image]);
-    let message = Arc::new(Message::User(UserMessage { content, timestamp: harness::START }));
+    let message =
+        Arc::new(Message::User(UserMessage { timestamp: harness::START, ..UserMessage::new(content) }));
     screen.agent(AgentEvent::MessageStart { message });
     screen
 }

@@ -267,7 +267,7 @@ fn sample_diff() -> FileDiff {
         added: 2,
         removed: 2,
         hunks: vec![hunk(41, &lines), hunk(98, &words)],
-        cut: false,
+        ..FileDiff::default()
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tau::agent::AgentCommand;
 use tau::agent::api::{AgentConfig, spawn};
-use tau::agent::protocol::message::StopReason;
+use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::protocol::model::Model;
 use tau::agent::protocol::query::SessionSource;
 use tau::agent::provider::{FailureKind, Transport};
@@ -268,6 +268,34 @@ async fn a_run_for_a_client_that_does_not() {
 }
 
 #[tokio::test]
+async fn an_answer_begins_and_ends_within_its_updates_for_a_client_that_does_not() {
+    let answers = vec![vec![Say("hello"), STOP], vec![Fail(FailureKind::Auth, None)]];
+    let mut client = Client::new(answers);
+    for (ends_with, reason) in [("done", "stop"), ("error", "error")] {
+        client.seen.clear();
+        client.send(json!({"type": "prompt", "message": "go"})).await;
+        client.settled().await;
+        let of_answers = |record: &&Value| {
+            record["message"]["role"] == "assistant"
+                && record["type"].as_str().unwrap().starts_with("message_")
+        };
+        let records: Vec<&Value> = client.seen.iter().filter(of_answers).collect();
+        let kinds: Vec<&str> = records
+            .iter()
+            .map(|record| {
+                record["assistantMessageEvent"]["type"].as_str().or(record["type"].as_str()).unwrap()
+            })
+            .collect();
+        assert_eq!(kinds[..2], ["message_start", "start"], "{kinds:?}");
+        assert_eq!(kinds[kinds.len() - 2..], [ends_with, "message_end"], "{kinds:?}");
+        let event = &records[records.len() - 2]["assistantMessageEvent"];
+        assert_eq!(event["reason"], reason);
+        let whole = if ends_with == "done" { &event["message"] } else { &event["error"] };
+        assert_eq!(*whole, records[records.len() - 1]["message"], "the complete message");
+    }
+}
+
+#[tokio::test]
 async fn the_flag_overrides_who_gets_what() {
     for (events, id, partial) in [
         (RpcEvents::Plain, None, false),
@@ -513,8 +541,20 @@ async fn attachments_of_the_older_document() {
     let expected = json!([
         {"type": "text", "text": "look"},
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
-        {"type": "text", "text": "[attached file: b.txt]\nin it"},
-        {"type": "text", "text": "[attached file: c.bin; it could not be read as text]"},
+        {"type": "text", "text": "<document name=\"b.txt\">\nin it\n</document>"},
+        {"type": "text", "text": "[the document \"c.bin\" was attached, but its text could not be read]"},
     ]);
     assert_eq!(*content, expected);
+    let kept = &client.seen.last().unwrap()["data"]["messages"][0]["attachments"];
+    assert_eq!(*kept, attachments, "they stay as they came");
+    let started = client.seen.iter().find(|record| record["type"] == "message_end").unwrap();
+    assert_eq!(started["message"]["attachments"], attachments, "in events, too");
+    let sent = player.requests.lock().unwrap()[0].messages[0].clone();
+    let Message::User(sent) = sent.as_ref() else { panic!("{sent:?}") };
+    assert!(sent.attachments.is_empty(), "the model gets the blocks only");
+    let file = std::fs::read_dir(client.dir.path().join("sessions")).unwrap().flatten();
+    let session =
+        file.map(|file| file.path()).find(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let text = std::fs::read_to_string(session.unwrap()).unwrap();
+    assert!(text.contains(r#""attachments":[{"id":"1""#), "{text}");
 }

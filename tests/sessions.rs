@@ -17,7 +17,7 @@ pub const HEADER: &str =
 
 /// A message of the user.
 pub fn user(text: &str) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+    Arc::new(Message::User(UserMessage { timestamp: 1, ..UserMessage::new(UserContent::Text(text.into())) }))
 }
 
 /// An answer of the model.
@@ -54,6 +54,7 @@ pub fn texts(session: &Session) -> Vec<String> {
         Message::CompactionSummary(summary) => format!("compaction:{}", summary.summary),
         Message::BranchSummary(summary) => format!("branch:{}", summary.summary),
         Message::BashExecution(bash) => format!("bash:{}", bash.command),
+        Message::Application(own) => format!("{}:", own.role()),
     };
     session.context().messages.iter().map(text).collect()
 }

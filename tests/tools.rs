@@ -156,6 +156,7 @@ async fn read_warns_first_when_a_file_is_longer_than_an_answer() {
             "WARNING: File has 7000 lines, showing first 5000. Use offset and limit parameters to read more."
         )
     );
+    assert_eq!(lines.next(), Some(""));
     assert_eq!(lines.next(), Some("     1  1"));
     assert_eq!(lines.nth(4_998), Some("  5000  5000"));
     assert_eq!(lines.next(), Some("[long: more lines follow; continue with offset 5001]"));
@@ -166,11 +167,101 @@ async fn read_warns_first_when_a_file_is_longer_than_an_answer() {
     // Bytes bound an answer as well as lines.
     bench.put("wide", format!("{}\n", "x".repeat(999)).repeat(3_000));
     let text = bench.text("read", json!({"path": "wide"})).await;
-    assert!(text.len() <= bench.context.limits.max_bytes, "{}", text.len());
+    assert!(text.len() <= bench.context.limits.file_weight(), "{}", text.len());
     assert!(text.starts_with("WARNING: File has 3000 lines, showing first 2"), "{text:.100}");
     bench.put("line", "y".repeat(100_000));
     let text = bench.text("read", json!({"path": "line"})).await;
     assert!(text.len() < 3_000 && text.contains("[… 98000 more bytes in this line, cut …]"));
+}
+
+#[tokio::test]
+async fn read_returns_five_thousand_lines_unless_they_exceed_a_quarter_of_the_window() {
+    let mut bench = Bench::new();
+    bench.put("long", format!("{}\n", "word ".repeat(12)).repeat(7_000));
+    let mut lines = async |window: u64| {
+        bench.context.limits = OutputLimits::default().within_window(window);
+        let text = bench.text("read", json!({"path": "long"})).await;
+        assert!(tau::tools::budget::token_weight(&text) as u64 <= window, "{window}");
+        text.lines().filter(|line| line.ends_with("word ")).count()
+    };
+    assert_eq!(lines(1_000_000).await, 5_000);
+    assert_eq!(lines(400_000).await, 5_000);
+    let (small, smaller) = (lines(200_000).await, lines(8_000).await);
+    assert!((2_000..5_000).contains(&small) && (50..200).contains(&smaller), "{small} {smaller}");
+}
+
+#[tokio::test]
+async fn details_say_what_was_done() {
+    let bench = Bench::new();
+    let path = |name: &str| bench.path(name).display().to_string();
+    bench.put("f", "one\ntwo\ntwo\n");
+    bench.put("empty", "");
+    let long = "x".repeat(5_000);
+    bench.put("long", &long);
+    let kept = format!("{}…", "x".repeat(4_096));
+    let cases = [
+        (
+            "read",
+            json!({"path": "f", "offset": 2, "limit": 1}),
+            json!({"kind": "lines", "filePath": path("f"), "totalLines": 3, "linesRead": 1, "offset": 2, "truncated": true}),
+        ),
+        (
+            "read",
+            json!({"path": "f"}),
+            json!({"filePath": path("f"), "totalLines": 3, "linesRead": 3, "offset": 1, "truncated": false}),
+        ),
+        ("read", json!({"path": "empty"}), json!({"totalLines": 0, "linesRead": 0, "truncated": false})),
+        (
+            "edit",
+            json!({"path": "f", "old_string": "two", "new_string": "2\n3", "replace_all": true}),
+            json!({
+                "kind": "diff", "path": "f", "filePath": path("f"), "oldString": "two", "newString": "2\n3",
+                "matchCount": 2, "linesChanged": 4,
+            }),
+        ),
+        (
+            "edit",
+            json!({"path": "long", "old_string": long, "new_string": "short"}),
+            json!({"oldString": kept, "newString": "short", "matchCount": 1, "linesChanged": 1}),
+        ),
+        (
+            "write",
+            json!({"path": "new", "content": "é\n"}),
+            json!({"kind": "diff", "filePath": path("new"), "size": 3, "isNew": true}),
+        ),
+        ("write", json!({"path": "new", "content": "e\n"}), json!({"size": 2, "isNew": false})),
+        (
+            "bash",
+            json!({"command": "echo hi"}),
+            json!({"kind": "terminal", "command": "echo hi", "exitCode": 0}),
+        ),
+    ];
+    for (tool, args, expected) in cases {
+        let details = serde_json::to_value(bench.call(tool, args.clone()).await.unwrap().details).unwrap();
+        for (field, value) in expected.as_object().unwrap() {
+            assert_eq!(&details[field], value, "{tool} {args}: {field}");
+        }
+        let read: Details = serde_json::from_value(details.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), details, "as stored");
+    }
+    let failed = bench.call("bash", json!({"command": "sleep 0.2; exit 3"})).await.unwrap_err();
+    let ToolError::Refused { details, .. } = failed else { panic!("{failed:?}") };
+    let details = serde_json::to_value(*details).unwrap();
+    assert_eq!((&details["exitCode"], &details["command"]), (&json!(3), &json!("sleep 0.2; exit 3")));
+    assert!(details["duration"].as_u64().unwrap() >= 200, "{details}");
+}
+
+#[test]
+fn every_tool_has_a_label_and_read_says_its_bounds() {
+    let labels: Vec<String> = Toolbox::all().specs().into_iter().map(|spec| spec.label).collect();
+    assert_eq!(labels, ["Read", "Bash", "Edit", "Write", "Grep", "Find", "Ls"]);
+    let tools = Toolbox::all();
+    let properties = &tools.get("read").unwrap().spec().parameters["properties"];
+    assert_eq!(properties["offset"]["minimum"], 1);
+    assert_eq!(
+        (&properties["limit"]["minimum"], &properties["limit"]["maximum"]),
+        (&json!(1), &json!(5_000))
+    );
 }
 
 #[tokio::test]
@@ -360,7 +451,7 @@ async fn slips_in_arguments_are_understood_and_mistakes_named() {
         ("read", json!(null), "read: the argument `path` is missing"),
         ("read", json!({"path": ["f"]}), "read: `path` must be a string, not [\"f\"]"),
         ("read", json!({"path": "f", "offset": "two"}), "read: `offset` must be a whole number, not \"two\""),
-        ("read", json!({"path": "f", "offset": -1}), "read: `offset` must be 0 or more, not -1"),
+        ("read", json!({"path": "f", "offset": -1}), "read: `offset` must be 1 or more, not -1"),
         (
             "read",
             json!({"path": "f", "ofset": 1}),

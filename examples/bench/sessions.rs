@@ -31,7 +31,7 @@ pub fn measure(tau: &Subject) {
 }
 
 fn said(text: String) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage { content: UserContent::Text(text), timestamp: 1 }))
+    Arc::new(Message::User(UserMessage { timestamp: 1, ..UserMessage::new(UserContent::Text(text)) }))
 }
 
 fn append(dir: &Path) {

@@ -30,7 +30,7 @@ pub(crate) enum KeyCheck {
 
 /// Sends a word to the provider's default model.
 pub(crate) async fn check_key(direct: &Direct, model: Arc<Model>, key: Option<Secret>) -> KeyCheck {
-    let hello = Message::User(UserMessage { content: UserContent::Text("hello".to_owned()), timestamp: 0 });
+    let hello = Message::User(UserMessage::new(UserContent::Text("hello".to_owned())));
     let request = ModelRequest {
         thinking: model.nearest(ThinkingLevel::Off),
         model,

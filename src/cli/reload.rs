@@ -168,6 +168,15 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.mask_secrets.unwrap_or(true) != enabled {
         tune(Tuning::MaskSecrets { enabled }, format!("mask_secrets {enabled}"));
     }
+    let parallel = new.settings.parallel.unwrap_or_default();
+    if old.settings.parallel.unwrap_or_default() != parallel {
+        tune(Tuning::ParallelCalls { parallel }, format!("parallel {}", parallel.name()));
+    }
+    let temperature = new.settings.temperature.map(|temperature| temperature.0);
+    if old.settings.temperature.map(|temperature| temperature.0) != temperature {
+        let words = temperature.map_or("no temperature".to_owned(), |number| format!("temperature {number}"));
+        tune(Tuning::Temperature { temperature }, words);
+    }
     let seconds = new.settings.bash_timeout;
     if old.settings.bash_timeout != seconds {
         let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));

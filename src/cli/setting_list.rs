@@ -49,6 +49,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
             | ValueKind::Address
             | ValueKind::Number
             | ValueKind::Seconds
+            | ValueKind::Temperature
             | ValueKind::List
             | ValueKind::Table
             | ValueKind::Servers

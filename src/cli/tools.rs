@@ -134,6 +134,7 @@ fn as_json(here: &Here) -> String {
         let spec = built_in.get(row.name).map(|tool| tool.spec());
         json!({
             "name": row.name,
+            "label": spec.map(|spec| &spec.label),
             "source": "built-in",
             "state": if on.iter().any(|name| name == row.name) { "on" } else { "off" },
             "description": row.summary,
@@ -145,6 +146,7 @@ fn as_json(here: &Here) -> String {
             here.loaded.tools.iter().find(|tool| tool.name() == row.name && row.state == ExtensionState::On);
         json!({
             "name": row.name,
+            "label": used.map(|tool| &tool.spec().label),
             "source": row.source.name(),
             "state": row.state.name(),
             "description": row.description,

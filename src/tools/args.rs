@@ -54,10 +54,18 @@ const REMARKS: &[&str] = &["description", "explanation", "reason"];
 pub fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     ToolSpec {
         name: name.into(),
+        label: label(name),
         description: description.trim().into(),
         parameters: schema::<T>(),
         read_only: false,
     }
+}
+
+/// A name for people, from that for models: `web_fetch` is "Web fetch".
+pub fn label(name: &str) -> String {
+    let words = name.replace(['_', '-'], " ");
+    let mut letters = words.trim().chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// JSON schema of `T` as every provider takes it: one flat object without `$ref`, `$schema`,

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::command_result::{self, Wording};
+use super::details::fact;
 use super::prepared::{with_note, with_terminal};
 use super::process::{self, CommandIo, CommandLine, Flow};
 use super::{
@@ -91,7 +92,8 @@ impl Bash {
             success: &[0],
         };
         if let Some(finished) = editor::run(&context, &self.shell, &args.command, timeout).await? {
-            return command_result::answer(finished, wording, &context.limits, &context.scratch).await;
+            let answer = command_result::answer(finished, wording, &context.limits, &context.scratch).await;
+            return with_terminal(answer, |output| output.command = Some(fact(&args.command)));
         }
         let command = CommandLine {
             program: self.shell.as_os_str(),
@@ -104,7 +106,9 @@ impl Bash {
         let progress = context.progress.clone();
         let mut show = |_: &str, so_far: &TerminalOutput| {
             let text = line_output::plain(&so_far.text);
-            progress.show(ToolOutput::new(text, Details::Terminal(so_far.clone())));
+            let command = Some(fact(&args.command));
+            let so_far = TerminalOutput { command, ..so_far.clone() };
+            progress.show(ToolOutput::new(text, Details::Terminal(so_far)));
         };
         let place = CommandIo::Pipe(Flow::LITTLE);
         let finished =
@@ -117,7 +121,8 @@ impl Bash {
                         paths::reason(&error)
                     ))
                 })?;
-        command_result::answer(finished, wording, &context.limits, &context.scratch).await
+        let answer = command_result::answer(finished, wording, &context.limits, &context.scratch).await;
+        with_terminal(answer, |output| output.command = Some(fact(&args.command)))
     }
 }
 

@@ -51,6 +51,7 @@ pub(crate) async fn answer(
         message.push_str(&line);
     }
     let cancelled = finished.cancelled;
+    finished.output.duration = Some(finished.duration_ms);
     let details = Details::Terminal(finished.output);
     match () {
         () if cancelled => Err(ToolError::Aborted { message, details: Box::new(details) }),

@@ -52,6 +52,8 @@ pub enum Details {
     None,
     /// Text, shown as it is.
     Text { text: String },
+    /// A window of a text file; its lines are in the content.
+    Lines(LineFacts),
     /// A change of one file.
     Diff(FileDiff),
     /// Output of a command.
@@ -72,6 +74,22 @@ pub fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Details, D:
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
+/// Which lines of a text file an answer has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LineFacts {
+    /// Absolute path of the file.
+    pub file_path: String,
+    /// Lines of the file, or as many of a very large one as were counted in a moment.
+    pub total_lines: u64,
+    /// Lines in the answer.
+    pub lines_read: u64,
+    /// Number of the first of them, from 1.
+    pub offset: u64,
+    /// True if lines follow the last one.
+    pub truncated: bool,
+}
+
 /// A change of one file as unified hunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,6 +105,69 @@ pub struct FileDiff {
     /// True when hunks were left out because the change is very large.
     #[serde(default)]
     pub cut: bool,
+    /// What a tool did to make it; absent for a change that was only proposed.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<ChangeFacts>,
+}
+
+/// How a tool changed a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum ChangeFacts {
+    /// Text was replaced.
+    Replaced {
+        /// Absolute path of the file.
+        file_path: String,
+        /// The text that was to be replaced, and what was put in its place: of several replacements the
+        /// first, and of each the first [`FACT_BYTES`].
+        old_string: String,
+        new_string: String,
+        /// Places that were found, of all replacements.
+        match_count: u64,
+        /// Lines added or removed, whichever are more.
+        lines_changed: u32,
+    },
+    /// The file was created or replaced.
+    Written {
+        /// Absolute path of the file.
+        file_path: String,
+        /// Bytes of its new content.
+        size: u64,
+        /// True if there was no such file before.
+        is_new: bool,
+    },
+}
+
+impl ChangeFacts {
+    /// The texts that may hold anything.
+    pub fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            ChangeFacts::Replaced { file_path, old_string, new_string, .. } => {
+                vec![file_path, old_string, new_string]
+            }
+            ChangeFacts::Written { file_path, .. } => vec![file_path],
+        }
+    }
+
+    /// The bytes of these texts.
+    pub fn size(&self) -> usize {
+        match self {
+            ChangeFacts::Replaced { file_path, old_string, new_string, .. } => {
+                file_path.len() + old_string.len() + new_string.len()
+            }
+            ChangeFacts::Written { file_path, .. } => file_path.len(),
+        }
+    }
+}
+
+/// Most bytes of a text of a call that its details repeat.
+pub const FACT_BYTES: usize = 4 * 1024;
+
+/// The start of a text of a call, as its details repeat it.
+pub(crate) fn fact(text: &str) -> String {
+    let end = (0..=FACT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let start = text.get(..end.unwrap_or(0)).unwrap_or_default();
+    if start.len() == text.len() { start.to_owned() } else { format!("{start}…") }
 }
 
 impl FileDiff {
@@ -152,6 +233,12 @@ pub struct TerminalOutput {
     /// The command that ran, if the user put it in the place of the call's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
+    /// The command, or the start of a long one; absent where it is known from elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// How long it ran, in milliseconds; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
     /// True if the command ran a second time, because the sandbox had refused a part of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran_again: bool,

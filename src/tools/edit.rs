@@ -12,12 +12,15 @@ pub mod splice;
 use std::io::Read;
 use std::sync::Arc;
 
+use super::details::fact;
 use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
 use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::proposal::{self, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths, write};
+use super::{
+    ChangeFacts, FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths, write,
+};
 use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
@@ -140,6 +143,14 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
     let change = diff::spliced(given, &text, &splices);
     let new = splice::join(&text, 0..text.len(), &splices);
     let path = given.clone();
+    let file_path = task.path.display().to_string();
+    let (old_string, new_string) =
+        changes.first().map(|first| (fact(&first.old_string), fact(&first.new_string))).unwrap_or_default();
+    let match_count = done.occurrences as u64;
+    let facts = move |change: &FileDiff, _| {
+        let lines_changed = change.added.max(change.removed);
+        ChangeFacts::Replaced { file_path, old_string, new_string, match_count, lines_changed }
+    };
     Ok(Proposal {
         old: Some(text),
         new: Arc::new(new),
@@ -147,6 +158,7 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
         change,
         expected: Expected::Version(stamp),
         words: Box::new(move |change, _| done.sentence(&path, change)),
+        facts: Box::new(facts),
     })
 }
 

@@ -52,7 +52,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use access::{Access, Preview};
-pub use details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+pub use details::{ChangeFacts, Content, Details, FileDiff, Hunk, LineFacts, TerminalOutput, ToolOutput};
 use editor::Editor;
 use file_versions::FileVersions;
 pub use prepared::{Approved, Prepared, PreparingCall};
@@ -67,6 +67,8 @@ pub use toolbox::Toolbox;
 pub struct ToolSpec {
     /// The name the model calls it by.
     pub name: String,
+    /// Its name for people. Models do not get it.
+    pub label: String,
     /// The prompt text, from `src/tools/<name>.md`.
     pub description: String,
     /// JSON schema of the arguments: one flat object, no `$ref`.
@@ -134,13 +136,21 @@ pub struct OutputLimits {
     pub max_lines: usize,
     /// Largest answer to the model, in tokens as estimated by [`budget`].
     pub max_tokens: usize,
+    /// The same for the lines of a file, which no other limit in bytes holds.
+    pub max_file_tokens: usize,
     /// Whether the model takes pictures.
     pub images: bool,
 }
 
 impl Default for OutputLimits {
     fn default() -> Self {
-        OutputLimits { max_bytes: 256 * 1024, max_lines: 5_000, max_tokens: 64_000, images: false }
+        OutputLimits {
+            max_bytes: 256 * 1024,
+            max_lines: 5_000,
+            max_tokens: 64_000,
+            max_file_tokens: 64_000,
+            images: false,
+        }
     }
 }
 
@@ -150,11 +160,18 @@ impl OutputLimits {
         self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
+    /// The same of the lines of a file.
+    pub fn file_weight(&self) -> usize {
+        self.max_file_tokens.saturating_mul(budget::TOKEN)
+    }
+
     /// The same for a model with a context window of `window` tokens: one answer takes at most a
-    /// quarter of it. 0 if the size is unknown.
+    /// quarter of it, and the lines of a file may take all of that. 0 if the size is unknown.
     pub fn within_window(self, window: u64) -> Self {
         match usize::try_from(window / 4) {
-            Ok(quarter) if quarter > 0 => OutputLimits { max_tokens: self.max_tokens.min(quarter), ..self },
+            Ok(quarter) if quarter > 0 => {
+                OutputLimits { max_tokens: self.max_tokens.min(quarter), max_file_tokens: quarter, ..self }
+            }
             _ => self,
         }
     }
@@ -202,6 +219,11 @@ pub trait Tool: Send + Sync + 'static {
     /// can be prepared, and asked about, before the first has run.
     fn prepares_from_arguments(&self) -> bool {
         false
+    }
+
+    /// Repairs slips in the arguments of a model that can mean one thing only, before they are checked.
+    fn repair(&self, args: &mut Value) {
+        let _ = args;
     }
 
     /// Finds out what the call would do. Changes nothing; what is wrong with the call is an error here
@@ -253,8 +275,9 @@ impl<T: Tool> AnyTool for T {
         Tool::prepares_from_arguments(self)
     }
 
-    fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_> {
+    fn prepare(&self, mut args: Value, context: ToolContext) -> PreparingCall<'_> {
         Box::pin(async move {
+            Tool::repair(self, &mut args);
             let typed = args::parse::<T::Args>(args, Tool::spec(self))?;
             Tool::prepare(self, typed, context).await
         })

@@ -8,8 +8,8 @@ use super::encoding::{self, Encoding};
 use super::file_task::{FileTask, OnAbort};
 use super::replace_file::{self, Expected};
 use super::{
-    Access, Approved, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput, diff, editor,
-    paths,
+    Access, Approved, ChangeFacts, Details, FileDiff, Prepared, Preview, ToolContext, ToolError, ToolOutput,
+    diff, editor, paths,
 };
 
 /// Most bytes of a diff in an answer to the model.
@@ -50,6 +50,9 @@ impl TextFormat {
 /// The words of the answer, from the change that was made and the size of the file in bytes.
 type Words = Box<dyn Fn(&FileDiff, usize) -> String + Send + Sync>;
 
+/// What the details say besides the change, from the same.
+type Facts = Box<dyn FnOnce(&FileDiff, usize) -> ChangeFacts + Send + Sync>;
+
 /// A new content of a file.
 pub(crate) struct Proposal {
     /// The text that is there; `None` if it is too large or cannot be read.
@@ -60,6 +63,7 @@ pub(crate) struct Proposal {
     pub change: FileDiff,
     pub expected: Expected,
     pub words: Words,
+    pub facts: Facts,
 }
 
 /// What is written in the end.
@@ -126,7 +130,11 @@ impl Proposal {
             text.push('\n');
             text.push_str(&note);
         }
-        let details = if self.old.is_some() { Details::Diff(chosen.change) } else { Details::None };
+        let facts = (self.facts)(&chosen.change, bytes.len());
+        // Without the old content the change has no hunks, but what was done is known.
+        let cut = chosen.change.cut || self.old.is_none();
+        let change = FileDiff { facts: Some(facts), path: given.clone(), cut, ..chosen.change };
+        let details = Details::Diff(change);
         Ok(ToolOutput::new(text, details))
     }
 

@@ -15,7 +15,8 @@ use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
 use super::replace_file::MAX_FILE;
 use super::{
-    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor, paths,
+    Access, Details, LineFacts, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
+    paths,
 };
 use window::{LineWindow, WindowRequest};
 
@@ -25,6 +26,8 @@ const MAX_LINES: usize = 5_000;
 const WHOLE: u64 = 4 * 1024 * 1024;
 /// How long the lines beyond the window are counted.
 const COUNTING: Duration = Duration::from_secs(3);
+/// The same if the model named a window that it can take, and does not ask how long the file is.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// The tool.
 #[derive(Debug)]
@@ -38,8 +41,10 @@ pub struct ReadArgs {
     /// Path of the file.
     pub path: String,
     /// First line to return, counted from 1.
+    #[schemars(range(min = 1))]
     pub offset: Option<u64>,
     /// Number of lines to return.
+    #[schemars(range(min = 1, max = 5000))]
     pub limit: Option<u64>,
 }
 
@@ -66,6 +71,17 @@ impl Tool for Read {
             (from, Some(limit)) => {
                 let from = from.unwrap_or(1).max(1);
                 format!("{path}:{from}-{}", from.saturating_add(limit).saturating_sub(1))
+            }
+        }
+    }
+
+    /// A window that begins before the file, is empty or is too large means the nearest one there is.
+    fn repair(&self, args: &mut serde_json::Value) {
+        for (name, most) in [("offset", u64::MAX), ("limit", MAX_LINES as u64)] {
+            if let Some(value) = args.get_mut(name)
+                && let Some(number) = value.as_u64()
+            {
+                *value = number.clamp(1, most).into();
             }
         }
     }
@@ -140,16 +156,15 @@ fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Meta
 
 fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRequest {
     let most = task.context.limits.max_lines.min(MAX_LINES);
-    let wanted = limit.map_or(most, |limit| usize::try_from(limit).unwrap_or(most).clamp(1, most));
-    // When the model names a window it can take, it does not request how long the file is.
+    let wanted = limit.map_or(most, |limit| usize::try_from(limit).unwrap_or(most).min(most));
     let own_window = limit.is_some_and(|limit| limit <= most as u64);
     WindowRequest {
-        first: offset.unwrap_or(1).max(1),
+        first: offset.unwrap_or(1),
         lines: wanted,
         // Room for the notes around the lines.
-        weight: task.context.limits.token_weight().saturating_sub(512),
+        weight: task.context.limits.file_weight().saturating_sub(512),
         line_end: b'\n',
-        count: (!own_window).then_some(COUNTING),
+        count: Some(if own_window { GLANCE } else { COUNTING }),
     }
 }
 
@@ -208,7 +223,9 @@ fn answer(
     let shown = window.lines.len() as u64;
     let total = window.counted;
     if shown == 0 && total == 0 && request.first == 1 {
-        return Ok(ToolOutput::new(format!("({} is empty)", task.given), Details::None));
+        let file_path = task.path.display().to_string();
+        let facts = LineFacts { file_path, offset: 1, ..LineFacts::default() };
+        return Ok(ToolOutput::new(format!("({} is empty)", task.given), Details::Lines(facts)));
     }
     if shown == 0 {
         let lines = if total == 1 { "1 line".into() } else { format!("{total} lines") };
@@ -219,7 +236,7 @@ fn answer(
     }
     let mut text = String::new();
     let last = request.first + shown - 1;
-    let asked = limit.is_some_and(|limit| limit == shown);
+    let asked = limit.is_some_and(|limit| limit == shown && limit < MAX_LINES as u64);
     if window.more && !asked {
         text.push_str(&warning(request.first, shown, &window));
     }
@@ -234,7 +251,14 @@ fn answer(
     for note in notes {
         text.push_str(&format!("[{}: {note}]\n", task.given));
     }
-    Ok(ToolOutput::new(text, Details::None))
+    let facts = LineFacts {
+        file_path: task.path.display().to_string(),
+        total_lines: total,
+        lines_read: shown,
+        offset: request.first,
+        truncated: window.more,
+    };
+    Ok(ToolOutput::new(text, Details::Lines(facts)))
 }
 
 fn warning(first: u64, shown: u64, window: &LineWindow) -> String {
@@ -242,6 +266,6 @@ fn warning(first: u64, shown: u64, window: &LineWindow) -> String {
     let more = if window.complete { "" } else { "more than " };
     let which = if first == 1 { format!("first {shown}") } else { format!("{shown} from line {first} on") };
     format!(
-        "WARNING: File has {more}{total} lines, showing {which}. Use offset and limit parameters to read more.\n"
+        "WARNING: File has {more}{total} lines, showing {which}. Use offset and limit parameters to read more.\n\n"
     )
 }

@@ -11,7 +11,9 @@ use super::file_task::FileTask;
 use super::file_versions::{Freshness, Stamp};
 use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
-use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths};
+use super::{
+    ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
+};
 
 /// The tool.
 #[derive(Debug)]
@@ -64,8 +66,10 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
     let change = old.as_deref().map(|old| diff::between(given, old, content.as_bytes())).unwrap_or_default();
-    let done = if expected == Expected::Nothing { "Created new file" } else { "Overwrote" };
+    let is_new = expected == Expected::Nothing;
+    let done = if is_new { "Created new file" } else { "Overwrote" };
     let path = given.clone();
+    let file_path = task.path.display().to_string();
     Ok(Proposal {
         old,
         new: Arc::new(content.into_bytes()),
@@ -73,6 +77,7 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         change,
         expected,
         words: Box::new(move |_, size| format!("{done} {path} ({size} bytes)")),
+        facts: Box::new(move |_, size| ChangeFacts::Written { file_path, size: size as u64, is_new }),
     })
 }
 

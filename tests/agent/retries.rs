@@ -1,7 +1,10 @@
 //! Failures of the provider: which are tried again, and what is kept.
 
+use tau::agent::api::AgentConfig;
 use tau::agent::protocol::message::Message;
+use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::FailureKind;
+use tau::agent::session::Session;
 use tau::agent::{AgentCommand, AgentEvent};
 
 use super::*;
@@ -96,4 +99,45 @@ async fn a_stream_that_just_ends_is_no_answer() {
         "settled",
     ];
     assert_eq!(events, expected);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_quota_continues_after_a_restart() {
+    let spent = vec![Fail(FailureKind::RateLimit, Some(60_000))];
+    let waits = |config: &mut AgentConfig| config.retry_mode = RetryMode::WaitForQuota;
+    let mut bench = Bench::with(Player::new(vec![spent]), waits);
+    bench.prompt("go").await;
+    let delay = |event: Option<&AgentEvent>| match event {
+        Some(AgentEvent::AutoRetryStart { delay_ms, .. }) => *delay_ms,
+        other => panic!("{other:?}"),
+    };
+    let is_wait = |event: &AgentEvent| matches!(event, AgentEvent::AutoRetryStart { .. });
+    assert_eq!(delay(bench.until(is_wait).await.last()), 60_000);
+    let (session, dir) = bench.reopened().await.unwrap();
+    let path = session.info().file.clone().unwrap();
+    drop(session);
+
+    // Whoever waits for no quota asks again at once.
+    for (mode, asks) in [(RetryMode::WaitForQuota, false), (RetryMode::Headless, true)] {
+        let player = Player::new(Vec::new());
+        let mut bench = Bench::with(player.clone(), |config| {
+            config.retry_mode = mode;
+            config.session = Session::open(&path).unwrap();
+        });
+        bench.prompt("again").await;
+        if asks {
+            bench.settled().await;
+        } else {
+            let left = delay(bench.until(is_wait).await.last());
+            assert!((40_000..60_000).contains(&left), "{left}");
+            bench.send(AgentCommand::AbortRetry).await;
+            let events = bench.settled().await;
+            let said = brief(&events);
+            assert!(said.iter().any(|line| line.starts_with("end assistant Error")), "{said:?}");
+        }
+        assert_eq!(player.requests.lock().unwrap().len(), usize::from(asks), "{mode:?}");
+        bench.send(AgentCommand::Shutdown).await;
+        bench.until(|event| *event == AgentEvent::Stopped).await;
+    }
+    drop(dir);
 }

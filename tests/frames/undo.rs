@@ -95,7 +95,7 @@ fn changes() -> SessionChanges {
         hunk(3, &[" fn main() {", "-    old();", "+    new();", " }"]),
         hunk(40, &[" // the end", "+// 漢字"]),
     ];
-    let diff = FileDiff { path: "src/main.rs".into(), added: 2, removed: 1, hunks, cut: false };
+    let diff = FileDiff { path: "src/main.rs".into(), added: 2, removed: 1, hunks, ..FileDiff::default() };
     let plain = |path: &str| FileDiff { path: path.into(), ..FileDiff::default() };
     SessionChanges {
         files: vec![

@@ -219,7 +219,10 @@ fn without_digits(json: &str) -> String {
 /// The conversation continues with the answer in it, whatever it was.
 fn check_goes_back(api: Api, answer: &AssistantMessage) {
     let user = |text: &str| {
-        Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 0 }))
+        Arc::new(Message::User(UserMessage {
+            timestamp: 0,
+            ..UserMessage::new(UserContent::Text(text.into()))
+        }))
     };
     let results = answer.tool_calls().map(|call| {
         Arc::new(Message::ToolResult(ToolResultMessage {

@@ -200,7 +200,7 @@ impl Screen {
 
 /// A message of the user.
 pub fn user(text: &str) -> Message {
-    Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: START })
+    Message::User(UserMessage { timestamp: START, ..UserMessage::new(UserContent::Text(text.into())) })
 }
 
 /// An answer.

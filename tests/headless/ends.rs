@@ -187,3 +187,73 @@ async fn a_reader_that_leaves_ends_it_quietly() {
         assert!(output.stderr.is_empty(), "{mode}: {output:?}");
     }
 }
+
+#[tokio::test]
+async fn a_run_can_wait_for_a_quota_also_after_a_restart() {
+    let body = br#"{"error":{"message":"Rate limit reached. Please try again in 2m0s."}}"#;
+    let spent = Act::Send(answer("429 Too Many Requests", "content-type: application/json\r\n", body));
+    let place = Place::new(vec![spent]).await;
+    let ended = run(&mut place.tau(&["-p", "go"]), None).await;
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.contains("wait 2 min") && ended.err.contains("--wait-for-quota"), "{ended:?}");
+
+    let waiting = ["--json", "--wait-for-quota", "--timeout", "2"];
+    let mut longest = 120_000;
+    for (more, requests) in [(&["go"][..], 2), (&["--continue", "continue"][..], 2)] {
+        let ended = run(&mut place.tau(&[&waiting, more].concat()), None).await;
+        assert_eq!(ended.code, 5, "{ended:?}");
+        let records = ended.records();
+        let wait = records.iter().find(|record| record["type"] == "auto_retry_start").unwrap();
+        let delay = wait["delayMs"].as_u64().unwrap();
+        assert!((60_000..=longest).contains(&delay), "{wait}");
+        longest = 119_999;
+        assert_eq!(place.server.requests().len(), requests, "the second start asks nobody before the time");
+    }
+}
+
+#[tokio::test]
+async fn the_temperature_is_sent() {
+    let place = Place::new(vec![says("hello")]).await;
+    for (flag, sent) in [("0.25", "\"temperature\":0.25"), ("2", "\"temperature\":2")] {
+        let ended = run(&mut place.tau(&["-p", "--temperature", flag, "hi"]), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let request = place.server.requests().pop().unwrap();
+        assert!(request.contains(sent), "{request}");
+    }
+    let ended = run(place.tau(&["-p", "hi"]).env("TAU_TEMPERATURE", "3"), None).await;
+    assert!(ended.code != 0 && ended.err.contains("give a number from 0 to 2"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn commands_of_one_answer_run_at_the_same_time_if_that_is_wanted() {
+    let function =
+        |command: &str| json!({"name": "bash", "arguments": json!({"command": command}).to_string()});
+    let call = |index: usize, command: &str| json!({"index": index, "id": format!("c{index}"), "type": "function", "function": function(command)});
+    let calls = [call(0, "sleep 1; echo a >>log"), call(1, "sleep 0.5; echo b >>log")];
+    let delta = json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    let both = || Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")));
+    for (flags, order) in [(&["--parallel", "all"][..], "b\na\n"), (&[][..], "a\nb\n")] {
+        let place = Place::new(vec![both(), says("done")]).await;
+        let ended = run(&mut place.tau(&[&["-p", "go"], flags].concat()), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert_eq!(std::fs::read_to_string(place.dir.path().join("log")).unwrap(), order);
+    }
+}
+
+#[tokio::test]
+async fn the_end_record_has_the_tokens_and_their_price() {
+    let usage = json!({"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050});
+    let delta = json!({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]});
+    let total = json!({"choices": [], "usage": usage});
+    let body = format!("data: {delta}\n\ndata: {total}\n\ndata: [DONE]\n\n");
+    let place = Place::new(vec![Act::Send(stream(&body))]).await;
+    let price = "cost = { input = 2.0, output = 10.0 }";
+    let ended = run(place.own(price).args(["--json", "one", "two"]), None).await;
+    let end = ended.records().pop().unwrap();
+    assert_eq!((&end["usage"]["input"], &end["usage"]["output"]), (&json!(2_000), &json!(100)), "{end}");
+    assert!((end["cost"].as_f64().unwrap() - 0.005).abs() < 1e-9, "{end}");
+    let ended = run(place.own("").args(["--json", "one"]), None).await;
+    let end = ended.records().pop().unwrap();
+    assert_eq!((&end["usage"]["input"], &end["cost"]), (&json!(1_000), &serde_json::Value::Null), "{end}");
+}

@@ -70,7 +70,7 @@ fn result(id: &str, name: &str, content: Vec<Content>, is_error: bool) -> Messag
 }
 
 fn user(content: UserContent) -> Message {
-    Message::User(UserMessage { content, timestamp: 0 })
+    Message::User(UserMessage { timestamp: 0, ..UserMessage::new(content) })
 }
 
 fn thinking(text: &str, signature: &str, redacted: bool) -> Block {
@@ -136,6 +136,7 @@ fn request(model: Model, thinking: ThinkingLevel) -> ModelRequest {
     let messages: Vec<Arc<Message>> = conversation(&model).into_iter().map(Arc::new).collect();
     let tool = |name: &str, schema: Value| ToolSpec {
         name: name.into(),
+        label: name.into(),
         description: format!("The {name} tool."),
         parameters: schema,
         read_only: false,

@@ -22,7 +22,7 @@ async fn wrong_arguments_name_the_field() {
         ("bash", json!({"command": ["ls", "-l"]}), "`command` must be a string"),
         ("bash", json!({}), "`command` is missing"),
         ("read", json!({"path": {"a": 1}}), "`path` must be a string"),
-        ("read", json!({"path": "f", "offset": -3}), "`offset` must be 0 or more"),
+        ("read", json!({"path": "f", "offset": -3}), "`offset` must be 1 or more"),
         ("read", json!({"path": "f", "offset": "first"}), "`offset` must be a whole number"),
         ("edit", json!({"path": "f", "edits": 7}), "`edits` must be a list"),
         ("edit", json!({"path": "f", "edits": [{"old_string": 1}]}), "`edits[0].new_string` is missing"),

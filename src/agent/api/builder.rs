@@ -17,12 +17,12 @@ use crate::agent::engine::config::{AgentConfig, FindModel, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
-use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
-use crate::agent::provider::Transport;
+use crate::agent::protocol::run::{CompactionSettings, ParallelCalls, RetryMode, RunLimits};
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::scripted::Router;
+use crate::agent::provider::{Transport, WireListener, WireRecord};
 use crate::agent::secrets::Secret;
 use crate::agent::session::Session;
 use crate::agent::undo::UndoOptions;
@@ -65,6 +65,7 @@ pub struct AgentBuilder {
     bash_timeout: Option<u64>,
     find_model: Option<Arc<FindModel>>,
     retries: Option<u32>,
+    listener: Option<WireListener>,
     retry_mode: RetryMode,
     limits: RunLimits,
     behavior: Behavior,
@@ -135,6 +136,13 @@ impl AgentBuilder {
         self.keys(NoKeys).transport(proxy)
     }
 
+    /// Is told of every request to a provider and its answer, without keys. Without effect if a transport or
+    /// a proxy is set.
+    pub fn wire_listener(mut self, listen: impl Fn(WireRecord) + Send + Sync + 'static) -> Self {
+        self.listener = Some(WireListener::new(listen));
+        self
+    }
+
     /// Where keys come from; the environment by default.
     pub fn keys(mut self, keys: impl KeySource + 'static) -> Self {
         self.keys = Some(Arc::new(keys));
@@ -186,6 +194,18 @@ impl AgentBuilder {
     /// Timeout of shell calls without one of their own, in seconds.
     pub fn bash_timeout(mut self, seconds: u64) -> Self {
         self.bash_timeout = Some(seconds);
+        self
+    }
+
+    /// The sampling temperature, from 0 to 2; the provider's own by default.
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.behavior.temperature = Some(temperature);
+        self
+    }
+
+    /// Which tool calls of one answer may run at the same time; only those that read by default.
+    pub fn parallel_calls(mut self, parallel: ParallelCalls) -> Self {
+        self.behavior.parallel = parallel;
         self
     }
 
@@ -273,7 +293,7 @@ impl AgentBuilder {
         let secrets: Vec<String> = self.key.iter().map(|key| key.expose().to_owned()).collect();
         let env = ChildEnv::new(&secrets, &[], &session.info().id);
         AgentConfig {
-            transport: self.transport.unwrap_or_else(|| default_transport(Arc::clone(&keys))),
+            transport: self.transport.unwrap_or_else(|| default_transport(Arc::clone(&keys), self.listener)),
             keys,
             tools: self.tools,
             model: self.model,
@@ -295,8 +315,12 @@ impl AgentBuilder {
     }
 }
 
-fn default_transport(keys: Arc<dyn KeySource>) -> Arc<dyn Transport> {
-    let direct = KeyRefresh::new(Arc::new(Direct::default()), keys);
+fn default_transport(keys: Arc<dyn KeySource>, listener: Option<WireListener>) -> Arc<dyn Transport> {
+    let direct = match listener {
+        Some(listener) => Direct::default().heard_by(listener),
+        None => Direct::default(),
+    };
+    let direct = KeyRefresh::new(Arc::new(direct), keys);
     Arc::new(Router::new(Arc::new(DemoTransport::default()), Arc::new(direct)))
 }
 

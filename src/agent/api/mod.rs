@@ -12,6 +12,7 @@ mod builder;
 mod coding;
 mod events;
 mod keys;
+mod run_events;
 mod runs;
 mod state;
 
@@ -26,7 +27,7 @@ pub use super::engine::hooks::Hooks;
 pub use super::engine::task::{AgentHandle, spawn};
 pub use super::engine::tool_registry::ToolRegistry;
 use super::protocol::approval::{ApprovalAnswer, PermissionMode};
-use super::protocol::command::{AgentCommand, QuestionAnswer};
+use super::protocol::command::{AgentCommand, QuestionAnswer, Tuning};
 use super::protocol::message::Message;
 use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
@@ -38,6 +39,7 @@ pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
 pub use events::Events;
 pub use keys::{EnvKeys, KeyFn, NoKeys, OneKey};
+pub use run_events::{RunEvents, agent_loop, agent_loop_continue};
 pub use state::AgentState;
 
 /// Why a call of the handle failed.
@@ -135,6 +137,22 @@ impl Agent {
         self.board().subscribers.add()
     }
 
+    /// The agent as it is now, and every event from then on: no event is missing between the two, and none
+    /// is in both.
+    pub fn subscribe_with_state(&self) -> (AgentState, Events) {
+        let mut board = self.board();
+        (board.fold.snapshot(), board.subscribers.add())
+    }
+
+    /// Names the conversation to provider caches from the next request on; `None` names it by the id of its
+    /// session, which does not change.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_session_id(&self, id: Option<String>) -> Result<(), AgentError> {
+        self.act(AgentCommand::Tune(Tuning::ConversationId { id })).await
+    }
+
     /// Uses this model from the next request on.
     ///
     /// # Errors
@@ -157,6 +175,14 @@ impl Agent {
     /// When the agent has ended.
     pub async fn set_budgets(&self, budgets: ThinkingBudgets) -> Result<(), AgentError> {
         self.act(AgentCommand::SetBudgets { budgets }).await
+    }
+
+    /// Uses this sampling temperature from the next request on, from 0 to 2; `None` for the provider's own.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn set_temperature(&self, temperature: Option<f64>) -> Result<(), AgentError> {
+        self.act(AgentCommand::Tune(Tuning::Temperature { temperature })).await
     }
 
     /// Sends this system prompt from the next request on.

@@ -1,11 +1,14 @@
 //! Runs of an agent: starting, steering, stopping and waiting for them; the queues of messages.
 
+use tokio_util::sync::CancellationToken;
+
+use super::run_events::RunEvents;
 use super::{Agent, AgentError, AgentState};
 use crate::agent::context::request;
 use crate::agent::protocol::attachment::Attachment;
 use crate::agent::protocol::command::{AgentCommand, Queue, QueueChange, QueuedMessage};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason};
-use crate::agent::protocol::query::Query;
+use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
+use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::run::{QueueMode, SteerMode};
 
 impl Agent {
@@ -19,9 +22,61 @@ impl Agent {
         text: impl Into<String>,
         attachments: impl IntoIterator<Item = Attachment>,
     ) -> Result<(), AgentError> {
+        self.prompt_message(UserMessage::with_attachments(text, attachments.into_iter().collect())).await
+    }
+
+    /// Starts a run with a message that is complete, for example one with attachments or in blocks. During a
+    /// run it steers. A message without a time gets that of now.
+    ///
+    /// # Errors
+    /// As [`Agent::prompt`].
+    pub async fn prompt_message(&self, message: impl Into<UserMessage>) -> Result<(), AgentError> {
         Self::ready(&self.state())?;
-        let images = attachments.into_iter().map(Attachment::block).collect();
-        self.act(AgentCommand::Prompt { text: text.into(), images, streaming: Queue::Steer }).await
+        self.act(AgentCommand::PromptMessage { message: message.into(), streaming: Queue::Steer }).await
+    }
+
+    /// Starts a run with a message; the events of this run, from its start to its end. Cancelling `cancel`
+    /// aborts the run, which then still reports how it ended.
+    ///
+    /// # Errors
+    /// As [`Agent::prompt`]; also when a run is in progress, or `cancel` is cancelled already.
+    pub async fn prompt_stream(
+        &self,
+        message: impl Into<UserMessage>,
+        cancel: CancellationToken,
+    ) -> Result<RunEvents, AgentError> {
+        let message = message.into();
+        self.run_events(AgentCommand::PromptMessage { message, streaming: Queue::Steer }, cancel).await
+    }
+
+    /// Starts a run with a command, and follows it.
+    pub(super) async fn run_events(
+        &self,
+        command: AgentCommand,
+        cancel: CancellationToken,
+    ) -> Result<RunEvents, AgentError> {
+        let (state, events) = self.subscribe_with_state();
+        Self::ready(&state)?;
+        if state.is_streaming {
+            return Err(AgentError::Refused("the agent is already running: steer it, or wait".into()));
+        }
+        if cancel.is_cancelled() {
+            return Err(AgentError::Refused("the run was cancelled before it started".into()));
+        }
+        self.command(command).await?;
+        Ok(RunEvents::new(self.clone(), events, cancel))
+    }
+
+    /// How many messages leave a queue at once.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn queue_mode(&self, queue: Queue) -> Result<QueueMode, AgentError> {
+        match self.query(Query::State).await? {
+            QueryAnswer::State(state) if queue == Queue::Steer => Ok(state.steering_mode),
+            QueryAnswer::State(state) => Ok(state.follow_up_mode),
+            _ => Err(AgentError::Failed("the agent did not say what its queue modes are".into())),
+        }
     }
 
     /// Starts a run with a message, waits for its end, and returns its last answer.
@@ -122,8 +177,8 @@ impl Agent {
         attachments: impl IntoIterator<Item = Attachment>,
         queue: Queue,
     ) -> Result<(), AgentError> {
-        let images = attachments.into_iter().map(Attachment::block).collect();
-        self.act(AgentCommand::Enqueue { text, images, queue }).await
+        let message = UserMessage::with_attachments(text, attachments.into_iter().collect());
+        self.act(AgentCommand::EnqueueMessage { message, queue }).await
     }
 
     /// Sets how many messages leave a queue at once.

@@ -18,7 +18,10 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
     let mut sent = handoff::for_model(messages, model);
     if let Some(Message::Assistant(last)) = sent.last().map(Arc::as_ref) {
         let content = UserContent::Text(CONTINUE.into());
-        sent.push(Arc::new(Message::User(UserMessage { content, timestamp: last.timestamp })));
+        sent.push(Arc::new(Message::User(UserMessage {
+            timestamp: last.timestamp,
+            ..UserMessage::new(content)
+        })));
     }
     sent
 }
@@ -26,7 +29,7 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
 /// Whether a conversation can continue without anything new: its last message waits for an answer,
 /// or its last answer failed, was stopped, or has calls that a killed program left without results.
 pub(crate) fn can_continue(messages: &[Arc<Message>]) -> bool {
-    match messages.last().map(Arc::as_ref) {
+    match messages.iter().rev().map(Arc::as_ref).find(|message| !matches!(message, Message::Application(_))) {
         Some(Message::Assistant(answer)) => {
             let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
             cut_short || answer.tool_calls().next().is_some()
@@ -43,7 +46,10 @@ mod tests {
     use crate::agent::protocol::message::{AssistantMessage, BashExecution, Block, Usage};
 
     fn said(text: &str) -> Arc<Message> {
-        Arc::new(Message::User(UserMessage { content: UserContent::Text(text.into()), timestamp: 1 }))
+        Arc::new(Message::User(UserMessage {
+            timestamp: 1,
+            ..UserMessage::new(UserContent::Text(text.into()))
+        }))
     }
 
     fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {

@@ -174,7 +174,7 @@ fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> V
             Message::ToolResult(result) => {
                 answered.insert(result.tool_call_id.as_str());
             }
-            Message::BashExecution(_) | Message::Custom(_) => {}
+            Message::BashExecution(_) | Message::Custom(_) | Message::Application(_) => {}
             Message::Assistant(answer) => {
                 let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
                 let result = |call: &ToolCall| {

@@ -14,7 +14,7 @@ use crate::agent::extensions::mcp::{ReadServers, names};
 use crate::agent::permissions::{Permissions, Rule, RuleInForce, Verdict};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::{Model, ThinkingBudgets};
-use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
+use crate::agent::protocol::run::{OnRepeat, ParallelCalls, QueueMode, SteerMode};
 use crate::agent::provider::http::Network;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::undo::UndoOptions;
@@ -30,7 +30,14 @@ pub struct Behavior {
     /// How many messages leave the queue of follow-ups at once.
     pub follow_up: QueueMode,
     pub on_repeat: OnRepeat,
+    /// Which calls of one answer may run at the same time.
+    pub parallel: ParallelCalls,
     pub budgets: ThinkingBudgets,
+    /// The name of the conversation for provider caches; the id of the session without it.
+    pub conversation_id: Option<String>,
+    /// The sampling temperature of answers, from 0 to 2; the provider's own without it. Models that take none
+    /// are sent none.
+    pub temperature: Option<f64>,
     pub hooks: Hooks,
     /// The next session that is opened does not bring its model: the user named one for it.
     pub keep_model: bool,

@@ -19,7 +19,7 @@ use crate::agent::protocol::command::{
     AgentCommand, Queue, QueueChange, QueuedMessage, SessionCommand, Tuning,
 };
 use crate::agent::protocol::event::{AgentEvent, CompactionReason, NoticeLevel};
-use crate::agent::protocol::message::{Block, Message, UserContent, UserMessage};
+use crate::agent::protocol::message::{Message, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::undo::RestoreReport;
@@ -58,8 +58,14 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
 /// Applies a command whose turn has come.
 pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
     match command {
-        AgentCommand::Prompt { text, images, streaming } => prompt(engine, text, images, streaming),
-        AgentCommand::Enqueue { text, images, queue } => enqueue(engine, text, images, queue),
+        AgentCommand::Prompt { text, images, streaming } => {
+            prompt(engine, UserMessage::with_blocks(text, images), streaming);
+        }
+        AgentCommand::PromptMessage { message, streaming } => prompt(engine, message, streaming),
+        AgentCommand::Enqueue { text, images, queue } => {
+            enqueue(engine, UserMessage::with_blocks(text, images), queue);
+        }
+        AgentCommand::EnqueueMessage { message, queue } => enqueue(engine, message, queue),
         AgentCommand::ClearQueue { queue } => {
             engine.queues.clear(queue);
             announce::queues(engine);
@@ -154,38 +160,33 @@ pub(crate) fn answer_idle_queries(engine: &mut Engine) {
     }
 }
 
-/// A message of the user.
-pub(crate) fn user_message(text: String, images: Vec<Block>) -> UserMessage {
-    let content = if images.is_empty() {
-        UserContent::Text(text)
-    } else {
-        let text = (!text.is_empty()).then(|| Block::text(text));
-        UserContent::Blocks(text.into_iter().chain(images).collect())
-    };
-    UserMessage { content, timestamp: now() }
-}
-
 /// Queues a message during a run; otherwise a run is to start with it.
-fn prompt(engine: &mut Engine, text: String, images: Vec<Block>, streaming: Queue) {
+fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
     if engine.current.phase != Phase::Running {
-        engine.pending.commands.push_back(AgentCommand::Prompt { text, images, streaming });
+        engine.pending.commands.push_back(AgentCommand::PromptMessage { message, streaming });
     } else {
-        enqueue(engine, text, images, streaming);
+        enqueue(engine, message, streaming);
     }
 }
 
 /// Puts a message in a queue.
-fn enqueue(engine: &mut Engine, text: String, images: Vec<Block>, queue: Queue) {
-    if has_content(engine, &text, &images) {
-        engine.queues.push(queue, user_message(text, images));
+fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
+    if has_content(engine, &message) {
+        engine.queues.push(queue, sent(message));
         announce::queues(engine);
     }
+}
+
+/// The message with the time of now, if it has none.
+pub(crate) fn sent(message: UserMessage) -> UserMessage {
+    let timestamp = if message.timestamp == 0 { now() } else { message.timestamp };
+    UserMessage { timestamp, ..message }
 }
 
 /// Changes a queued message. One that is to be sent now ends the run and starts the next.
 fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChange) {
     if let QueueChange::Replace { text, images } = &change
-        && !has_content(engine, text, images)
+        && !has_content(engine, &UserMessage::with_blocks(text.clone(), images.clone()))
     {
         return;
     }
@@ -197,21 +198,15 @@ fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChang
             if engine.current.phase == Phase::Running {
                 engine.current.stop.cancel();
             }
-            let text = sent.content.text();
-            let images = match sent.content {
-                UserContent::Text(_) => Vec::new(),
-                UserContent::Blocks(blocks) => blocks,
-            };
-            let images = images.into_iter().filter(|block| matches!(block, Block::Image { .. })).collect();
             let streaming = message.queue;
-            engine.pending.commands.push_back(AgentCommand::Prompt { text, images, streaming });
+            engine.pending.commands.push_back(AgentCommand::PromptMessage { message: sent, streaming });
         }
     }
 }
 
 /// Whether there is anything to send; reports it if not.
-pub(crate) fn has_content(engine: &mut Engine, text: &str, images: &[Block]) -> bool {
-    let any = !text.trim().is_empty() || !images.is_empty();
+pub(crate) fn has_content(engine: &mut Engine, message: &UserMessage) -> bool {
+    let any = !message.is_blank();
     if !any {
         engine.notice(NoticeLevel::Warning, "nothing to send", Some("type a message first"));
     }
@@ -242,6 +237,9 @@ fn tune(engine: &mut Engine, tuning: Tuning) {
     match tuning {
         Tuning::AutoCompaction { enabled } => engine.config.compaction.auto = enabled,
         Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
+        Tuning::ConversationId { id } => engine.config.behavior.conversation_id = id,
+        Tuning::Temperature { temperature } => engine.config.behavior.temperature = temperature,
+        Tuning::ParallelCalls { parallel } => engine.config.behavior.parallel = parallel,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
         Tuning::Sandbox { policy, user_commands, hooks } => {
             sandbox_gate::set_policy(engine, &policy, user_commands, hooks);
@@ -261,7 +259,11 @@ fn abort(engine: &mut Engine) {
     let mut compactions = 0;
     engine.pending.commands.retain(|command| match command {
         AgentCommand::Prompt { text, images, .. } => {
-            messages.push(user_message(text.clone(), images.clone()));
+            messages.push(UserMessage::with_blocks(text.clone(), images.clone()));
+            false
+        }
+        AgentCommand::PromptMessage { message, .. } => {
+            messages.push(message.clone());
             false
         }
         AgentCommand::Continue | AgentCommand::SendQueued => false,

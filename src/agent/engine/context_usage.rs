@@ -81,6 +81,7 @@ fn estimates(engine: &Engine) -> Vec<ContextPart> {
             }
             Message::ToolResult(result) => add(&format!("results of {}", result.tool_name), 1, tokens),
             Message::BashExecution(run) if run.exclude_from_context => {}
+            Message::Application(_) => {}
             Message::BashExecution(_) => add("your commands", 1, tokens),
             Message::Custom(_) => add("extension messages", 1, tokens),
             Message::BranchSummary(_) => add("branch summaries", 1, tokens),

@@ -105,7 +105,10 @@ async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) ->
 pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
     let sends = matches!(
         command,
-        AgentCommand::Prompt { .. } | AgentCommand::Continue | AgentCommand::Compact { .. }
+        AgentCommand::Prompt { .. }
+            | AgentCommand::PromptMessage { .. }
+            | AgentCommand::Continue
+            | AgentCommand::Compact { .. }
     );
     if !sends {
         return;

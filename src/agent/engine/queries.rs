@@ -208,7 +208,8 @@ fn count(stats: &mut SessionStats, message: &Message) {
         Message::BashExecution(_)
         | Message::Custom(_)
         | Message::BranchSummary(_)
-        | Message::CompactionSummary(_) => {}
+        | Message::CompactionSummary(_)
+        | Message::Application(_) => {}
     }
 }
 

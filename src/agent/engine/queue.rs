@@ -163,7 +163,7 @@ mod tests {
     fn a_queued_message_is_changed_where_it_is_now() {
         let mut queues = Queues::default();
         for text in ["a", "b", "b", "c"] {
-            queues.push(Queue::Steer, UserMessage { content: UserContent::Text(text.into()), timestamp: 0 });
+            queues.push(Queue::Steer, UserMessage::new(UserContent::Text(text.into())));
         }
         let at = |index, text: &str| QueuedMessage { queue: Queue::Steer, index, text: text.into() };
         let steering = |queues: &Queues| match queues.update() {
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn each_queue_keeps_its_order() {
         let mut queues = Queues::default();
-        let said = |text: &str| UserMessage { content: UserContent::Text(text.into()), timestamp: 0 };
+        let said = |text: &str| UserMessage::new(UserContent::Text(text.into()));
         for (queue, text) in [(Queue::Steer, "a"), (Queue::FollowUp, "x"), (Queue::Steer, "b")] {
             queues.push(queue, said(text));
         }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_emptied_as_its_mode_says() {
-        let said = |text: &str| UserMessage { content: UserContent::Text(text.into()), timestamp: 0 };
+        let said = |text: &str| UserMessage::new(UserContent::Text(text.into()));
         for (mode, at_once) in [(QueueMode::OneAtATime, 1), (QueueMode::All, 2)] {
             let mut queues = Queues::default();
             queues.set_mode(Queue::FollowUp, mode);

@@ -57,16 +57,19 @@ impl Retries {
     pub(crate) fn after(&mut self, failure: &Failure) -> AfterFailure {
         let unlikely = matches!(failure.kind, FailureKind::Protocol | FailureKind::Timeout);
         let max = if unlikely { self.max.min(UNLIKELY) } else { self.max };
-        if !failure.retryable() || self.used >= max {
+        let is_long = failure.retry_after_ms.is_some_and(|asked| asked > CAP_MS);
+        // Whoever waits for a quota waits again if it is used up again.
+        let waits_for_quota = self.mode == RetryMode::WaitForQuota && is_long;
+        if !failure.retryable() || (self.used >= max && !waits_for_quota) {
             return AfterFailure::GiveUp(failure.to_string());
         }
         match failure.retry_after_ms {
-            Some(asked) if asked > CAP_MS && self.mode == RetryMode::Headless => {
-                AfterFailure::GiveUp(format!(
-                    "{failure}; the provider asks you to wait {}: send the prompt again after that",
-                    span(asked)
-                ))
-            }
+            Some(asked) if is_long && self.mode == RetryMode::Headless => AfterFailure::GiveUp(format!(
+                "{failure}; the provider asks you to wait {}: send the prompt again after that, \
+                     or use --wait-for-quota",
+                span(asked)
+            )),
+            Some(asked) if waits_for_quota => AfterFailure::Wait(asked),
             asked => {
                 self.used += 1;
                 // A provider that asks for no wait (0, or a date that has passed) still gets one.
@@ -151,6 +154,21 @@ mod tests {
     }
 
     #[test]
+    fn waiting_for_a_quota_uses_up_no_retries() {
+        let mut retries = Retries::new(1, RetryMode::WaitForQuota, 0);
+        let failure = |ms| Failure { retry_after_ms: Some(ms), ..Failure::new(FailureKind::RateLimit, "no") };
+        for _ in 0..20 {
+            assert_eq!(retries.after(&failure(60_000)), AfterFailure::Wait(60_000));
+        }
+        assert_eq!(retries.after(&failure(1_000)), AfterFailure::Wait(1_000));
+        assert!(matches!(retries.after(&failure(1_000)), AfterFailure::GiveUp(_)));
+        assert_eq!(retries.after(&failure(60_000)), AfterFailure::Wait(60_000));
+        let spent =
+            Failure { retry_after_ms: Some(60_000), ..Failure::new(FailureKind::Request, "no credit") };
+        assert!(matches!(retries.after(&spent), AfterFailure::GiveUp(_)));
+    }
+
+    #[test]
     fn a_long_wait_is_up_to_the_user() {
         let check = |mode, asked: u64, expected: Result<u64, &str>| {
             let mut failure = Failure::new(FailureKind::RateLimit, "slow down");
@@ -166,6 +184,8 @@ mod tests {
         check(RetryMode::Headless, 1_500, Ok(1_500));
         check(RetryMode::Headless, 125_000, Err("to wait 2 min 5 s:"));
         check(RetryMode::Headless, 7_200_000, Err("to wait 2 h:"));
+        check(RetryMode::Headless, 125_000, Err("--wait-for-quota"));
         check(RetryMode::Interactive, 7_200_000, Ok(7_200_000));
+        check(RetryMode::WaitForQuota, 7_200_000, Ok(7_200_000));
     }
 }

@@ -1,12 +1,45 @@
-//! The wait before a request is sent again.
+//! The wait before a request is sent again, and what is left of it after a restart.
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::attend::attend_unless_stopped;
+use super::clock::now;
 use super::retry::Retries;
 use super::state::Engine;
+use crate::agent::protocol::run::RetryMode;
+
+/// The type of the entries that say until when a provider wants no requests.
+const QUOTA_ENTRY: &str = "tau.quotaWait";
+/// Shorter waits are not worth keeping.
+const KEPT_MS: u64 = 30_000;
+
+/// Keeps in the session until when the provider wants no requests, for the next start.
+pub(crate) fn keep(engine: &mut Engine, delay_ms: u64) {
+    let provider = engine.config.model.as_ref().map(|model| model.provider.clone());
+    if engine.config.retry_mode != RetryMode::WaitForQuota || delay_ms < KEPT_MS {
+        return;
+    }
+    let until = now().saturating_add(i64::try_from(delay_ms).unwrap_or(i64::MAX));
+    let data = json!({ "provider": provider, "until": until });
+    let kept = engine.config.session.append_custom(QUOTA_ENTRY, data);
+    engine.saved(kept);
+}
+
+/// What is left of a wait that an earlier run began on this branch, in milliseconds.
+pub(crate) fn left(engine: &Engine) -> Option<u64> {
+    if engine.config.retry_mode != RetryMode::WaitForQuota {
+        return None;
+    }
+    let provider = &engine.config.model.as_ref()?.provider;
+    let path = engine.config.session.tree().branch();
+    let kept = path.iter().rev().find_map(|entry| entry.custom_data(QUOTA_ENTRY))?;
+    let is_same = kept["provider"].as_str() == Some(provider);
+    let left = u64::try_from(kept["until"].as_i64()?.saturating_sub(now())).unwrap_or(0);
+    (is_same && left > 0).then_some(left)
+}
 
 /// How a wait ended.
 pub(crate) enum WaitEnd {

@@ -17,9 +17,7 @@ use super::state::Engine;
 use crate::agent::context::compaction::size;
 use crate::agent::extensions::mcp::sampling::{SampleRequest, Sampled, spent};
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::message::{
-    AssistantMessage, Block, Message, StopReason, Usage, UserContent, UserMessage,
-};
+use crate::agent::protocol::message::{AssistantMessage, Block, Message, StopReason, Usage, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::assemble::Assembler;
 use crate::agent::provider::key_source::KeySource;
@@ -105,7 +103,7 @@ fn prepared(engine: &mut Engine, request: SampleRequest) -> Result<Asking, Strin
 
 fn message(model: &Model, is_answer: bool, text: String) -> Message {
     if !is_answer {
-        return Message::User(UserMessage { content: UserContent::Text(text), timestamp: now() });
+        return Message::User(UserMessage { timestamp: now(), ..UserMessage::from(text) });
     }
     Message::Assistant(AssistantMessage {
         content: vec![Block::text(text)],

@@ -329,6 +329,12 @@ impl Engine {
         }
     }
 
+    /// What names the conversation to provider caches.
+    pub(crate) fn conversation_id(&self) -> String {
+        let named = self.config.behavior.conversation_id.clone();
+        named.unwrap_or_else(|| self.config.session.info().id.clone())
+    }
+
     /// The thinking level in force: the one requested, or the closest that the model has.
     pub(crate) fn thinking(&self) -> ThinkingLevel {
         let requested = self.config.thinking;

@@ -23,7 +23,7 @@ use super::undo_commands;
 use crate::agent::context::request;
 use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
-use crate::agent::protocol::message::Block;
+use crate::agent::protocol::message::UserMessage;
 
 /// Commands that may wait for the agent.
 const COMMANDS: usize = 64;
@@ -102,7 +102,10 @@ async fn run_until_shutdown(mut engine: Engine) {
 async fn start(engine: &mut Engine, command: AgentCommand) {
     open_session::prepare(engine, &command);
     match command {
-        AgentCommand::Prompt { text, images, .. } => start_run(engine, text, images).await,
+        AgentCommand::Prompt { text, images, .. } => {
+            start_run(engine, UserMessage::with_blocks(text, images)).await;
+        }
+        AgentCommand::PromptMessage { message, .. } => start_run(engine, message).await,
         AgentCommand::Continue => continue_run(engine).await,
         AgentCommand::SendQueued if engine.queues.is_empty() || !has_model(engine) => {}
         AgentCommand::SendQueued => run::run_queued(engine).await,
@@ -142,11 +145,11 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
 }
 
 /// Starts a run with a message, or reports why not and returns the text.
-async fn start_run(engine: &mut Engine, text: String, images: Vec<Block>) {
-    if !commands::has_content(engine, &text, &images) {
+async fn start_run(engine: &mut Engine, message: UserMessage) {
+    if !commands::has_content(engine, &message) {
         return;
     }
-    let message = commands::user_message(text, images);
+    let message = commands::sent(message);
     if has_model(engine) {
         run::run(engine, Some(message)).await;
     } else {

@@ -1,8 +1,7 @@
 //! Runs the tool calls of an answer: each call gets exactly one result, in call order.
 //!
-//! Adjacent calls that only read run concurrently; all others run alone, in order, though the user may
-//! be asked about several at once. A call is a task
-//! of its own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls
+//! Adjacent calls that only read run concurrently, with `ParallelCalls::All` commands as well; all others run
+//! alone, in order, though the user may be asked about several at once. A call is a task of its own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls
 //! that never ran are reported like the others, with the reason as their result.
 
 use std::collections::{HashMap, VecDeque};
@@ -31,7 +30,7 @@ use super::state::Engine;
 use super::undo_queries;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage};
-use crate::agent::protocol::run::SteerMode;
+use crate::agent::protocol::run::{ParallelCalls, SteerMode};
 use crate::tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// Most calls that run concurrently.
@@ -129,6 +128,12 @@ impl ToolRunner<'_, '_> {
     /// The calls from `at` on that are started together: one, several that only read, or several that
     /// the user is asked about at once. Empty when the one at `at` cannot run.
     fn batch(&self, at: usize) -> VecDeque<usize> {
+        if self.runs_all() {
+            let beside = self.adjacent(at, |tool| tool.spec().read_only || tool.prepares_from_arguments());
+            if !beside.is_empty() {
+                return beside;
+            }
+        }
         let together = self.adjacent(at, |tool| tool.spec().read_only);
         match self.slots.get(at) {
             Some(Slot { tool: Ok(_), .. }) if together.is_empty() => {
@@ -143,6 +148,11 @@ impl ToolRunner<'_, '_> {
         }
     }
 
+    /// Whether calls that change something may run beside others.
+    fn runs_all(&self) -> bool {
+        self.run.engine.config.behavior.parallel == ParallelCalls::All
+    }
+
     /// The calls from `at` on, up to the first of another kind.
     fn adjacent(&self, at: usize, is_one: impl Fn(&dyn AnyTool) -> bool) -> VecDeque<usize> {
         let rest = self.slots.iter().enumerate().skip(at);
@@ -153,7 +163,7 @@ impl ToolRunner<'_, '_> {
     /// Whether a batch that begins with this call runs one call after another.
     fn takes_turns(&self, at: usize) -> bool {
         let changes = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| !tool.spec().read_only);
-        gate::asks(self.run.engine) && self.slots.get(at).is_some_and(changes)
+        !self.runs_all() && gate::asks(self.run.engine) && self.slots.get(at).is_some_and(changes)
     }
 
     /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a

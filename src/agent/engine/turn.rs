@@ -15,7 +15,7 @@ use super::exchange;
 use super::exchange::{Exchange, ExchangeEnd};
 use super::hooks::Hooks;
 use super::retry::{AfterFailure, Retries};
-use super::retry_wait::{WaitEnd, retries, wait};
+use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
 use super::tool_calls;
@@ -34,6 +34,9 @@ const ABORTED: &str = "aborted";
 pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
     let retries = retries(run.engine);
     let mut turn = Turn { run, retries, retrying: false, compacted: false };
+    if let Some(message) = turn.wait_on().await {
+        return message;
+    }
     loop {
         let mut attempt = turn.attempt();
         let end = exchange::send(&mut Request { turn: &mut turn, attempt: &mut attempt }).await;
@@ -119,8 +122,8 @@ impl Exchange for Request<'_, '_, '_> {
             tools: config.tools.specs().into(),
             thinking: self.turn.run.engine.thinking(),
             max_tokens: None,
-            temperature: None,
-            session_id: config.session.info().id.clone(),
+            temperature: config.behavior.temperature,
+            session_id: self.turn.run.engine.conversation_id(),
         }
     }
 
@@ -221,6 +224,20 @@ impl Turn<'_, '_> {
             // A request costs money even if its answer never became a message.
             self.run.engine.meters.used.spend(&attempt.assembler.usage());
         }
+        keep(self.run.engine, delay_ms);
+        self.wait(delay_ms, error_message).await
+    }
+
+    /// Waits for what is left of a wait that was cut short by the end of an earlier run. The message if that
+    /// ends the turn.
+    async fn wait_on(&mut self) -> Option<Arc<Message>> {
+        let delay_ms = left(self.run.engine)?;
+        let error_message = "the provider's limit was reached before the last restart".to_owned();
+        self.wait(delay_ms, error_message).await
+    }
+
+    /// Reports a wait, and waits. The message if that ends the turn.
+    async fn wait(&mut self, delay_ms: u64, error_message: String) -> Option<Arc<Message>> {
         self.retrying = true;
         self.run.engine.emit(AgentEvent::AutoRetryStart {
             attempt: self.retries.used(),

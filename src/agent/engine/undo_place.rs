@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -29,6 +29,18 @@ pub(crate) struct UndoPlace {
     /// Commands of the user that were started, and that have ended.
     started: AtomicU64,
     ended: AtomicU64,
+    calls: Mutex<CallGroup>,
+}
+
+/// Calls that run at the same time. One record is open at any time, so a call that begins beside others
+/// ends the record of the one before it, and the last one of all ends the last record. Each change is then
+/// in exactly one record, in the order in which they were made.
+#[derive(Debug, Default)]
+struct CallGroup {
+    running: usize,
+    /// Commands of the user that had been started and had ended when the first of the calls began.
+    user_started: u64,
+    user_ended: u64,
 }
 
 impl UndoPlace {
@@ -42,7 +54,46 @@ impl UndoPlace {
             undo: Mutex::default(),
             started: AtomicU64::default(),
             ended: AtomicU64::default(),
+            calls: Mutex::default(),
         }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, CallGroup> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a command of the user's has run beside the calls that are running.
+    fn is_shared(&self, calls: &CallGroup) -> bool {
+        calls.user_started > calls.user_ended || self.started.load(Ordering::Relaxed) > calls.user_started
+    }
+
+    /// A call begins. Blocks.
+    fn begin(&self, start: CallStart, access: &Access) {
+        self.with(|undo| {
+            let mut calls = self.calls();
+            if calls.running == 0 {
+                calls.user_started = self.started.load(Ordering::Relaxed);
+                calls.user_ended = self.ended.load(Ordering::Relaxed);
+            } else {
+                undo.end(self.is_shared(&calls));
+            }
+            calls.running += 1;
+            drop(calls);
+            undo.begin(start, access);
+        });
+    }
+
+    /// A call has ended; what the user should be told. Blocks.
+    fn end(&self, running: RunningCall) -> Vec<String> {
+        self.with(|undo| {
+            drop(running);
+            let calls = self.calls();
+            if calls.running == 0 {
+                undo.end(self.is_shared(&calls));
+            }
+            drop(calls);
+            undo.take_notices()
+        })
     }
 
     /// Uses it. Blocks.
@@ -135,6 +186,16 @@ impl Undo {
     }
 }
 
+/// A call that has begun. It no longer counts once this is dropped, also with the task of the call.
+struct RunningCall(Arc<UndoPlace>);
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        let mut calls = self.0.calls();
+        calls.running = calls.running.saturating_sub(1);
+    }
+}
+
 /// A call that is about to run.
 #[derive(Clone, Debug)]
 pub(crate) struct CallUndo {
@@ -153,20 +214,15 @@ impl CallUndo {
         let Some(CallUndo { place, start }) = call.filter(|_| !access.only_reads()) else {
             return (work.await, Vec::new());
         };
-        let before = place.clone();
         let begun = spawn_blocking(move || {
-            before.with(|undo| undo.begin(start, &access));
-            (before.started.load(Ordering::Relaxed), before.ended.load(Ordering::Relaxed))
+            place.begin(start, &access);
+            RunningCall(place)
         });
-        let (started, ended) = begun.await.unwrap_or_default();
+        let running = begun.await;
         let output = work.await;
-        let notices = spawn_blocking(move || {
-            let shared = started > ended || place.started.load(Ordering::Relaxed) > started;
-            place.with(|undo| {
-                undo.end(shared);
-                undo.take_notices()
-            })
-        });
+        let Ok(running) = running else { return (output, Vec::new()) };
+        let place = Arc::clone(&running.0);
+        let notices = spawn_blocking(move || place.end(running));
         (output, notices.await.unwrap_or_default())
     }
 }

@@ -193,6 +193,7 @@ fn of_message(message: &Message, calls: &Calls<'_>, pen: &mut Pen<'_, '_>, out: 
             code(&pen.text(&run.noted_output()), out);
             out.push_str("</details>");
         }
+        Message::Application(_) => {}
         Message::Custom(custom) => said("note", &custom.content.text(), pen, out),
         Message::BranchSummary(branch) => {
             said("branch summary", &branch.summary, pen, out);

@@ -84,6 +84,7 @@ fn message_of(message: &Message, redactor: &mut Redactor, out: &mut String) {
             out.push_str("\n**Your command**\n\n");
             fence("", &redactor.text(&format!("$ {}\n{}", run.command, run.noted_output())), out);
         }
+        Message::Application(_) => {}
         Message::Custom(custom) => said("Note", &custom.content.text(), redactor, out),
         Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
     }

@@ -1,13 +1,12 @@
 //! Files that go with a message: what they become for the model.
 //!
 //! The shape is that of the RPC wire (`prompt.attachments`). An image becomes an image block, a
-//! document the text that was extracted from it. Extracting is the caller's; nothing is read here.
+//! document the text that was extracted from it (`message::Block::of_attachment`). Extracting is the caller's;
+//! nothing is read here.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-
-use super::message::Block;
 
 /// Kinds of attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,29 +72,16 @@ impl Attachment {
             preview: None,
         }
     }
-
-    /// What the model gets of it.
-    pub fn block(self) -> Block {
-        let name = self.file_name;
-        match (self.kind, self.extracted_text) {
-            (AttachmentKind::Image, _) => Block::Image { data: self.content, mime_type: self.mime_type },
-            (AttachmentKind::Document, Some(text)) => {
-                Block::text(format!("<document name={name:?}>\n{}\n</document>", text.trim_end()))
-            }
-            (AttachmentKind::Document, None) => {
-                Block::text(format!("[the document {name:?} was attached, but its text could not be read]"))
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::message::Block;
 
     fn check(json: &str, expected: Block) {
         let attachment: Attachment = serde_json::from_str(json).unwrap();
-        assert_eq!(attachment.block(), expected, "{json}");
+        assert_eq!(Block::of_attachment(&attachment), expected, "{json}");
     }
 
     #[test]

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::approval::{ApprovalAnswer, PermissionMode};
-use super::message::{Block, Message};
+use super::message::{Block, Message, UserMessage};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::rules::RuleChange;
-use super::run::{QueueMode, RunLimits, SteerMode};
+use super::run::{ParallelCalls, QueueMode, RunLimits, SteerMode};
 use super::undo::{RevertOrder, UndoOrder};
 use crate::tools::sandbox::SandboxPolicy;
 
@@ -21,8 +21,12 @@ use crate::tools::sandbox::SandboxPolicy;
 pub enum AgentCommand {
     /// Start a run with this message. During a run, queue it as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
+    /// The same with a message that is complete: with attachments, or in blocks.
+    PromptMessage { message: UserMessage, streaming: Queue },
     /// Put a message in a queue, even while nothing runs; it then waits for the next run.
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
+    /// The same with a message that is complete.
+    EnqueueMessage { message: UserMessage, queue: Queue },
     /// Continue from a history whose last message is the user's or a tool result.
     Continue,
     /// Start a run with the queued messages; do nothing if there are none.
@@ -165,6 +169,13 @@ pub enum Tuning {
     Sandbox { policy: Box<SandboxPolicy>, user_commands: bool, hooks: bool },
     /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
+    /// The name of the conversation for provider caches from the next request on; `None` for the id of the
+    /// session.
+    ConversationId { id: Option<String> },
+    /// The sampling temperature from the next request on; `None` for the provider's own.
+    Temperature { temperature: Option<f64> },
+    /// Which calls of one answer may run at the same time, from the next answer on.
+    ParallelCalls { parallel: ParallelCalls },
     /// The files with permission rules have changed, or which of them count: they are read again.
     Rules,
     /// The files with MCP servers have changed, or which of them count: they are read again, and servers that

@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
+use super::attachment::{Attachment, AttachmentKind};
 use super::model::Api;
 pub use super::usage::{Cost, Usage};
 use crate::tools::Content;
@@ -32,6 +34,62 @@ pub enum Message {
     BranchSummary(BranchSummary),
     /// The summary of the compacted part. Made from its session entry, never stored.
     CompactionSummary(CompactionSummary),
+    /// A message of an application that uses the library, in a role of its own. It stays in the session and
+    /// is never sent to a model.
+    #[serde(untagged)]
+    Application(ApplicationMessage),
+}
+
+/// Roles that an application cannot use: those above, and those of other programs that write sessions.
+const RESERVED_ROLES: [&str; 11] = [
+    "user",
+    "assistant",
+    "toolResult",
+    "bashExecution",
+    "custom",
+    "branchSummary",
+    "compactionSummary",
+    "system",
+    "developer",
+    "tool",
+    "hookMessage",
+];
+
+/// A message in a role that an application defines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ApplicationMessage {
+    role: String,
+    /// When it was made.
+    pub timestamp: i64,
+    /// Its further fields, as the application defines them.
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+}
+
+impl ApplicationMessage {
+    /// A message of this role; `None` if the role is one of tau's own, or empty.
+    pub fn new(role: &str, fields: Map<String, Value>) -> Option<Self> {
+        let is_free = !role.trim().is_empty() && !RESERVED_ROLES.contains(&role);
+        is_free.then(|| ApplicationMessage { role: role.to_owned(), timestamp: 0, fields })
+    }
+
+    /// The role.
+    pub fn role(&self) -> &str {
+        &self.role
+    }
+}
+
+impl<'de> Deserialize<'de> for ApplicationMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let Some(Value::String(role)) = fields.shift_remove("role") else {
+            return Err(D::Error::missing_field("role"));
+        };
+        let timestamp = fields.shift_remove("timestamp").and_then(|time| time.as_i64()).unwrap_or_default();
+        let message = ApplicationMessage::new(&role, fields);
+        let message = message.ok_or_else(|| D::Error::custom(format!("not a message of role {role:?}")))?;
+        Ok(ApplicationMessage { timestamp, ..message })
+    }
 }
 
 /// A message of the user.
@@ -39,9 +97,51 @@ pub enum Message {
 pub struct UserMessage {
     /// Text, or text and pictures.
     pub content: UserContent,
-    /// When it was sent.
+    /// The files that came with it. The model gets the blocks made from them, which are in the content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// When it was sent; 0 for a message that has not been sent.
     #[serde(default)]
     pub timestamp: i64,
+}
+
+impl UserMessage {
+    /// A message that has not been sent.
+    pub fn new(content: UserContent) -> Self {
+        UserMessage { content, attachments: Vec::new(), timestamp: 0 }
+    }
+
+    /// A text with files, which become blocks after it in their order.
+    pub fn with_attachments(text: impl Into<String>, attachments: Vec<Attachment>) -> Self {
+        let blocks = attachments.iter().map(Block::of_attachment).collect();
+        UserMessage { attachments, ..UserMessage::with_blocks(text, blocks) }
+    }
+
+    /// A text with blocks after it.
+    pub fn with_blocks(text: impl Into<String>, blocks: Vec<Block>) -> Self {
+        let text = text.into();
+        if blocks.is_empty() {
+            return UserMessage::new(UserContent::Text(text));
+        }
+        let text = (!text.is_empty()).then(|| Block::text(text));
+        UserMessage::new(UserContent::Blocks(text.into_iter().chain(blocks).collect()))
+    }
+
+    /// Whether it says nothing: no text and no picture.
+    pub fn is_blank(&self) -> bool {
+        match &self.content {
+            UserContent::Text(text) => text.trim().is_empty(),
+            UserContent::Blocks(blocks) => {
+                blocks.iter().all(|block| block.as_text().is_some_and(|text| text.trim().is_empty()))
+            }
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for UserMessage {
+    fn from(text: T) -> Self {
+        UserMessage::new(UserContent::Text(text.into()))
+    }
 }
 
 /// Content of a user message: both forms occur on the wire.
@@ -106,6 +206,26 @@ impl Block {
     /// A text block.
     pub fn text(text: impl Into<String>) -> Self {
         Block::Text { text: text.into(), text_signature: None }
+    }
+
+    /// What the model gets of an attachment: a picture, or a text that names the file and has its text.
+    pub fn of_attachment(attachment: &Attachment) -> Self {
+        let name = match attachment.file_name.as_str() {
+            "" => "unnamed",
+            name => name,
+        };
+        match (attachment.kind, &attachment.extracted_text) {
+            (AttachmentKind::Image, _) => {
+                let (data, mime_type) = (attachment.content.clone(), attachment.mime_type.clone());
+                Block::Image { data, mime_type }
+            }
+            (AttachmentKind::Document, Some(text)) => {
+                Block::text(format!("<document name={name:?}>\n{}\n</document>", text.trim_end()))
+            }
+            (AttachmentKind::Document, None) => {
+                Block::text(format!("[the document {name:?} was attached, but its text could not be read]"))
+            }
+        }
     }
 
     /// The text of a text block.

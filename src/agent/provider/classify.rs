@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::error_kind::{is_spent, kind_of};
 use super::error_text::{message_of, page_title, plain, shortened};
 use super::failure::{Failure, FailureKind};
+use super::retry_time;
 use crate::agent::secrets::Secrets;
 
 /// The failure in an answer with a status of 400 and up. `headers` have names in lower
@@ -31,7 +32,7 @@ pub(super) fn from_status_without(
     let kind = kind_of(Some(status), &value, &message);
     let mut failure = Failure::new(kind, shortened(&message));
     failure.hint = hint(kind, &value).map(str::to_owned);
-    failure.retry_after_ms = retry_after(headers, now_ms).or_else(|| retry_in_body(&value));
+    failure.retry_after_ms = retry_time::of_answer(headers, &value, &message, now_ms);
     failure
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn from_error(value: &Value) -> Failure {
     let kind = kind_of(None, value, &message);
     let mut failure = Failure::new(kind, message);
     failure.hint = hint(kind, value).map(str::to_owned);
-    failure.retry_after_ms = retry_in_body(value);
+    failure.retry_after_ms = retry_time::of_error(value, &failure.message);
     failure
 }
 
@@ -94,33 +95,6 @@ fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
         FailureKind::Refused => Some("rephrase the prompt or choose another model"),
         _ => None,
     }
-}
-
-/// The wait that the headers ask for, in milliseconds: `retry-after-ms`, or `retry-after` as
-/// seconds or as a date (RFC 9110, section 10.2.3).
-fn retry_after(headers: &[(String, String)], now_ms: i64) -> Option<u64> {
-    let header = |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
-    if let Some(ms) = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
-        return Some(ms.max(0.0) as u64);
-    }
-    let value = header("retry-after")?;
-    if let Ok(seconds) = value.parse::<f64>() {
-        return Some((seconds.max(0.0) * 1000.0) as u64);
-    }
-    let date =
-        |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_millisecond());
-    // The server's own clock is the better reference, where it sends one.
-    let now = header("date").and_then(date).unwrap_or(now_ms);
-    date(value).map(|until| u64::try_from(until - now).unwrap_or(0))
-}
-
-/// The wait that Google puts into the body: `retryDelay` of `RetryInfo`, for example `34.07s`.
-fn retry_in_body(value: &Value) -> Option<u64> {
-    let error = value.get("error").unwrap_or(value);
-    let details = error.get("details")?.as_array()?;
-    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    let seconds: f64 = delay.trim().strip_suffix('s')?.parse().ok()?;
-    Some((seconds.max(0.0) * 1000.0) as u64)
 }
 
 #[cfg(test)]

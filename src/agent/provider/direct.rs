@@ -17,6 +17,7 @@ pub use super::idle_timeout::IdleLimits;
 use super::idle_timeout::IdleTimer;
 use super::nul::without_nul;
 use super::reader::AnswerReader;
+use super::wire_listener::{AnswerRecord, WireListener};
 use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, HttpRequest, ModelRequest, StreamEvent, Transport,
     WireFormat, wire_format,
@@ -29,6 +30,7 @@ pub struct Direct {
     http: Arc<Http>,
     /// The format of every request; `None` for that of the model.
     format: Option<Arc<dyn WireFormat>>,
+    listener: Option<WireListener>,
     /// How long an answer may keep silent.
     pub limits: IdleLimits,
 }
@@ -42,7 +44,13 @@ impl std::fmt::Debug for Direct {
 impl Direct {
     /// A transport over `http`.
     pub fn new(http: Arc<Http>, limits: IdleLimits) -> Self {
-        Direct { http, format: None, limits }
+        Direct { http, format: None, listener: None, limits }
+    }
+
+    /// The same with somebody who is told of every request and its answer.
+    #[must_use]
+    pub fn heard_by(self, listener: WireListener) -> Self {
+        Direct { listener: Some(listener), ..self }
     }
 
     /// The same for requests that all go out in one format, whatever their model.
@@ -61,6 +69,8 @@ impl Transport for Direct {
         let answer = Answer {
             http: Arc::clone(&self.http),
             format: self.format.clone(),
+            listener: self.listener.clone(),
+            record: None,
             secrets: Secrets::default(),
             state: State::New(Box::new(request)),
             cancel,
@@ -86,6 +96,9 @@ pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpReq
 struct Answer {
     http: Arc<Http>,
     format: Option<Arc<dyn WireFormat>>,
+    listener: Option<WireListener>,
+    /// What the listener is told of this answer.
+    record: Option<AnswerRecord>,
     /// What the message of a failure must not contain.
     secrets: Secrets,
     cancel: CancellationToken,
@@ -135,6 +148,7 @@ impl Answer {
             Ok(encoded) => {
                 self.secrets = encoded.headers.secrets();
                 request.key.iter().for_each(|key| self.secrets.add(key.expose()));
+                self.record = self.listener.as_ref().map(|listener| listener.sent(&encoded, &self.secrets));
                 let (http, cancel) = (Arc::clone(&self.http), self.cancel.clone());
                 let sending = Box::pin(async move { http.send(&encoded, &cancel).await });
                 self.watch.note(&[], Instant::now());
@@ -174,6 +188,7 @@ impl Answer {
             part = body.chunk() => match part {
                 Ok(Some(bytes)) => {
                     came = true;
+                    self.record.iter_mut().for_each(|record| record.add(bytes.as_ref()));
                     reader.push(bytes.as_ref(), &mut events);
                 }
                 Ok(None) => reader.finish(&mut events),
@@ -199,6 +214,14 @@ impl Answer {
 
     /// Queues events. Their messages are already without keys.
     fn emit(&mut self, events: Vec<StreamEvent>) {
+        for event in &events {
+            let error = match event {
+                StreamEvent::Stop(_) => None,
+                StreamEvent::Failed(failure) => Some(failure.to_string()),
+                _ => continue,
+            };
+            self.record.iter_mut().for_each(|record| record.end(error.clone()));
+        }
         self.queue.extend(events);
     }
 

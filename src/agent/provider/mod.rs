@@ -28,8 +28,10 @@ pub mod openai_responses;
 pub mod proxy;
 mod quirks;
 pub mod reader;
+mod retry_time;
 pub mod scripted;
 pub mod sse;
+mod wire_listener;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,6 +46,7 @@ use super::protocol::model::{Api, Model, ThinkingLevel};
 use super::secrets::{Secret, Secrets};
 use crate::tools::ToolSpec;
 pub use failure::{Failure, FailureKind};
+pub use wire_listener::{WireListener, WireRecord};
 
 /// One request to a model, before any wire format.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use super::visible::{self, Visible};
 use crate::agent::protocol::message::BashExecution;
 use crate::agent::protocol::placeholder;
 use crate::tools::sandbox::SandboxDenial;
-use crate::tools::{Content, Details, FileDiff, ToolOutput};
+use crate::tools::{ChangeFacts, Content, Details, FileDiff, ToolOutput};
 
 /// Tools that write what they are given to files: a placeholder in their arguments becomes the value.
 const WRITERS: [&str; 2] = ["write", "edit"];
@@ -63,11 +63,15 @@ impl Masking {
         match details {
             Details::None | Details::Image { .. } => {}
             Details::Text { text } => self.text(text),
+            Details::Lines(facts) => self.text(&mut facts.file_path),
             Details::Diff(diff) => self.diff(diff),
             Details::Terminal(terminal) => {
                 self.text(&mut terminal.text);
                 self.denial(&mut terminal.blocked);
-                terminal.edited.iter_mut().for_each(|command| self.text(command));
+                // What the model wrote is in its call as it is; what the user wrote instead may have secrets.
+                let command = terminal.command.as_mut().filter(|_| terminal.edited.is_some());
+                let commands = terminal.edited.iter_mut().chain(command);
+                commands.for_each(|command| self.text(command));
             }
             Details::Paths { paths, .. } => paths.iter_mut().for_each(|path| self.text(path)),
         }
@@ -82,6 +86,7 @@ impl Masking {
     /// Masks a change. Its hunks keep their lines.
     pub(crate) fn diff(&mut self, diff: &mut FileDiff) {
         self.text(&mut diff.path);
+        diff.facts.iter_mut().flat_map(ChangeFacts::texts_mut).for_each(|text| self.text(text));
         for hunk in &mut diff.hunks {
             let split = |line: &String| line.chars().next().map_or(0, char::len_utf8);
             let bodies: Vec<&str> =

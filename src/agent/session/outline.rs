@@ -204,6 +204,7 @@ fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, 
             (RowKind::Shell, format!("$ {}{end}", line_start(&run.command)))
         }
         Message::Custom(custom) => (RowKind::Custom, custom.content.text()),
+        Message::Application(own) => (RowKind::Custom, format!("({})", own.role())),
         Message::BranchSummary(branch) => (RowKind::Branch, plain(&branch.summary)),
         Message::CompactionSummary(summary) => (RowKind::Compaction, plain(&summary.summary)),
     }

@@ -296,7 +296,10 @@ fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Messa
         Message::Custom(custom) => custom.content = replacement.content.clone(),
         Message::Assistant(answer) => answer.content = replacement.content.blocks(),
         Message::ToolResult(result) => result.content = result_content(&replacement.content),
-        Message::BashExecution(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
+        Message::BashExecution(_)
+        | Message::BranchSummary(_)
+        | Message::CompactionSummary(_)
+        | Message::Application(_) => {}
     }
     Arc::new(message)
 }

@@ -19,10 +19,11 @@ use super::notify::Notify;
 use super::sandbox::NetworkAccess;
 use super::status_template::StatusTemplate;
 use super::support::Support;
-use super::value::{self, BaseUrl, DiffLayout, SettingValue, ValueKind};
+use super::value::{self, BaseUrl, DiffLayout, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::protocol::run::ParallelCalls;
 use crate::agent::secrets::Secret;
 use crate::tools::sandbox::SandboxLevel;
 
@@ -258,6 +259,16 @@ settings! {
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
     /// Time limit for commands of the model that set none themselves
     bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
+    /// Sampling temperature, from 0 to 2, where the model takes one
+    temperature: Temperature, Columns {
+        default: "the provider's own", env: Some("TAU_TEMPERATURE"), flag: rare_flag("temperature", "NUMBER"), project: true,
+        live: true,
+    };
+    /// Which tool calls of one answer run at the same time: those that only read, or commands as well
+    parallel: ParallelCalls, Columns {
+        default: "`reads`", env: Some("TAU_PARALLEL"), flag: rare_flag("parallel", "READS|ALL"), project: true,
+        live: true,
+    };
     /// What commands may change: anything, the workspace, or nothing
     sandbox: SandboxLevel, Columns {
         default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS

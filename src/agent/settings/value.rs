@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::protocol::run::ParallelCalls;
 use crate::agent::secrets::Secret;
 
 /// What a setting holds, for help, documents and the schema.
@@ -27,6 +28,8 @@ pub enum ValueKind {
     Number,
     /// A whole number of seconds from 1 on.
     Seconds,
+    /// A number from 0 to 2.
+    Temperature,
     /// Several texts; separated by commas in a flag.
     List,
     /// One of a few words.
@@ -49,6 +52,7 @@ impl ValueKind {
             ValueKind::Switch => "true or false".to_owned(),
             ValueKind::Number => "number".to_owned(),
             ValueKind::Seconds => "seconds".to_owned(),
+            ValueKind::Temperature => "number from 0 to 2".to_owned(),
             ValueKind::List => "list of text".to_owned(),
             ValueKind::Choice(names) => names().join(", "),
             ValueKind::Table | ValueKind::Servers | ValueKind::Hooks => "table".to_owned(),
@@ -317,6 +321,54 @@ impl SettingValue for DiffLayout {
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         DiffLayout::deserialize(deserializer)
+    }
+}
+
+/// A sampling temperature, from 0 to 2.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Temperature(pub f64);
+
+impl Temperature {
+    fn checked(number: f64) -> Result<Self, String> {
+        if (0.0..=2.0).contains(&number) {
+            Ok(Temperature(number))
+        } else {
+            Err(format!("{number} is not a temperature; give a number from 0 to 2"))
+        }
+    }
+}
+
+impl SettingValue for Temperature {
+    const KIND: ValueKind = ValueKind::Temperature;
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        let value = text(value)?;
+        let number = value.parse().map_err(|_| format!("`{value}` is not a number; give one from 0 to 2"))?;
+        Self::checked(number)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::checked(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl SettingValue for ParallelCalls {
+    const KIND: ValueKind = ValueKind::Choice(|| ParallelCalls::NAMES.map(|(name, _)| name).to_vec());
+
+    fn show(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn parse(value: &OsStr) -> Result<Self, String> {
+        choice(value, &ParallelCalls::NAMES, Self::KIND)
+    }
+
+    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ParallelCalls::deserialize(deserializer)
     }
 }
 

@@ -104,7 +104,7 @@ impl Transcript {
                 self.push_command(CommandPanel::finished(execution));
             }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
-            Message::Custom(_) => {}
+            Message::Custom(_) | Message::Application(_) => {}
             Message::BranchSummary(summary) => {
                 self.summary("Abandoned branch (summary)", &summary.summary);
             }

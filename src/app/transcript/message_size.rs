@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use crate::agent::protocol::attachment::Attachment;
 use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use crate::tools::details::{Content, Details};
 
@@ -15,7 +16,9 @@ const PART: usize = 64;
 pub(super) fn message_size(message: &Message) -> usize {
     MESSAGE
         + match message {
-            Message::User(user) => content(&user.content),
+            Message::User(user) => {
+                content(&user.content) + user.attachments.iter().map(attachment).sum::<usize>()
+            }
             Message::Assistant(answer) => of_answer(answer),
             Message::ToolResult(result) => of_result(result),
             Message::BashExecution(run) => {
@@ -24,6 +27,7 @@ pub(super) fn message_size(message: &Message) -> usize {
             Message::Custom(custom) => {
                 custom.custom_type.len() + content(&custom.content) + custom.details.as_ref().map_or(0, value)
             }
+            Message::Application(own) => own.role().len() + own.fields.values().map(value).sum::<usize>(),
             Message::BranchSummary(branch) => branch.summary.len() + branch.from_id.len(),
             Message::CompactionSummary(summary) => summary.summary.len(),
         }
@@ -49,13 +53,23 @@ fn of_details(details: &Details) -> usize {
     match details {
         Details::None => 0,
         Details::Text { text } => text.len(),
+        Details::Lines(facts) => facts.file_path.len(),
         Details::Diff(diff) => {
-            diff.path.len() + diff.hunks.iter().map(|hunk| lines(&hunk.lines)).sum::<usize>()
+            let facts = diff.facts.as_ref().map_or(0, |facts| facts.size());
+            facts + diff.path.len() + diff.hunks.iter().map(|hunk| lines(&hunk.lines)).sum::<usize>()
         }
-        Details::Terminal(output) => output.text.len() + optional(output.full_output_path.as_ref()),
+        Details::Terminal(output) => {
+            let texts = [&output.full_output_path, &output.edited, &output.command];
+            output.text.len() + texts.into_iter().map(|text| optional(text.as_ref())).sum::<usize>()
+        }
         Details::Paths { paths, .. } => lines(paths),
         Details::Image { mime_type, .. } => mime_type.len(),
     }
+}
+
+fn attachment(file: &Attachment) -> usize {
+    let more = optional(file.extracted_text.as_ref()) + optional(file.preview.as_ref());
+    PART + file.content.len() + file.file_name.len() + file.mime_type.len() + more
 }
 
 fn content(content: &UserContent) -> usize {

@@ -165,7 +165,7 @@ fn output(content: &[Content], details: &Details) -> PanelOutput {
         Details::Image { mime_type, width, height, bytes } => PanelOutput::Picture(Printable::line(
             &format!("{mime_type}, {width}x{height}, {} KB", bytes / 1024),
         )),
-        Details::None => {
+        Details::None | Details::Lines(_) => {
             let texts: Vec<&str> = content.iter().filter_map(text_of).collect();
             lines(&texts.join("\n"))
         }
@@ -182,7 +182,9 @@ fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
             HiddenSecrets::of(diff.hunks.iter().flat_map(|hunk| &hunk.lines).map(String::as_str))
         }
         Details::Paths { paths, .. } => HiddenSecrets::of(paths.iter().map(String::as_str)),
-        Details::None | Details::Image { .. } => HiddenSecrets::of(content.iter().filter_map(text_of)),
+        Details::None | Details::Lines(_) | Details::Image { .. } => {
+            HiddenSecrets::of(content.iter().filter_map(text_of))
+        }
     }
 }
 

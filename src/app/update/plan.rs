@@ -23,7 +23,8 @@ pub(super) fn run_ended(model: &mut Model, messages: &[Arc<Message>]) {
         | Message::BashExecution(_)
         | Message::Custom(_)
         | Message::BranchSummary(_)
-        | Message::CompactionSummary(_) => None,
+        | Message::CompactionSummary(_)
+        | Message::Application(_) => None,
     });
     let last = { answers }.next().filter(|answer| answer.stop_reason == StopReason::Stop);
     model.plan = last.map(|answer| answer.text());

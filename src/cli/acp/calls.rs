@@ -44,9 +44,11 @@ pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
     match &output.details {
         Details::Diff(diff) => diffs(cwd, diff),
         Details::Terminal(terminal) => vec![text(&fenced(&ansi::plain(&terminal.text)))],
-        Details::None | Details::Text { .. } | Details::Paths { .. } | Details::Image { .. } => {
-            output.content.iter().map(block).collect()
-        }
+        Details::None
+        | Details::Text { .. }
+        | Details::Lines(_)
+        | Details::Paths { .. }
+        | Details::Image { .. } => output.content.iter().map(block).collect(),
     }
 }
 
@@ -120,7 +122,7 @@ pub(crate) fn facts(output: &ToolOutput, duration_ms: Option<u64>) -> Value {
             facts.insert("paths".to_owned(), json!(paths));
             facts.insert("cut".to_owned(), json!(cut));
         }
-        Details::None | Details::Text { .. } | Details::Image { .. } => {}
+        Details::None | Details::Text { .. } | Details::Lines(_) | Details::Image { .. } => {}
     }
     Value::Object(facts)
 }

@@ -98,7 +98,8 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             | Message::BashExecution(_)
             | Message::Custom(_)
             | Message::BranchSummary(_)
-            | Message::CompactionSummary(_) => {}
+            | Message::CompactionSummary(_)
+            | Message::Application(_) => {}
         },
         AgentEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
         AgentEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),

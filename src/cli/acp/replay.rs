@@ -28,7 +28,10 @@ pub(crate) fn messages(
             Message::ToolResult(result) => calls_of_session::result(state, key, result),
             Message::BashExecution(command) => user_command(state, key, command),
             // The messages that a summary stands for are sent themselves.
-            Message::Custom(_) | Message::BranchSummary(_) | Message::CompactionSummary(_) => {}
+            Message::Custom(_)
+            | Message::BranchSummary(_)
+            | Message::CompactionSummary(_)
+            | Message::Application(_) => {}
         }
     }
     calls_of_session::give_up(state, key);

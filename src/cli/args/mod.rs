@@ -74,6 +74,9 @@ pub struct CliArgs {
     /// Stop everything after SECS seconds
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>)]
     pub timeout: Option<u64>,
+    /// Wait as long as the provider asks when a quota is used up, also after a restart
+    #[arg(long, help_heading = "Front end", hide = true)]
+    pub wait_for_quota: bool,
 
     /// The flags that set settings.
     #[command(flatten)]

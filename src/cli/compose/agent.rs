@@ -16,7 +16,7 @@ use crate::agent::export::own_secrets;
 use crate::agent::extensions::mcp::names::PREFIX;
 use crate::agent::extensions::mcp::oauth::LoginStore;
 use crate::agent::permissions::Permissions;
-use crate::agent::protocol::run::RunLimits;
+use crate::agent::protocol::run::{RetryMode, RunLimits};
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::secrets::vault::Vault;
@@ -96,7 +96,10 @@ impl Setup {
             bash_timeout: self.settings.bash_timeout,
             find_model: self.find_model(),
             max_retries: RETRIES,
-            retry_mode: self.profile.retry,
+            retry_mode: match self.profile.retry {
+                RetryMode::Headless if self.args.wait_for_quota => RetryMode::WaitForQuota,
+                mode => mode,
+            },
             limits: RunLimits {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
@@ -120,6 +123,8 @@ impl Setup {
         Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
+            temperature: self.settings.temperature.map(|temperature| temperature.0),
+            parallel: self.settings.parallel.unwrap_or_default(),
             permission_mode: self.permission_mode().unwrap_or_default(),
             on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
             permissions: self.permissions(),

@@ -6,6 +6,7 @@
 //! input, in order.
 
 pub mod input;
+mod spending;
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -32,6 +33,7 @@ use crate::agent::protocol::message::{Message, StopReason};
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::entry;
 use input::InputCommand;
+use spending::Spending;
 
 /// How agents of this front end are composed: as those of print mode.
 pub const PROFILE: FrontEndProfile = super::print::PROFILE;
@@ -73,6 +75,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         asked: Vec::new(),
         limited: false,
         unwritable: false,
+        spending: Spending::default(),
     };
     if run.write(&options.header).await {
         run.greeted().await;
@@ -107,6 +110,8 @@ struct JsonRun<R, W, S> {
     limited: bool,
     /// True once a record could not be written although somebody may want it.
     unwritable: bool,
+    /// What all answers took.
+    spending: Spending,
 }
 
 /// What woke the front end.
@@ -120,6 +125,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     /// Skips what the agent emits at its start, which belongs to no prompt.
     async fn greeted(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
+            self.spending.take(&event);
             match event {
                 AgentEvent::ThinkingLevelChanged { .. } | AgentEvent::Stopped => return,
                 AgentEvent::Notice { .. } => drop(self.emit(&event).await),
@@ -288,6 +294,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     /// Writes an event, if it is one for others, and notes what it means for the end.
     async fn emit(&mut self, event: &AgentEvent) -> bool {
+        self.spending.take(event);
         match event {
             AgentEvent::MessageEnd { message } => self.answer.add(message),
             AgentEvent::TurnEnd { message, .. } => self.judge(message),
@@ -409,6 +416,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         if let Some(error) = self.error.take() {
             protocol::set(&mut end, "error", json!(error));
         }
+        self.spending.put_into(&mut end);
         self.record(end).await;
         let flushed = self.driver.within(self.out.flush()).await;
         self.is_written(flushed);

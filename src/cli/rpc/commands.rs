@@ -10,7 +10,7 @@ use super::request::{RpcCall, RpcCommand, RpcRequest};
 use super::state::{HeldPrompt, PendingSessionChange, RpcState, RunPhase};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::{Queue, SessionCommand, Tuning};
-use crate::agent::protocol::message::Block;
+use crate::agent::protocol::message::UserMessage;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::cli::protocol;
 
@@ -29,8 +29,8 @@ pub(crate) fn apply(state: &mut RpcState, request: RpcRequest) {
 
 fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
     match command {
-        RpcCommand::Prompt { text, images, streaming } => prompt(state, call, text, images, streaming),
-        RpcCommand::Enqueue { text, images, queue } => enqueue(state, call, text, images, queue),
+        RpcCommand::Prompt { message, streaming } => prompt(state, call, message, streaming),
+        RpcCommand::Enqueue { message, queue } => enqueue(state, call, message, queue),
         RpcCommand::Abort => abort(state, call),
         RpcCommand::ClearQueue => {
             state.waiting.takes.push_back(call);
@@ -106,20 +106,20 @@ fn tune(state: &mut RpcState, call: &RpcCall, tuning: Tuning) {
     send(state, call, AgentCommand::Tune(tuning));
 }
 
-fn prompt(state: &mut RpcState, call: RpcCall, text: String, images: Vec<Block>, streaming: Option<Queue>) {
-    if let Err(error) = sendable(state, &text, &images) {
+fn prompt(state: &mut RpcState, call: RpcCall, message: UserMessage, streaming: Option<Queue>) {
+    if let Err(error) = sendable(state, &message) {
         return state.refuse(&call, &error);
     }
     let bare = call.is_bare();
     match (state.phase, streaming) {
         (RunPhase::Starting | RunPhase::Running, None) => state.refuse(&call, BUSY),
-        (RunPhase::Starting | RunPhase::Running, Some(queue)) => enqueue(state, call, text, images, queue),
+        (RunPhase::Starting | RunPhase::Running, Some(queue)) => enqueue(state, call, message, queue),
         (RunPhase::Idle | RunPhase::Ended, _) if state.is_busy() => {
-            state.held.push_back(HeldPrompt { text, images, bare });
+            state.held.push_back(HeldPrompt { message, bare });
             state.give(&call, &json!({ "disposition": "queued" }));
         }
         (RunPhase::Idle | RunPhase::Ended, _) => {
-            start(state, HeldPrompt { text, images, bare });
+            start(state, HeldPrompt { message, bare });
             state.give(&call, &json!({ "disposition": "started" }));
         }
     }
@@ -127,14 +127,14 @@ fn prompt(state: &mut RpcState, call: RpcCall, text: String, images: Vec<Block>,
 
 /// Starts a run.
 pub fn start(state: &mut RpcState, prompt: HeldPrompt) {
-    let HeldPrompt { text, images, bare } = prompt;
+    let HeldPrompt { message, bare } = prompt;
     state.phase = RunPhase::Starting;
     state.bare_run = bare;
-    state.commands.push_back(AgentCommand::Prompt { text, images, streaming: Queue::Steer });
+    state.commands.push_back(AgentCommand::PromptMessage { message, streaming: Queue::Steer });
 }
 
-fn sendable(state: &RpcState, text: &str, images: &[Block]) -> Result<(), String> {
-    if text.trim().is_empty() && images.is_empty() {
+fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), String> {
+    if message.is_blank() {
         return Err("The message is empty: give a message or images".into());
     }
     match &state.model {
@@ -149,11 +149,11 @@ fn no_key(provider: &str) -> String {
 }
 
 /// The queue update is written before the answer.
-fn enqueue(state: &mut RpcState, call: RpcCall, text: String, images: Vec<Block>, queue: Queue) {
-    if text.trim().is_empty() && images.is_empty() {
+fn enqueue(state: &mut RpcState, call: RpcCall, message: UserMessage, queue: Queue) {
+    if message.is_blank() {
         return state.refuse(&call, "The message is empty: give a message or images");
     }
-    state.commands.push_back(AgentCommand::Enqueue { text, images, queue });
+    state.commands.push_back(AgentCommand::EnqueueMessage { message, queue });
     state.answer_after(call, json!({ "disposition": "queued" }));
 }
 

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::answers;
 use super::commands::start;
-use super::partial::PartialMessage;
+use super::partial::{self, PartialMessage};
 use super::request::RpcCall;
 use super::state::{PendingSessionChange, QueueTexts, RpcState, RunPhase};
 use crate::agent::protocol::event::{CompactionReason, CompactionResult, Delta};
-use crate::agent::protocol::message::{BashExecution, Message, Usage};
+use crate::agent::protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use crate::agent::protocol::query::{QueryAnswer, SessionState};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::protocol;
@@ -35,19 +35,18 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             pass_on(state, &event);
         }
         AgentEvent::MessageStart { ref message } => {
-            if let Message::Assistant(answer) = message.as_ref()
-                && state.sends_all(state.bare_run)
-            {
-                state.partial = Some(PartialMessage::new(answer));
-            }
+            let answer = match message.as_ref() {
+                Message::Assistant(answer) if state.sends_all(state.bare_run) => Some(answer.clone()),
+                _ => None,
+            };
             pass_on(state, &event);
+            answer.iter().for_each(|answer| begin_partial(state, answer));
         }
         AgentEvent::MessageUpdate { usage, assistant_message_event } => {
             update(state, usage, assistant_message_event, now);
         }
-        AgentEvent::MessageEnd { .. } => {
-            let rest = state.partial.take().and_then(|mut partial| partial.flush(now));
-            rest.into_iter().for_each(|record| state.write(&record));
+        AgentEvent::MessageEnd { ref message } => {
+            end_partial(state, message, now);
             pass_on(state, &event);
         }
         AgentEvent::QueueUpdate { ref steering, ref follow_up } => {
@@ -97,6 +96,22 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
         other => pass_on(state, &other),
     }
     rest(state);
+}
+
+/// An answer begins for a client of the older document.
+fn begin_partial(state: &mut RpcState, answer: &AssistantMessage) {
+    let partial = PartialMessage::new(answer);
+    state.write(&partial.begun());
+    state.partial = Some(partial);
+}
+
+/// The answer in flight for a client of the older document has ended.
+fn end_partial(state: &mut RpcState, message: &Message, now: Instant) {
+    let Some(mut partial) = state.partial.take() else { return };
+    partial.flush(now).into_iter().for_each(|record| state.write(&record));
+    if let Message::Assistant(answer) = message {
+        state.write(&partial::ended(answer));
+    }
 }
 
 /// Another session is open: who asked for it is answered, after a fork with the text that follows.

@@ -78,20 +78,49 @@ impl PartialMessage {
         self.joined.as_ref().and(self.next)
     }
 
+    /// The record of its beginning.
+    pub fn begun(&self) -> Value {
+        let message = self.so_far();
+        json!({
+            "type": "message_update",
+            "message": message,
+            "assistantMessageEvent": { "type": "start", "partial": message },
+        })
+    }
+
     fn joins(&self, delta: &Delta) -> bool {
         self.joined.as_ref().is_some_and(|joined| place(joined) == place(delta))
     }
 
-    fn record(&self, delta: &Delta) -> Value {
+    fn so_far(&self) -> Value {
         let mut so_far = self.assembler.snapshot();
         so_far.stop_reason = StopReason::Stop;
         so_far.error_message = None;
         so_far.usage = self.usage;
-        let message = protocol::message(&Message::Assistant(so_far));
+        protocol::message(&Message::Assistant(so_far))
+    }
+
+    fn record(&self, delta: &Delta) -> Value {
+        let message = self.so_far();
         let mut event = protocol::delta(delta);
         protocol::set(&mut event, "partial", message.clone());
         json!({ "type": "message_update", "message": message, "assistantMessageEvent": event })
     }
+}
+
+/// The record of the end of an answer: `done` with the message, or `error` if it failed or was stopped.
+pub(crate) fn ended(answer: &AssistantMessage) -> Value {
+    let message = protocol::message(&Message::Assistant(answer.clone()));
+    let reason = message.get("stopReason").cloned().unwrap_or_default();
+    let event = match answer.stop_reason {
+        StopReason::Error | StopReason::Aborted => {
+            json!({ "type": "error", "reason": reason, "error": message, "partial": message })
+        }
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse | StopReason::Other => {
+            json!({ "type": "done", "reason": reason, "message": message, "partial": message })
+        }
+    };
+    json!({ "type": "message_update", "message": message, "assistantMessageEvent": event })
 }
 
 /// The kind and block of a delta that can be joined; `None` for others.

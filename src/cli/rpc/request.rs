@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::lines::InputLine;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
+use crate::agent::protocol::attachment::Attachment;
 use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
-use crate::agent::protocol::message::Block;
+use crate::agent::protocol::message::{Block, UserMessage};
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::rules::{RuleChange, Verdict};
@@ -44,13 +45,11 @@ impl RpcCall {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RpcCommand {
     Prompt {
-        text: String,
-        images: Vec<Block>,
+        message: UserMessage,
         streaming: Option<Queue>,
     },
     Enqueue {
-        text: String,
-        images: Vec<Block>,
+        message: UserMessage,
         queue: Queue,
     },
     Abort,
@@ -135,16 +134,8 @@ fn unparsed(id: Option<Value>, why: &str) -> RpcRequest {
 fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
     Ok(match kind {
         "prompt" => prompt(fields)?,
-        "steer" => RpcCommand::Enqueue {
-            text: fields.text("message")?,
-            images: fields.images()?,
-            queue: Queue::Steer,
-        },
-        "follow_up" => RpcCommand::Enqueue {
-            text: fields.text("message")?,
-            images: fields.images()?,
-            queue: Queue::FollowUp,
-        },
+        "steer" => RpcCommand::Enqueue { message: fields.message()?, queue: Queue::Steer },
+        "follow_up" => RpcCommand::Enqueue { message: fields.message()?, queue: Queue::FollowUp },
         "abort" => RpcCommand::Abort,
         "clear_queue" => RpcCommand::ClearQueue,
         "get_state" => RpcCommand::Query(Query::State),
@@ -262,9 +253,7 @@ fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, String> {
             Some(fields.one_of("streamingBehavior", &names)?)
         }
     };
-    let mut images = fields.images()?;
-    images.extend(fields.attachments()?);
-    Ok(RpcCommand::Prompt { text: fields.text("message")?, images, streaming })
+    Ok(RpcCommand::Prompt { message: fields.message()?, streaming })
 }
 
 /// What is answered to a question. One that says nothing that is understood cancels it, so that
@@ -365,7 +354,14 @@ impl Fields<'_> {
         self.list("images")?.iter().map(image).collect()
     }
 
-    fn attachments(&self) -> Result<Vec<Block>, String> {
+    /// The message of a prompt: its text, images and attachments.
+    fn message(&self) -> Result<UserMessage, String> {
+        let attachments = self.attachments()?;
+        let blocks = self.images()?.into_iter().chain(attachments.iter().map(Block::of_attachment)).collect();
+        Ok(UserMessage { attachments, ..UserMessage::with_blocks(self.text("message")?, blocks) })
+    }
+
+    fn attachments(&self) -> Result<Vec<Attachment>, String> {
         self.list("attachments")?.iter().map(attachment).collect()
     }
 }
@@ -378,19 +374,21 @@ fn image(value: &Value) -> Result<Block, String> {
     }
 }
 
-/// What an attachment of the older document becomes: a picture, or text that names the file.
-fn attachment(value: &Value) -> Result<Block, String> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let named = text("fileName").unwrap_or_else(|| "unnamed".into());
-    match text("type").as_deref() {
-        Some("image") => match (text("content"), text("mimeType")) {
-            (Some(data), Some(mime_type)) => Ok(Block::Image { data, mime_type }),
-            _ => Err("attachments of type image need content and mimeType".into()),
-        },
-        Some("document") => Ok(Block::text(match text("extractedText") {
-            Some(content) => format!("[attached file: {named}]\n{content}"),
-            None => format!("[attached file: {named}; it could not be read as text]"),
-        })),
+/// A file that goes with the message.
+fn attachment(value: &Value) -> Result<Attachment, String> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    match text("type") {
+        Some("image") if text("content").is_none() || text("mimeType").is_none() => {
+            Err("attachments of type image need content and mimeType".into())
+        }
+        Some("image" | "document") => {
+            let mut value = value.clone();
+            if let Some(fields) = value.as_object_mut() {
+                fields.retain(|_, value| !value.is_null());
+            }
+            serde_json::from_value(value)
+                .map_err(|error| format!("an attachment is not as it must be: {error}"))
+        }
         _ => Err("attachments must be of type image or document".into()),
     }
 }

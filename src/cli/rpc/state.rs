@@ -13,7 +13,7 @@ use super::partial::PartialMessage;
 use super::request::RpcCall;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::event::SessionInfo;
-use crate::agent::protocol::message::Block;
+use crate::agent::protocol::message::UserMessage;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::rules::RuleChange;
@@ -35,8 +35,7 @@ pub(crate) enum RunPhase {
 /// A prompt that waits for its own run.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldPrompt {
-    pub text: String,
-    pub images: Vec<Block>,
+    pub message: UserMessage,
     pub bare: bool,
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn of_message(message: &Message) -> u64 {
         Message::Assistant(answer) => answer.content.iter().map(of_block).sum(),
         Message::ToolResult(result) => result.content.iter().map(of_result).sum(),
         Message::BashExecution(run) if run.exclude_from_context => return 0,
+        Message::Application(_) => return 0,
         Message::BashExecution(run) => of_text(&run.command) + of_text(&run.output),
         Message::BranchSummary(branch) => of_text(&branch.summary),
         Message::CompactionSummary(summary) => of_text(&summary.summary),

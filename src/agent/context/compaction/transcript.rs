@@ -55,6 +55,7 @@ fn part(message: &Message, result: usize) -> String {
             said(&format!("result of {}{failed}", answer.tool_name), &text)
         }
         Message::BashExecution(run) if run.exclude_from_context => String::new(),
+        Message::Application(_) => String::new(),
         Message::BashExecution(run) => {
             said("command by the user", &format!("$ {}\n{}", run.command, ends(&run.noted_output(), result)))
         }

@@ -78,7 +78,7 @@ async fn attempt(
     max_tokens: u64,
 ) -> Option<Result<Summary, Failure>> {
     let assembler = Assembler::new(model, now());
-    let prompt = UserMessage { content: UserContent::Text(text), timestamp: now() };
+    let prompt = UserMessage { timestamp: now(), ..UserMessage::new(UserContent::Text(text)) };
     let prompt = Arc::new(Message::User(prompt));
     let mut request = SummaryRequest { engine, model, prompt, max_tokens, assembler };
     let end = exchange::send(&mut request).await;
@@ -125,7 +125,7 @@ impl Exchange for SummaryRequest<'_> {
             thinking: self.model.nearest(ThinkingLevel::Off),
             max_tokens: Some(self.max_tokens),
             temperature: None,
-            session_id: self.engine.config.session.info().id.clone(),
+            session_id: self.engine.conversation_id(),
         }
     }
 

@@ -11,7 +11,8 @@ use super::{arguments, run};
 use crate::agent::extensions::call_title;
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::tools::{
-    Access, AnyTool, Approved, Prepared, PreparingCall, Preview, ToolContext, ToolError, ToolSpec, paths,
+    Access, AnyTool, Approved, Prepared, PreparingCall, Preview, ToolContext, ToolError, ToolSpec, args,
+    paths,
 };
 
 /// One argument of a program cannot be longer (Linux: 128 KB with its NUL), nor a variable with its name.
@@ -57,6 +58,7 @@ impl CustomTool {
             definition.access.as_ref().is_some_and(|access| access.writes.is_empty() && !access.network);
         let spec = ToolSpec {
             name: name.to_owned(),
+            label: args::label(name),
             description: definition.description.clone(),
             parameters: arguments::schema(&definition.arguments),
             // What a project says of its tools may change without anybody being asked.

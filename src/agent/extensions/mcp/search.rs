@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::tools::{
     Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
-    budget,
+    args, budget,
 };
 
 /// The name of the tool that finds others.
@@ -86,7 +86,13 @@ impl Search {
             "required": ["query"],
         });
         Search {
-            spec: ToolSpec { name: TOOL_SEARCH.to_owned(), description, parameters, read_only: true },
+            spec: ToolSpec {
+                name: TOOL_SEARCH.to_owned(),
+                label: args::label(TOOL_SEARCH),
+                description,
+                parameters,
+                read_only: true,
+            },
             tools,
         }
     }
@@ -165,7 +171,13 @@ impl Call {
             "required": ["name", "arguments"],
         });
         Call {
-            spec: ToolSpec { name: TOOL_CALL.to_owned(), description, parameters, read_only: false },
+            spec: ToolSpec {
+                name: TOOL_CALL.to_owned(),
+                label: args::label(TOOL_CALL),
+                description,
+                parameters,
+                read_only: false,
+            },
             tools,
         }
     }

@@ -12,7 +12,8 @@ use super::connection::{CallFailure, Connection};
 use super::{result, schema};
 use crate::agent::extensions::call_title;
 use crate::tools::{
-    Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec,
+    Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput,
+    ToolSpec, args,
 };
 
 /// Longest wait for the result of a call without progress, if nothing else is set.
@@ -21,6 +22,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 const END_TIME: Duration = Duration::from_secs(3);
 /// Longest description that is kept, in characters.
 const LONGEST_DESCRIPTION: usize = 8_000;
+/// Longest name for people, in characters.
+const LONGEST_LABEL: usize = 80;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
 
@@ -48,8 +51,10 @@ impl McpTool {
     /// The tool that models call `name`.
     pub(super) fn new(name: String, tool: &rmcp::model::Tool, callee: &Arc<Callee>) -> Self {
         let said = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        let label = tool.title.clone().unwrap_or_else(|| args::label(&tool.name));
         let spec = ToolSpec {
             name,
+            label: label.chars().take(LONGEST_LABEL).collect(),
             description: said.trim().chars().take(LONGEST_DESCRIPTION).collect(),
             parameters: schema::of_arguments(&tool.input_schema),
             // What a server says of its tools is a claim.

@@ -15,9 +15,10 @@ pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Mod
             if is_empty(&user.content) {
                 return None;
             }
-            if !blind {
+            if !blind && user.attachments.is_empty() {
                 return Some(Arc::clone(shared));
             }
+            // The blocks made from attachments are all that the model gets of them.
             (seen(&user.content, model), user.timestamp)
         }
         Message::Custom(custom) => (seen(&custom.content, model), custom.timestamp),
@@ -31,9 +32,10 @@ pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Mod
             let said = "The earlier part of this conversation was replaced by this summary:";
             (summary(said, &compaction.summary), compaction.timestamp)
         }
-        Message::Assistant(_) | Message::ToolResult(_) => return None,
+        Message::Assistant(_) | Message::ToolResult(_) | Message::Application(_) => return None,
     };
-    (!is_empty(&content)).then(|| Arc::new(Message::User(UserMessage { content, timestamp })))
+    (!is_empty(&content))
+        .then(|| Arc::new(Message::User(UserMessage { timestamp, ..UserMessage::new(content) })))
 }
 
 fn is_empty(content: &UserContent) -> bool {

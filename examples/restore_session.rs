@@ -1,0 +1,56 @@
+//! A conversation that is stored, and continued later: `cargo run --example restore_session [provider/model]`;
+//! without a model the scripted demo answers.
+
+#![allow(clippy::print_stdout, reason = "an example talks to its terminal")]
+
+use std::path::{Path, PathBuf};
+
+use tau::agent::api::CodingAgent;
+use tau::agent::protocol::message::Message;
+use tau::agent::session::Session;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let model = std::env::args().nth(1).unwrap_or_else(|| "demo".to_owned());
+    let folder = tempfile::tempdir()?;
+
+    let file = first(&model, folder.path()).await?;
+    println!("stored in {}", file.display());
+
+    // Another process would begin here: the file is all it needs. The agent works in the directory
+    // that the session names, with its model and thinking level.
+    let session = Session::open(&file)?;
+    let agent = CodingAgent::builder(session.info().cwd.clone())
+        .with(|agent| agent.model_named(&model))?
+        .agent(|agent| agent.session(session))
+        .start();
+    // The end of a long conversation is there at once; this loads the rest of it.
+    for message in agent.load_history().await? {
+        match message.as_ref() {
+            Message::User(user) => println!("you: {}", user.content.text()),
+            Message::Assistant(answer) => println!("model: {}", start(&answer.text())),
+            _ => {}
+        }
+    }
+    println!("and now: {}", start(&agent.run("help").await?.text()));
+    println!("{} messages", agent.state().messages.len());
+    agent.shutdown().await;
+    Ok(())
+}
+
+/// A first conversation; the file it is stored in.
+async fn first(model: &str, folder: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let agent = CodingAgent::builder(folder)
+        .with(|agent| agent.model_named(model))?
+        .agent(|agent| agent.session_dir(folder.join("sessions")))
+        .start();
+    agent.run("help").await?;
+    let file = agent.state().session.file.ok_or("it was not stored")?;
+    // Everything is in the file when this returns.
+    agent.shutdown().await;
+    Ok(file)
+}
+
+fn start(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! What is sent to a provider and what it answers, for whoever debugs that: without keys.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use super::{Headers, HttpRequest};
+use crate::agent::secrets::Secrets;
+
+/// Most bytes of an answer that are reported.
+const MOST: usize = 8 * 1024 * 1024;
+/// What stands in place of a header that may hold a key.
+const HIDDEN: &str = "***";
+
+/// Something that went over the wire. Keys are masked in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WireRecord {
+    /// A request, as it is sent. Headers that may hold a key have another value.
+    Request {
+        /// Names the request in this process.
+        id: u64,
+        url: String,
+        headers: Vec<(String, String)>,
+        body: Value,
+    },
+    /// What came as its answer, once it has ended: the body as it was read, at most 8 MB of it. The error
+    /// if it failed or was stopped.
+    Response { id: u64, body: String, error: Option<String> },
+}
+
+/// Is told of every request to a provider and its answer.
+#[derive(Clone)]
+pub struct WireListener(Arc<dyn Fn(WireRecord) + Send + Sync>);
+
+impl fmt::Debug for WireListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WireListener").finish_non_exhaustive()
+    }
+}
+
+impl WireListener {
+    /// Calls `listen` with each record, on the thread of the request: it must not block.
+    pub fn new(listen: impl Fn(WireRecord) + Send + Sync + 'static) -> Self {
+        WireListener(Arc::new(listen))
+    }
+
+    /// Reports a request; what follows its answer.
+    pub(super) fn sent(&self, request: &HttpRequest, secrets: &Secrets) -> AnswerRecord {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let masked = |(name, value): &(String, String)| {
+            let value = if Headers::may_hold_key(name) { HIDDEN } else { value };
+            (name.clone(), value.to_owned())
+        };
+        let body = secrets.redact(&request.body.to_string());
+        (self.0)(WireRecord::Request {
+            id,
+            url: secrets.redact(&request.url),
+            headers: request.headers.0.iter().map(masked).collect(),
+            // A key in a body is a text of it, so it is JSON without it, too.
+            body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
+        });
+        AnswerRecord { listener: self.clone(), secrets: secrets.clone(), id, body: Vec::new(), done: false }
+    }
+}
+
+/// An answer on its way.
+pub(super) struct AnswerRecord {
+    listener: WireListener,
+    secrets: Secrets,
+    id: u64,
+    body: Vec<u8>,
+    done: bool,
+}
+
+impl AnswerRecord {
+    /// A part of it.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let room = MOST.saturating_sub(self.body.len()).min(bytes.len());
+        self.body.extend(bytes.iter().take(room));
+    }
+
+    /// It has ended.
+    pub(super) fn end(&mut self, error: Option<String>) {
+        if std::mem::replace(&mut self.done, true) {
+            return;
+        }
+        let body = self.secrets.redact(&String::from_utf8_lossy(&self.body));
+        let error = error.map(|error| self.secrets.redact(&error));
+        (self.listener.0)(WireRecord::Response { id: self.id, body, error });
+    }
+}
+
+impl Drop for AnswerRecord {
+    fn drop(&mut self) {
+        self.end(Some("stopped".to_owned()));
+    }
+}

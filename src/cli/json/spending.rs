@@ -1,0 +1,47 @@
+//! What the answers of a run took: the tokens, and their price where it is known.
+
+use serde_json::{Value, json};
+
+use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::message::{Message, Usage};
+use crate::cli::protocol;
+
+/// Tokens and dollars so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Spending {
+    usage: Usage,
+    /// Whether the price of the present model is known.
+    is_priced: bool,
+    /// Whether tokens were used whose price is not known.
+    has_unpriced: bool,
+}
+
+impl Spending {
+    /// Takes the next event.
+    pub(super) fn take(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ModelChanged { model } => self.is_priced = model.cost.is_some(),
+            AgentEvent::MessageEnd { message } => {
+                if let Message::Assistant(answer) = message.as_ref() {
+                    self.add(&answer.usage);
+                }
+            }
+            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+                result.usage.iter().for_each(|usage| self.add(usage));
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, usage: &Usage) {
+        self.has_unpriced |= !self.is_priced && usage.total_tokens > 0;
+        self.usage.add(usage);
+    }
+
+    /// Puts it into the last record. `cost` is in US dollars, and null if a price is not known.
+    pub(super) fn put_into(&self, record: &mut Value) {
+        let cost = if self.has_unpriced { Value::Null } else { json!(self.usage.cost.total) };
+        protocol::set(record, "usage", json!(self.usage));
+        protocol::set(record, "cost", cost);
+    }
+}
