@@ -1,6 +1,7 @@
 //! The program without a screen, as other programs start it: real processes, real pipes, a server
 //! on loopback, and a home folder with nothing in it.
 
+mod action;
 mod approvals;
 mod continued;
 mod ends;
