@@ -3,6 +3,7 @@
 
 mod documents;
 mod driver;
+mod extensions;
 mod mutate;
 mod streams;
 mod terminal;

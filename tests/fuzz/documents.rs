@@ -19,7 +19,7 @@ use crate::sessions::{HEADER, opened_soon, user};
 thread_local! {
     /// A folder for the files of a target, which has its own thread. In memory where there is such
     /// a place: every file that is saved is also synced.
-    static FOLDER: TempDir =
+    pub static FOLDER: TempDir =
         tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
 }
 

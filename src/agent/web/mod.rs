@@ -16,6 +16,8 @@ mod search;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use url::Url;
+
 use super::catalogue::keys::Keys;
 use super::provider::http::guarded::{Guard, GuardedHttp, Lookup, system_lookup};
 use super::provider::http::{Http, Network};
@@ -52,6 +54,13 @@ impl WebOptions {
             _ => false,
         }
     }
+}
+
+/// A page of HTML as models get it, with links that are relative to `base` made absolute: its title, and its text
+/// as markdown, or as plain text if it is too large or too deep. `None` if no thread could be started.
+pub async fn page_as_markdown(html: String, base: Url) -> Option<(Option<String>, String)> {
+    let page = markdown::convert(html, base).await?;
+    Some((page.title, page.text))
 }
 
 /// The tools for the web, and what their calls share.
