@@ -22,11 +22,16 @@ pub struct Client {
 impl Client {
     /// Starts tau with this `config.toml` and the model at `url`.
     pub fn start(place: &Path, config: &str, url: &str) -> Self {
+        Self::start_in_mode(place, config, url, "auto")
+    }
+
+    /// The same in this permission mode.
+    pub fn start_in_mode(place: &Path, config: &str, url: &str, mode: &str) -> Self {
         let folder = place.join("config");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), config).unwrap();
         let mut command = bare(place);
-        command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto");
+        command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", mode);
         command.args(["--base-url", url, "--api-key", "x", "--model", "m", "--mode", "rpc", "--no-session"]);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

@@ -550,3 +550,23 @@ async fn a_server_that_needs_no_login_leaves_nothing_behind() {
     assert_eq!(ended(place.path(), &["test", "far"]).await.code, 0);
     assert!(!place.path().join("config/mcp-logins").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_tau_uses_a_login_with_the_next_prompt() {
+    let servers = Servers::start(Manner::default()).await;
+    let config = servers.config("");
+    let place = home(&config);
+    let acts = vec![says("First."), says("Second."), calls("mcp__far__add", &json!({})), says("Finished.")];
+    let model = crate::faults::server::Server::start(acts).await;
+    let mut client = super::client::Client::start(place.path(), &config, &model.url());
+    for _ in 0..2 {
+        client.ask(json!({"type": "prompt", "message": "go"})).await;
+        client.event("agent_settled").await;
+    }
+    assert!(!model.requests()[1].contains("mcp__far__add"), "there is no login yet");
+    log_in(place.path()).await;
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    client.event("agent_settled").await;
+    let last = model.requests().pop().unwrap();
+    assert!(last.contains("added far away"), "{last}");
+}

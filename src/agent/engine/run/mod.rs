@@ -153,6 +153,9 @@ impl Loop<'_> {
     /// Gives MCP servers that are starting a moment, so that their tools are known from the first turn on.
     async fn await_servers(&mut self) {
         let engine = &mut *self.run.engine;
+        if engine.mcp.is_settled() {
+            engine.mcp.start_logged_in();
+        }
         if !engine.mcp.is_settled() {
             let ready = engine.mcp.ready(engine.config.behavior.mcp.wait);
             // A run that was stopped notices that itself.

@@ -54,7 +54,7 @@ use crate::tools::AnyTool;
 use crate::tools::process::ChildEnv;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
-use oauth::LoginStore;
+use oauth::{LoginState, LoginStore};
 use sampling::{SampleRequest, Sampled};
 use server::Server;
 
@@ -227,6 +227,29 @@ impl Mcp {
         let fleet = self.fleet();
         fleet.adopt(found, &Place { cwd, sandbox });
         self.around.tasks.spawn(async move { fleet.start_all().await });
+    }
+
+    /// Starts the servers again that needed a login, if there is one now; in the background.
+    pub(crate) fn start_logged_in(&mut self) {
+        let Some(logins) = self.around.logins.clone() else { return };
+        let servers = lock(&self.servers).clone();
+        let waiting: Vec<Arc<Server>> = servers.into_iter().filter(|server| server.wants_login()).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        self.starting.send_replace(Starting::Known);
+        self.started = Instant::now();
+        let (stop, starting) = (self.around.stop.clone(), self.starting.clone());
+        self.around.tasks.spawn(async move {
+            for server in waiting {
+                let (logins, known) = (logins.clone(), server.configured.server.clone());
+                let state = tokio::task::spawn_blocking(move || logins.state(&known)).await;
+                if state.is_ok_and(|state| state == LoginState::LoggedIn) {
+                    stop.run_until_cancelled(server.start()).await;
+                }
+            }
+            starting.send_replace(Starting::Settled);
+        });
     }
 
     fn fleet(&self) -> Fleet {

@@ -103,6 +103,15 @@ impl Server {
         self.known().state == ExtensionState::Starting
     }
 
+    /// Whether it could not be started without a login.
+    pub(super) fn wants_login(&self) -> bool {
+        let known = self.known();
+        let why = oauth::needs_login(&self.configured.server.name);
+        self.configured.server.enabled
+            && known.state == ExtensionState::Failed
+            && known.problem.as_ref().is_some_and(|problem| *problem == why)
+    }
+
     /// Its resources, as it named them last.
     pub(super) fn resources(&self) -> Vec<McpResource> {
         self.known().resources.clone()
@@ -155,7 +164,7 @@ impl Server {
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
             let hint = match why == oauth::needs_login(&self.configured.server.name) {
-                true => "after that, /reload or the next start connects to it",
+                true => "after that, the next prompt connects to it",
                 false => "it is tried again at the next start",
             };
             self.around.report(text, Some(hint));
