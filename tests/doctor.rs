@@ -135,3 +135,33 @@ fn in_a_terminal_it_says_its_size_and_leaves_it_alone() {
     screen.wait_for("100x50");
     screen.wait_for("code 0");
 }
+
+#[test]
+fn the_search_service_is_looked_at() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config.toml");
+    let (_, found) = json_of(&home, &[]);
+    assert_eq!(found["search"], json!({}), "it is off");
+    std::fs::write(&config, "web_search = \"brave\"\n").unwrap();
+    let (_, found) = json_of(&home, &[]);
+    let missing = "there is no key for Brave Search: set BRAVE_API_KEY, or run `tau auth set brave`";
+    assert!(advice(&found).iter().any(|text| text.contains(missing)), "{found}");
+    let (_, found) = json_of(&home, &[("BRAVE_API_KEY", KEY)]);
+    assert_eq!(
+        (&found["search"]["service"], &found["search"]["key"]),
+        (&json!("brave"), &json!("BRAVE_API_KEY"))
+    );
+    assert!(!found.to_string().contains(KEY) && !advice(&found).iter().any(|text| text.contains("Brave")));
+    std::fs::write(&config, "web_search = \"searxng\"\n").unwrap();
+    let (_, found) = json_of(&home, &[]);
+    assert!(advice(&found).iter().any(|text| text.contains("set web_search_url")), "{found}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::fs::write(&config, format!("web_search = \"searxng\"\nweb_search_url = \"{address}\"\n")).unwrap();
+    let is_missing = |found: &Value| advice(found).iter().any(|text| text.contains("nothing answers at"));
+    let (_, found) = json_of(&home, &[]);
+    assert!(!is_missing(&found), "{found}");
+    drop(listener);
+    let (_, found) = json_of(&home, &[]);
+    assert!(is_missing(&found), "{found}");
+}

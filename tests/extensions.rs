@@ -1,8 +1,10 @@
 //! Skills and what else is loaded from files: where it is found, who is trusted, what is sent.
 
+mod examples;
 mod hooks;
 mod skills;
 mod templates;
+mod together;
 mod tools;
 mod tools_screen;
 mod watch;

@@ -1,7 +1,7 @@
 //! MCP servers, as users meet them: the real program, with servers in its `config.toml`.
 
 mod asking;
-mod client;
+pub mod client;
 mod files;
 mod http;
 mod login;

@@ -7,11 +7,12 @@ use super::args::CliArgs;
 use super::args::permissions::{PermissionsAction, PermissionsArgs};
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
-use super::{permission_rules, plain, table};
+use super::{compose, permission_rules, plain, table, tools};
+use crate::agent::extensions::registry::Loaded;
 use crate::agent::permissions::{CallFacts, Finding, Permissions};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::tools::access::Access;
-use crate::tools::paths;
+use crate::tools::{AnyTool, paths};
 
 /// Runs the command; how the program ends.
 pub fn run(args: &PermissionsArgs) -> Exit {
@@ -34,7 +35,12 @@ fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
             let settings = &environment.settings;
             let set = settings.screen_permission_mode.or(settings.permission_mode);
             let mode = mode.or(set).unwrap_or(PermissionMode::Ask);
-            explained(&permissions, mode, tool, call, &cwd)
+            let extensions = compose::extensions_of(&all, &environment.paths, settings);
+            let (access, read_only) = touched(&extensions.load(&cwd), tool, call, &cwd)?;
+            explained(
+                &permissions,
+                CallFacts { mode, tool, access: &access, read_only, cwd: &cwd, home: None },
+            )
         }
     };
     Ok(match say(&text) {
@@ -68,17 +74,28 @@ fn listed(permissions: &Permissions) -> String {
     text
 }
 
-/// What is said of a call, part by part.
-fn explained(permissions: &Permissions, mode: PermissionMode, tool: &str, call: &str, cwd: &Path) -> String {
+/// What a call would touch, and whether its tool only reads. For a custom tool, `call` has its arguments.
+fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Access, bool), Refusal> {
     let path = || paths::resolve(cwd, call);
-    let (access, read_only) = match tool {
+    Ok(match tool {
         "bash" => (Access::command(call), false),
         "edit" | "write" => (Access::change(path()), false),
         "read" | "grep" | "find" | "ls" => (Access::read(path()), true),
-        _ => (Access::unknown(), false),
-    };
+        _ => match loaded.tools.iter().find(|known| known.name() == tool) {
+            Some(custom) => {
+                let access = custom.touches(tools::of_json(call)?, cwd);
+                (access.map_err(Refusal::usage)?, custom.spec().read_only)
+            }
+            None => (Access::unknown(), false),
+        },
+    })
+}
+
+/// What is said of a call, part by part.
+fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
     let home = std::env::home_dir();
-    let facts = CallFacts { mode, tool, access: &access, read_only, cwd, home: home.as_deref() };
+    let facts = CallFacts { home: home.as_deref(), ..facts };
+    let mode = facts.mode;
     let judgement = permissions.judge(&facts);
     let mut text = String::new();
     for finding in permissions.explain(&facts) {

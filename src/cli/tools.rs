@@ -218,7 +218,7 @@ impl Here {
     }
 }
 
-fn of_json(text: &str) -> Result<Value, Refusal> {
+pub(super) fn of_json(text: &str) -> Result<Value, Refusal> {
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(Refusal::usage("the arguments are not a JSON object, such as '{\"path\": \"src\"}'")),

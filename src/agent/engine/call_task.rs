@@ -81,7 +81,7 @@ async fn carry_out_checked(
         let (decide, decided) = oneshot::channel();
         let review = Review {
             access: access.clone(),
-            preview,
+            preview: preview.clone(),
             proposed_text,
             blocked,
             again: false,
@@ -99,7 +99,7 @@ async fn carry_out_checked(
         notices.extend(told);
         let Some(blocked) = sandbox_gate::blocked(&result) else { return result };
         let (decide, decided) = oneshot::channel();
-        let review = sandbox_gate::again(access, edited.clone(), blocked, decide);
+        let review = sandbox_gate::again((access, preview), edited.clone(), blocked, decide);
         let _ = reviews.send((index, review));
         match await_decision(decided, &stop, &mut waited).await {
             Some(Ok(approved)) => {

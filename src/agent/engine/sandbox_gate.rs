@@ -60,15 +60,14 @@ pub(super) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxD
 
 /// The question whether a command that was refused something runs once more.
 pub(super) fn again(
-    access: Access,
+    (access, preview): (Access, Preview),
     edited: Option<String>,
     blocked: SandboxDenial,
     decide: oneshot::Sender<Decision>,
 ) -> Review {
-    let access = edited.map_or(access, Access::command);
-    let preview = match access.commands.first() {
-        Some(command) => Preview::Command { command: command.clone() },
-        None => Preview::None,
+    let (access, preview) = match edited {
+        Some(command) => (Access::command(command.clone()), Preview::Command { command }),
+        None => (access, preview),
     };
     Review {
         access,

@@ -3,6 +3,7 @@
 //! They hold while the skill or template is in use and only ever allow: what the user's rules deny or ask
 //! for stays denied or asked, and so do protected paths.
 
+use super::custom_tools;
 use crate::agent::permissions::Rule;
 use crate::agent::protocol::extension::ExtensionSource;
 
@@ -28,7 +29,7 @@ const NAMES: [(&str, &str); 16] = [
 /// Tools that a project's files cannot open for all calls.
 const NARROW: [&str; 3] = ["bash", "edit", "write"];
 
-/// The rules, and what is not granted. Names of tools that tau does not have are left out.
+/// The rules, and what is not granted. Names of tools that neither tau nor a custom tool can have are left out.
 pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, Vec<String>) {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for text in allowed {
@@ -37,11 +38,18 @@ pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, 
             .map_or((text.as_str(), ""), |(name, _)| (name, text.get(name.len()..).unwrap_or_default()));
         let lower = name.trim().to_ascii_lowercase();
         let known = NAMES.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
-        let Some(tool) = known.or_else(|| lower.starts_with("mcp__").then_some(lower.as_str())) else {
+        // Other agents write the names of their tools with capital letters.
+        let is_custom = known.is_none() && !lower.starts_with("mcp__");
+        if is_custom && (lower != name.trim() || custom_tools::name_problem(&lower).is_some()) {
             continue;
-        };
+        }
+        let tool = known.unwrap_or(&lower);
         match format!("{tool}{pattern}").parse::<Rule>() {
-            Ok(rule) if rule.is_bare() && source == ExtensionSource::Project && NARROW.contains(&tool) => {
+            Ok(rule)
+                if rule.is_bare()
+                    && source == ExtensionSource::Project
+                    && (is_custom || NARROW.contains(&tool)) =>
+            {
                 problems.push(format!(
                     "allowed-tools: a project cannot allow all calls of {tool}; name some of them"
                 ));
@@ -70,6 +78,10 @@ mod tests {
         let (rules, problems) = texts(&allowed, ExtensionSource::User);
         assert_eq!(rules, ["bash(git add:*)", "bash", "edit(src/**)", "find", "mcp__a__b"]);
         assert_eq!(problems, 1);
+        let (rules, problems) = texts(&["todos", "todos(src/**)", "Todos"], ExtensionSource::User);
+        assert_eq!((rules, problems), (vec!["todos".to_owned(), "todos(src/**)".to_owned()], 0));
+        let (rules, problems) = texts(&["todos", "todos(src/**)"], ExtensionSource::Project);
+        assert_eq!((rules, problems), (vec!["todos(src/**)".to_owned()], 1));
         let (rules, problems) = texts(&["Bash", "Bash(*)", "Write", "Read"], ExtensionSource::Project);
         assert_eq!((rules, problems), (vec!["read".to_owned()], 3));
     }

@@ -82,6 +82,12 @@ impl Loaded {
             } else {
                 used.insert(template.name.clone(), template.path.clone());
             }
+            if options.own_commands.contains(&template.name) {
+                let name = &template.name;
+                template.problems.push(format!(
+                    "on the screen /{name} is a command of tau, which hides this one; rename the file"
+                ));
+            }
             let row = ExtensionRow {
                 kind: ExtensionKind::PromptTemplate,
                 name: template.name.clone(),
@@ -248,6 +254,8 @@ pub struct ExtensionOptions {
     pub skill_budget: Option<u64>,
     /// The shell that runs the commands of custom tools, where one is configured.
     pub shell: Option<PathBuf>,
+    /// The commands of the screen, without the slash, that hide prompt templates of their names.
+    pub own_commands: Vec<String>,
 }
 
 /// Where extensions were loaded from.

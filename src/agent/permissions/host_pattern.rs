@@ -20,7 +20,8 @@ impl HostPattern {
         let (name, below) = text.strip_prefix("*.").map_or((text, false), |rest| (rest, true));
         let wrong =
             || "write a host, as in web_fetch(example.com), or all below one: web_fetch(*.example.com)";
-        if name.is_empty() || name.contains(['*', '/', '@', '?', '#']) {
+        let has_empty_label = name.starts_with('.') || name.contains("..");
+        if name.is_empty() || has_empty_label || name.contains(['*', '/', '@', '?', '#']) {
             return Err(wrong().to_owned());
         }
         // An IPv6 address may have its brackets or not.

@@ -101,6 +101,10 @@ impl FromStr for Rule {
             Some(_) if tool == "web_search" => {
                 return Err(wrong("searches have no patterns; write the name of the tool"));
             }
+            // A pattern would be one of paths, which no page has.
+            Some(_) if tool.starts_with("web_") && tool.contains('*') => {
+                return Err(wrong("a pattern of hosts needs the name of its tool: web_fetch(example.com)"));
+            }
             Some(_) if tool.starts_with("mcp__") => {
                 return Err(wrong("tools of MCP servers have no patterns; write the name of the tool"));
             }
@@ -133,6 +137,7 @@ mod tests {
             "bash(echo (x))",
             "read(~/a b)",
             "web_fetch(*.example.com)",
+            "web_fetch(*)",
         ] {
             assert_eq!(text.parse::<Rule>().map(|rule| rule.to_string()).as_deref(), Ok(text));
         }
@@ -149,6 +154,11 @@ mod tests {
             "mcp__a(b)",
             "web_fetch(https://example.com/)",
             "web_search(rust)",
+            "web_*(example.com)",
+            "web_fetch(.example.com)",
+            "web_fetch(*..com)",
+            "web_fetch(example.com:80)",
+            "web_fetch(exa*ple.com)",
         ] {
             let error = text.parse::<Rule>().unwrap_err().to_string();
             assert!(error.contains("is not a rule"), "{text}: {error}");

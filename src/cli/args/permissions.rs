@@ -27,7 +27,7 @@ pub(crate) struct PermissionsArgs {
 pub(crate) enum PermissionsAction {
     /// Say of a command, or of another tool's call, what would be allowed, asked or denied, and why
     Test {
-        /// The tool: bash, edit, write, read, or any other
+        /// The tool: bash, edit, write, read, a custom tool, or any other
         #[arg(long, value_name = "TOOL", default_value = "bash")]
         tool: String,
         /// The permission mode: ask, auto or plan; without it the one that is set
@@ -36,8 +36,8 @@ pub(crate) enum PermissionsAction {
         /// Use the .tau/ settings of this directory
         #[arg(long)]
         trust: bool,
-        /// The command, or the path that the tool is called with
-        #[arg(value_name = "COMMAND|PATH", allow_hyphen_values = true)]
+        /// The command, or the path that the tool is called with; of a custom tool its arguments as JSON
+        #[arg(value_name = "COMMAND|PATH|JSON", allow_hyphen_values = true)]
         call: String,
     },
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::agent::extensions::places::Places;
 use crate::agent::extensions::{ExtensionOptions, Extensions};
 use crate::agent::settings::{Paths, Settings};
+use crate::app::slash;
 use crate::cli::args::CliArgs;
 use crate::cli::hook_files;
 use crate::cli::project_settings::ProjectSettings;
@@ -24,6 +25,7 @@ pub(super) fn options(settings: &Settings) -> ExtensionOptions {
         off: settings.extensions_off.clone().unwrap_or_default(),
         skill_budget: settings.skill_budget,
         shell: settings.shell.clone(),
+        own_commands: slash::TABLE.iter().map(|row| row.name.to_string()).collect(),
     }
 }
 

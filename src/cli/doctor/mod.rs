@@ -8,8 +8,9 @@ mod display;
 mod files;
 mod report;
 mod sandbox;
+mod search;
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::args::CliArgs;
@@ -46,11 +47,13 @@ fn examine(environment: Environment) -> Vec<Section> {
     let sessions = environment.settings.session_root(&environment.paths);
     let terminals = paths.terminals();
     let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
+    let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     vec![
         settings,
         bounded("terminal", move || display::terminal(&terminals)),
         bounded("clipboard", display::clipboard),
+        bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions)),

@@ -115,7 +115,7 @@ impl FoundTool {
 }
 
 /// Why no tool can have this name.
-fn name_problem(name: &str) -> Option<String> {
+pub(super) fn name_problem(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     if !name.starts_with(|c: char| c.is_ascii_lowercase())
         || !name.chars().all(plain)

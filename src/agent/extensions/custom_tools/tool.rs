@@ -72,6 +72,15 @@ impl CustomTool {
         &self.spec.name
     }
 
+    /// What a call with these arguments would touch in this directory.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments.
+    pub fn touches(&self, args: Value, cwd: &Path) -> Result<Access, ToolError> {
+        let values = arguments::values(args, &self.spec, &self.definition.arguments)?;
+        Ok(self.access(&values, cwd))
+    }
+
     fn tool_dir(&self) -> String {
         let folder = self.place.path.parent().unwrap_or(Path::new("/"));
         folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()

@@ -1,0 +1,52 @@
+//! The search service that is set: its address, its key, and whether one on this machine is there.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::report::{Advice, Fact, Section};
+use crate::agent::catalogue::is_loopback;
+use crate::agent::catalogue::keys::Keys;
+use crate::agent::settings::Settings;
+
+/// How long a service on this machine may take to accept a connection.
+const CONNECT_TIME: Duration = Duration::from_millis(500);
+
+/// What `web_search` would ask; without facts if it is off.
+pub(super) fn search(settings: &Settings, keys: &Keys) -> Section {
+    let mut section = Section::new("search");
+    let Some(service) = settings.web_search.and_then(|search| search.0) else { return section };
+    section.add(Fact::text("service", service.id));
+    let own = settings.web_search_url.as_ref().map(|url| url.as_str());
+    match own.or(Some(service.url).filter(|url| !url.is_empty())) {
+        Some(address) => {
+            section.add(Fact::text("address", address));
+            if is_loopback(address) && !answers(address) {
+                section.advise(Advice::Hint(format!(
+                    "nothing answers at {address}, the web_search_url; start {} there",
+                    service.name
+                )));
+            }
+        }
+        None => section.advise(Advice::Hint(format!(
+            "{} needs an address: set web_search_url in config.toml",
+            service.name
+        ))),
+    }
+    let place = keys.place(service.id);
+    match (&place, service.env) {
+        (Some(place), _) => section.add(Fact::text("key", place)),
+        (None, Some(variable)) => section.advise(Advice::Hint(format!(
+            "there is no key for {}: set {variable}, or run `tau auth set {}`",
+            service.name, service.id
+        ))),
+        (None, None) => {}
+    }
+    section
+}
+
+/// Whether somebody listens at an address of this machine.
+fn answers(address: &str) -> bool {
+    let Ok(url) = url::Url::parse(address) else { return false };
+    let addresses = url.socket_addrs(|| None).unwrap_or_default();
+    addresses.iter().any(|address| TcpStream::connect_timeout(address, CONNECT_TIME).is_ok())
+}
