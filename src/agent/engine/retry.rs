@@ -61,7 +61,7 @@ impl Retries {
         // Whoever waits for a quota waits again if it is used up again.
         let waits_for_quota = self.mode == RetryMode::WaitForQuota && is_long;
         if !failure.retryable() || (self.used >= max && !waits_for_quota) {
-            return AfterFailure::GiveUp(failure.to_string());
+            return AfterFailure::GiveUp(self.last_words(failure));
         }
         match failure.retry_after_ms {
             Some(asked) if is_long && self.mode == RetryMode::Headless => AfterFailure::GiveUp(format!(
@@ -76,6 +76,17 @@ impl Retries {
                 AfterFailure::Wait(asked.filter(|ms| *ms > 0).unwrap_or_else(|| self.backoff()))
             }
         }
+    }
+
+    /// The failure for the user: after retries, how many attempts there were and what to do.
+    fn last_words(&self, failure: &Failure) -> String {
+        if self.used == 0 || !failure.retryable() || failure.hint.is_some() {
+            return failure.to_string();
+        }
+        let attempts = self.used + 1;
+        format!(
+            "{failure} ({attempts} attempts failed: send the prompt again later, or choose another model)"
+        )
     }
 
     /// `BASE_MS` doubled each time, between three and five quarters of it.
@@ -124,6 +135,24 @@ mod tests {
             }
         }
         assert_ne!(waits(FailureKind::Network, 4, 1), waits(FailureKind::Network, 4, 2));
+    }
+
+    #[test]
+    fn the_last_of_several_failures_says_what_to_do() {
+        let mut retries = Retries::new(2, RetryMode::Headless, 1);
+        let failure = Failure::new(FailureKind::Overloaded, "The server had an error.");
+        while let AfterFailure::Wait(_) = retries.after(&failure) {}
+        let said = |retries: &mut Retries, failure: &Failure| match retries.after(failure) {
+            AfterFailure::GiveUp(text) => text,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            said(&mut retries, &failure),
+            "The server had an error. (3 attempts failed: send the prompt again later, or choose another model)"
+        );
+        let hinted = failure.clone().hint("check plan and billing at the provider");
+        assert!(said(&mut retries, &hinted).ends_with("(check plan and billing at the provider)"));
+        assert_eq!(said(&mut Retries::new(0, RetryMode::Headless, 1), &failure), failure.message);
     }
 
     #[test]
