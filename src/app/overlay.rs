@@ -128,7 +128,7 @@ pub fn options(question: &Question) -> Vec<String> {
         Question::Select { options, .. } => options.clone(),
         Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
         // The address may be anything, so yes is not what Enter says at once.
-        Question::Url { .. } => vec!["No".to_owned(), "Yes, I open it in my browser".to_owned()],
+        Question::Url { .. } => vec!["No".to_owned(), "Yes, I'll open it in my browser".to_owned()],
         Question::Sampling { .. } => {
             ["No", "Yes, the model answers this once", "No, and nothing else that this server asks"]
                 .map(str::to_owned)

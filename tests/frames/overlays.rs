@@ -1,7 +1,9 @@
 //! Golden frames of lists and dialogs that are answered by the shell or the agent.
 
+use serde_json::{Value, json};
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::Question;
+use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
 use tau::app::request::{KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
@@ -119,6 +121,35 @@ fn questions_of_the_agent() {
         Question::Confirm { title: "Continue?".into(), message: "The model repeats itself.".into() };
     screen.agent(AgentEvent::Asked { id: "r".into(), question });
     frames(&mut screen, "confirm");
+}
+
+#[test]
+fn questions_of_an_mcp_server() {
+    let mut screen = talked();
+    let field = |name: &str, required, schema: Value| FormField::of_schema(name, required, &schema).unwrap();
+    let question = Question::Form {
+        server: "tracker".into(),
+        message: "Where does the \x1b[31mticket go?".into(),
+        fields: vec![
+            field("title", true, json!({"type": "string", "description": "One line"})),
+            field("points", false, json!({"type": "integer", "minimum": 1, "default": 3})),
+            field("urgent", true, json!({"type": "boolean"})),
+            field("board", false, json!({"type": "string", "enum": ["client", "server"]})),
+            field("labels", false, json!({"type": "array", "items": {"enum": ["bug", "docs", "漢字"]}})),
+        ],
+    };
+    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    frames(&mut screen, "form");
+    screen.keys("<down><down><down><down><down><enter>");
+    frames(&mut screen, "form-missing");
+    screen.keys("<esc>");
+    let question = Question::Url {
+        server: "tracker".into(),
+        message: "Log in to go on".into(),
+        url: "https://tracker.example/login?state=4f1c9a2be7d84c".into(),
+    };
+    screen.agent(AgentEvent::Asked { id: "r".into(), question });
+    frames(&mut screen, "address");
 }
 
 #[test]
