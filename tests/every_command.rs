@@ -69,7 +69,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         Slash::Resume | Slash::New | Slash::Name | Slash::Tree | Slash::Fork | Slash::Clone => {
             sessions(command, &typed, with);
         }
-        Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Session => {
+        Slash::Context | Slash::Compact | Slash::Copy | Slash::Export | Slash::Import | Slash::Session => {
             told(command, &typed, with);
         }
         Slash::Diff | Slash::Undo | Slash::Redo => undo(command, &typed),
@@ -413,6 +413,22 @@ fn told(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, &with("out.md"));
             screen.wait_for("exported to");
             wait_for_file(&screen.home().join("work/out.md"), "A table, from the script");
+        }
+        Slash::Import => {
+            let screen = said("table");
+            enter(&screen, "/export it's.jsonl");
+            screen.wait_for("exported to");
+            wait_for_file(&screen.home().join("work/it's.jsonl"), "A table, from the script");
+            enter(&screen, "/new");
+            screen.wait_until("an empty session", |cells| {
+                !cells.contents().contains("A table, from the script")
+            });
+            enter(&screen, typed);
+            screen.wait_for("/import needs the path of a session file");
+            enter(&screen, &with("none.jsonl"));
+            screen.wait_for("cannot open the session");
+            enter(&screen, &with("it's.jsonl"));
+            screen.wait_for("A table, from the script");
         }
         Slash::Session => {
             let screen = said("table");

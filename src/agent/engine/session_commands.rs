@@ -19,6 +19,7 @@ use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::Message;
 use crate::agent::session::entry::Body;
 use crate::agent::session::{ForkRange, Session};
+use crate::tools::paths::resolve;
 
 /// How long the user's commands may take to end before the session changes.
 const SHELLS_END: Duration = Duration::from_millis(900);
@@ -53,6 +54,13 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionCommand) {
                 return engine.emit(AgentEvent::SessionRefused { error });
             }
         },
+        SessionCommand::Import { path } => {
+            let path = resolve(&place.cwd, &path.to_string_lossy());
+            match Session::copy(&path, place.dir.as_deref(), Some(&place.cwd)) {
+                Ok(session) => session,
+                Err(error) => return announce::session_refused(engine, &error),
+            }
+        }
         SessionCommand::Open { path } | SessionCommand::Offer { path } if is_open(engine, path) => {
             return announce::session_opened(engine);
         }

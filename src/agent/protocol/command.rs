@@ -219,6 +219,9 @@ pub enum SessionCommand {
     Open { path: PathBuf },
     /// Open the file; if it is in use or its directory is gone, ask the user how.
     Offer { path: PathBuf },
+    /// Start a session here with everything in the session file at `path`, which may be relative to the working
+    /// directory or begin with `~`. The file itself is not changed.
+    Import { path: PathBuf },
     /// Continue from another entry of the tree. If that is a message of the user's, continue from
     /// before it and return its text as `AgentEvent::QueueReturned`. The abandoned branch is
     /// summarized first if `summary` is given. Answered by `AgentEvent::SessionOpened`.

@@ -57,6 +57,19 @@ pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Source }));
 }
 
+/// Continues in a copy of a session file.
+pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
+    if file.is_empty() {
+        let text = "/import needs the path of a session file";
+        return model.transcript.notice(
+            NoticeLevel::Warning,
+            text,
+            Some("for example /import ~/session.jsonl"),
+        );
+    }
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Import { path: PathBuf::from(file) })));
+}
+
 /// The agent has answered where the session can be read.
 pub(super) fn export_from(
     model: &mut Model,

@@ -34,6 +34,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Redo => undo::redo(model, effects),
         Slash::Copy => copy::answer(model, effects),
         Slash::Export => session::export(model, arguments, effects),
+        Slash::Import => session::import(model, arguments, effects),
         Slash::Session => session::show(model),
         Slash::Theme => themes::named(model, arguments, effects),
         Slash::Login => login::open(model, arguments, effects),
