@@ -1,5 +1,5 @@
-//! The open end of a message that streams in: a link that is half there looks like the link it will
-//! be, so that its brackets and its address are not drawn and taken away again.
+//! The open end of a message that streams in: a link or a table that is half there looks like what it will
+//! be, so that brackets, addresses and pipes are not drawn and taken away again.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,61 @@ use crate::app::blocks::MarkdownBlock;
 /// Longest text of a link that is waited for, in bytes.
 const LONGEST: usize = 200;
 
-/// The block with the link at its end, if one is open, closed without an address.
+/// The block with what is open at its end closed: a link without an address, the head of a table with the
+/// line that makes it one.
 pub(crate) fn settled(block: MarkdownBlock) -> MarkdownBlock {
     match block {
-        MarkdownBlock::Markdown(source) => match closed_link(&source) {
-            Cow::Borrowed(_) => MarkdownBlock::Markdown(source),
-            Cow::Owned(closed) => MarkdownBlock::Markdown(closed.into()),
-        },
+        MarkdownBlock::Markdown(source) => {
+            let linked = closed_link(&source);
+            match (closed_table(&linked), linked) {
+                (Some(closed), _) | (None, Cow::Owned(closed)) => MarkdownBlock::Markdown(closed.into()),
+                (None, Cow::Borrowed(_)) => MarkdownBlock::Markdown(source),
+            }
+        }
         code @ MarkdownBlock::Code { .. } => code,
     }
+}
+
+/// The source with a whole delimiter row, if it ends within the head of a table or within that row.
+fn closed_table(source: &str) -> Option<String> {
+    let mut lines = source.rsplit('\n');
+    let (last, above) = (lines.next()?, lines.next().unwrap_or_default());
+    if is_head(last) && !above.starts_with('|') {
+        let before = source.strip_suffix(last)?;
+        // Of a pipe alone it is not known what it begins.
+        return Some(match columns(last) {
+            0 => before.to_owned(),
+            columns => format!("{source}\n{}", delimiters(columns)),
+        });
+    }
+    let is_first = !lines.next().unwrap_or_default().starts_with('|');
+    let begins = last.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+    let columns = columns(above);
+    let is_whole = self::columns(last) == columns && last.contains('-');
+    if is_head(above) && is_first && begins && columns > 0 && !is_whole {
+        let before = source.strip_suffix(last)?;
+        return Some(format!("{before}{}", delimiters(columns)));
+    }
+    None
+}
+
+/// Whether a line looks like the head of a table, as models write it.
+fn is_head(line: &str) -> bool {
+    line == "|" || line.starts_with("| ")
+}
+
+/// The cells of a row; the last one may be open.
+fn columns(row: &str) -> usize {
+    let row = row.trim().trim_start_matches('|').trim_start();
+    let row = row.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(row);
+    if row.is_empty() {
+        return 0;
+    }
+    1 + row.replace("\\|", "").matches('|').count()
+}
+
+fn delimiters(columns: usize) -> String {
+    format!("|{}", "---|".repeat(columns))
 }
 
 fn closed_link(source: &str) -> Cow<'_, str> {
@@ -89,6 +135,26 @@ mod tests {
         }
         assert_eq!(closed_link(whole), whole);
         assert_eq!(closed_link("![a c"), "![a c]()");
+    }
+
+    #[test]
+    fn a_half_table_looks_like_the_table_it_will_be() {
+        let check = |source: &str, expected: Option<&str>| {
+            assert_eq!(closed_table(source).as_deref(), expected, "{source:?}");
+        };
+        check("|", Some(""));
+        check("So:\n\n| ", Some("So:\n\n"));
+        check("So:\n| Na", Some("So:\n| Na\n|---|"));
+        check("| Name | ", Some("| Name | \n|---|"));
+        check("| Name | a \\| b", Some("| Name | a \\| b\n|---|---|"));
+        check("| Name | Age |\n", Some("| Name | Age |\n|---|---|"));
+        check("| Name | Age |\n|--", Some("| Name | Age |\n|---|---|"));
+        check("| Name | Age |\n|---|--:", None);
+        check("| Name | Age |\n|---|---|\n| Ada", None);
+        check("| Name | Age |\n|---|---|\n| Ada | 1 |\n", None);
+        check("|x| is never negative", None);
+        check("a | b", None);
+        check("| Name |\nand then", None);
     }
 
     #[test]
