@@ -77,7 +77,7 @@ impl Subscribers {
         for line in &self.lines {
             let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
             let joined = line.waiting.len() >= JOINED_FROM
-                && line.waiting.back_mut().is_some_and(|last| join(last, event));
+                && line.waiting.back_mut().is_some_and(|last| join(last, event, usize::MAX));
             if !joined {
                 line.waiting.push_back(event.clone());
             }
@@ -96,14 +96,15 @@ impl Subscribers {
     }
 }
 
-/// Joins `next` to `last` if both are pieces of the same thing.
-fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
+/// Joins `next` to `last` if both are pieces of the same thing, and of a text not more than `most` bytes. What is
+/// joined says what both said.
+pub(crate) fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
     match (last, next) {
         (
             AgentEvent::MessageUpdate { usage, assistant_message_event: last },
             AgentEvent::MessageUpdate { usage: newer, assistant_message_event: next },
         ) => {
-            let joined = join_deltas(last, next);
+            let joined = join_deltas(last, next, most);
             if joined {
                 *usage = *newer;
             }
@@ -119,7 +120,7 @@ fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
         (
             AgentEvent::BashExecutionUpdate { id: one, delta },
             AgentEvent::BashExecutionUpdate { id: other, delta: next },
-        ) if one == other => {
+        ) if one == other && delta.len() + next.len() <= most => {
             delta.push_str(next);
             true
         }
@@ -127,7 +128,7 @@ fn join(last: &mut AgentEvent, next: &AgentEvent) -> bool {
     }
 }
 
-fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
+fn join_deltas(last: &mut Delta, next: &Delta, most: usize) -> bool {
     match (last, next) {
         (
             Delta::TextDelta { content_index: one, delta },
@@ -140,7 +141,7 @@ fn join_deltas(last: &mut Delta, next: &Delta) -> bool {
         | (
             Delta::ToolCallDelta { content_index: one, delta },
             Delta::ToolCallDelta { content_index: other, delta: more },
-        ) if one == other => {
+        ) if one == other && delta.len() + more.len() <= most => {
             delta.push_str(more);
             true
         }

@@ -10,7 +10,7 @@
 mod board;
 mod builder;
 mod coding;
-mod events;
+pub(crate) mod events;
 mod keys;
 mod run_events;
 mod runs;

@@ -18,6 +18,7 @@ use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
+use crate::agent::api::events::join;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
@@ -32,6 +33,8 @@ use crate::cli::signals::{Caught, Signals};
 /// Most events of the agent taken before keys are checked again, and the longest time for them.
 const EVENT_BATCH: usize = 512;
 const BATCH_TIME: Duration = Duration::from_millis(1);
+/// Most bytes of pieces of a text that are folded as one.
+const JOINED: usize = 16 * 1024;
 
 /// The running front end.
 pub struct Shell {
@@ -272,14 +275,22 @@ impl Shell {
         // Large events (a flood of output) end the batch sooner: keys must not wait for them.
         let begun = Instant::now();
         for _ in 0..EVENT_BATCH {
-            let Some(event) = next else { return Ok(()) };
+            let Some(mut event) = next else { return Ok(()) };
             self.pacer.took(1);
+            next = self.agent.events.try_recv().ok();
+            // What a piece costs is mostly what depends on it, so several are folded as one.
+            while let Some(piece) = &next
+                && begun.elapsed() < BATCH_TIME
+                && join(&mut event, piece, JOINED)
+            {
+                self.pacer.took(1);
+                next = self.agent.events.try_recv().ok();
+            }
             self.fold_event(event)?;
             if begun.elapsed() >= BATCH_TIME {
                 self.pacer.took_long();
-                return Ok(());
+                break;
             }
-            next = self.agent.events.try_recv().ok();
         }
         match next {
             Some(event) => {
