@@ -1,8 +1,10 @@
 //! `tau serve`: the real program, driven over HTTP.
 
+mod browser;
 mod client;
 mod hostile;
 mod load;
+mod page;
 mod sharing;
 
 use serde_json::{Value, json};

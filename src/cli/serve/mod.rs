@@ -12,6 +12,7 @@ mod guard;
 mod hub;
 mod live;
 mod metrics;
+mod page;
 mod problem;
 mod routes;
 mod stream;

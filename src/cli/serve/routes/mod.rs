@@ -19,14 +19,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::app::App;
+use super::page;
 use super::problem::Problem;
 
 /// Paths that need no token: they say nothing of sessions.
-const OPEN: [&str; 2] = ["/health", "/openapi.json"];
+const OPEN: [&str; 3] = ["/", "/health", "/openapi.json"];
 
 /// All routes.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::file))
         .route("/health", get(server::health))
         .route("/openapi.json", get(openapi::document))
         .route("/metrics", get(server::metrics))
@@ -84,7 +87,9 @@ fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<
     guard.host(headers, request.uri())?;
     let origin = guard.origin(headers)?.and_then(|origin| HeaderValue::from_str(origin).ok());
     let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
-    if !is_preflight && !OPEN.contains(&request.uri().path()) {
+    let path = request.uri().path();
+    let is_open = OPEN.contains(&path) || path.starts_with(page::FOLDER);
+    if !is_preflight && !is_open {
         guard.token(headers)?;
     }
     Ok(origin)

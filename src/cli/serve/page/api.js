@@ -1,0 +1,84 @@
+// Requests to the server. The token stays in this tab; it is never part of an address.
+
+let token = "";
+
+export class Problem extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status;
+  }
+}
+
+/** Takes the token of the address (`/#token=…`) or of this tab; whether there is one. */
+export function findToken() {
+  const given = /^#token=([^&]+)/.exec(location.hash);
+  if (given) {
+    setToken(decodeURIComponent(given[1]));
+    history.replaceState(null, "", location.pathname);
+  } else {
+    token = sessionStorage.getItem("tau-token") || "";
+  }
+  return token !== "";
+}
+
+export function setToken(text) {
+  token = text.trim();
+  sessionStorage.setItem("tau-token", token);
+}
+
+async function send(method, path, { body, headers = {}, signal } = {}) {
+  const all = { authorization: `Bearer ${token}`, ...headers };
+  if (body !== undefined) all["content-type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, { method, headers: all, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "the server cannot be reached");
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
+  throw new Problem(response.status, problem.detail || problem.title || `the server answered with status ${response.status}`);
+}
+
+async function json(method, path, body) {
+  const response = await send(method, path, { body });
+  return response.status === 204 ? null : response.json();
+}
+
+const of = (id) => `/api/sessions/${encodeURIComponent(id)}`;
+
+export const listSessions = (after) => json("GET", `/api/sessions?limit=50${after ? `&after=${encodeURIComponent(after)}` : ""}`);
+export const listModels = () => json("GET", "/api/models");
+export const createSession = (options) => json("POST", "/api/sessions", options);
+export const showSession = (id) => json("GET", of(id));
+export const changeSession = (id, change) => json("PATCH", of(id), change);
+export const readHistory = (id, before) => json("GET", `${of(id)}/history${before === undefined ? "" : `?before=${before}`}`);
+export const prompt = (id, text) => json("POST", `${of(id)}/prompt`, { prompt: text, detach: true, streaming: "steer" });
+export const abort = (id) => json("POST", `${of(id)}/abort`);
+export const decide = (id, approval, decision) => json("POST", `${of(id)}/approvals/${encodeURIComponent(approval)}`, decision);
+export const answer = (id, question, value) => json("POST", `${of(id)}/questions/${encodeURIComponent(question)}`, value);
+
+/** Reads the events of a session; ends with the stream. `take` gets each record and its id. */
+export async function events(id, after, signal, opened, take) {
+  const headers = after ? { "last-event-id": after } : {};
+  const response = await send("GET", `${of(id)}/events`, { headers, signal });
+  opened();
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    rest += value;
+    const frames = rest.split(/\r?\n\r?\n/);
+    rest = frames.pop();
+    for (const frame of frames) {
+      let id, data = "";
+      for (const line of frame.split(/\r?\n/)) {
+        if (line.startsWith("id:")) id = line.slice(3).trim();
+        if (line.startsWith("data:")) data += line.slice(5);
+      }
+      if (data) take(JSON.parse(data), id);
+    }
+  }
+}

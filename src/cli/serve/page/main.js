@@ -1,0 +1,454 @@
+// The page: which session is open, its events, and what the user does.
+
+import * as api from "/page/api.js";
+import { approval, question } from "/page/asks.js";
+import { element, visible } from "/page/text.js";
+import { Transcript } from "/page/transcript.js";
+
+const at = (id) => document.getElementById(id);
+const transcript = new Transcript(at("transcript"));
+
+/** The open session; `null` before one is chosen. */
+let open = null;
+let sessions = [];
+let next = null;
+/** Cards by the id of what waits. */
+const asks = new Map();
+
+const say = (text) => { at("said").textContent = text; };
+
+function complain(error) {
+  if (error.name === "AbortError") return;
+  if (error.status === 401) return login("The server does not accept this token.");
+  at("problem").textContent = error.message;
+}
+
+// --- Connecting
+
+function login(text) {
+  leave();
+  at("app").hidden = true;
+  at("login").hidden = false;
+  at("login-error").textContent = text || "";
+  at("token").focus();
+}
+
+async function enter() {
+  try {
+    await refresh();
+  } catch (error) {
+    return login(error.status === 401 ? "The server does not accept this token." : `${error.message}.`);
+  }
+  at("login").hidden = true;
+  at("app").hidden = false;
+  await route();
+}
+
+at("login-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  api.setToken(at("token").value);
+  at("token").value = "";
+  enter();
+});
+
+// --- Sessions
+
+const nameOf = (session) => visible(session.name || session.firstPrompt || "New session");
+
+async function refresh() {
+  const page = await api.listSessions();
+  sessions = page.sessions;
+  next = page.next || null;
+  drawList();
+  // Another client may have opened it.
+  const known = open && sessions.find((session) => session.id === open.id);
+  if (known?.live && open.drawn && !open.follows) await load(open);
+}
+
+function ago(time) {
+  const seconds = (Date.now() - Date.parse(time)) / 1000;
+  if (!(seconds >= 60)) return "now";
+  const [size, unit] = seconds < 3600 ? [60, "min"] : seconds < 86400 ? [3600, "h"] : [86400, "d"];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+function drawList() {
+  const rows = sessions.map((session) => {
+    const state = session.waiting ? element("b", { class: "waits" }, "waits for you · ") : session.running ? element("b", {}, "running · ") : null;
+    const when = session.modified || session.created;
+    const facts = element("span", { class: "facts" }, state, when ? `${ago(when)} · ` : "", visible(session.cwd));
+    const current = open && session.id === open.id ? "page" : null;
+    return element("li", {}, element("a", { href: `#/s/${encodeURIComponent(session.id)}`, "aria-current": current }, element("span", { class: "name" }, nameOf(session)), facts));
+  });
+  // The focus stays where it is.
+  const focused = document.activeElement?.closest?.("#session-list a")?.getAttribute("href");
+  at("session-list").replaceChildren(...rows);
+  if (focused) at("session-list").querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+  at("more-sessions").hidden = !next;
+}
+
+at("more-sessions").addEventListener("click", async () => {
+  try {
+    const page = await api.listSessions(next);
+    sessions.push(...page.sessions);
+    next = page.next || null;
+    drawList();
+  } catch (error) {
+    complain(error);
+  }
+});
+
+setInterval(() => {
+  if (!at("app").hidden && document.visibilityState === "visible" && sessions.length <= 50) refresh().catch(complain);
+}, 5000);
+
+function menu(isOpen) {
+  at("app").classList.toggle("open", isOpen);
+  at("menu").setAttribute("aria-expanded", String(isOpen));
+  if (isOpen) (at("session-list").querySelector("a[aria-current], a") || at("new")).focus();
+}
+at("menu").addEventListener("click", () => menu(!at("app").classList.contains("open")));
+at("shade").addEventListener("click", () => menu(false));
+
+// --- A session
+
+function leave() {
+  open?.leaving.abort();
+  open = null;
+  asks.clear();
+  at("asks").replaceChildren();
+  transcript.clear();
+}
+
+async function route() {
+  const found = /^#\/s\/(.+)$/.exec(location.hash);
+  menu(false);
+  if (!found) {
+    leave();
+    at("composer").hidden = true;
+    at("empty").hidden = false;
+    at("title").textContent = "tau";
+    return drawList();
+  }
+  await enterSession(decodeURIComponent(found[1]));
+}
+window.addEventListener("hashchange", route);
+
+async function enterSession(id) {
+  leave();
+  const session = { id, leaving: new AbortController(), follows: false, running: false, start: undefined, last: null };
+  open = session;
+  at("problem").textContent = "";
+  at("empty").hidden = true;
+  at("composer").hidden = false;
+  drawList();
+  await load(session);
+  if (matchMedia("(min-width: 721px)").matches && open === session) at("prompt").focus();
+}
+
+/** Shows the session and its last messages, and follows its events if it is open on the server. */
+async function load(session) {
+  try {
+    if (await draw(session) && !session.follows) follow(session);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** Draws the session as it is now; whether it is open on the server. Looking at one does not open it. */
+async function draw(session) {
+  const [page, detail] = await Promise.all([api.readHistory(session.id), api.showSession(session.id)]);
+  if (open !== session) return false;
+  transcript.clear();
+  asks.clear();
+  at("asks").replaceChildren();
+  page.messages.forEach((message) => transcript.add(message));
+  session.start = page.start;
+  at("earlier").hidden = !page.left;
+  session.last = page.replayFrom || page.lastEventId || null;
+  show(session, detail);
+  session.drawn = true;
+  toEnd();
+  return detail.live;
+}
+
+function show(session, detail) {
+  at("title").textContent = nameOf({ ...sessions.find((known) => known.id === session.id), ...(detail.name ? { name: detail.name } : {}) });
+  document.title = `${at("title").textContent} – tau`;
+  at("place").textContent = visible(detail.cwd);
+  at("mode").value = detail.permissionMode || "auto";
+  model(detail.model);
+  (detail.approvals || []).forEach((request) => ask(session, request.request || request, "approval"));
+  (detail.questions || []).forEach((record) => ask(session, record, "question"));
+  queue(detail.queue?.steering || [], detail.queue?.followUp || []);
+  working(session, detail.running);
+}
+
+/** Follows the events until the session is left or closed; after a fault it tries again. */
+async function follow(session) {
+  const { signal } = session.leaving;
+  session.follows = true;
+  let pause = 500;
+  let missed = false;
+  while (!signal.aborted && session.follows) {
+    try {
+      // What was missed is in the messages.
+      if (missed && !(await draw(session))) break;
+      missed = false;
+      await api.events(session.id, session.last, signal, () => { pause = 500; state(session); }, (record, id) => {
+        if (id) session.last = id;
+        if (record.type === "gap") throw new Error("events were missed");
+        take(session, record);
+      });
+    } catch (error) {
+      if (error.status === 401 || error.status === 404) complain(error);
+      if (signal.aborted || error.status === 401 || error.status === 404) break;
+    }
+    if (signal.aborted || !session.follows) break;
+    at("state").textContent = "reconnecting…";
+    await new Promise((wake) => setTimeout(wake, pause));
+    pause = Math.min(pause * 2, 10000);
+    missed = true;
+  }
+  session.follows = false;
+}
+
+function take(session, record) {
+  if (open !== session) return;
+  const stick = atEnd();
+  switch (record.type) {
+    case "agent_start": working(session, true); break;
+    case "agent_settled":
+      working(session, false);
+      say(record.aborted ? "tau was stopped" : "tau is done");
+      refresh().then(() => retitle(session)).catch(complain);
+      break;
+    case "message_start": transcript.begin(record.message); break;
+    case "message_update": transcript.open?.update(record.assistantMessageEvent); break;
+    case "message_end": transcript.add(record.message); break;
+    case "tool_execution_start": {
+      const panel = transcript.panel(record.toolCallId, record.toolName);
+      panel.args(record.toolName, record.args);
+      panel.state("running…");
+      break;
+    }
+    case "tool_execution_update": transcript.panel(record.toolCallId, record.toolName).result(record.partialResult, null, 0); break;
+    case "tool_execution_end": transcript.panel(record.toolCallId, record.toolName).result(record.result, record.isError, record.durationMs || 0); break;
+    case "queue_update": queue(record.steering, record.followUp); break;
+    case "approval_requested": ask(session, record.request, "approval"); break;
+    case "extension_ui_request": ask(session, record, "question"); break;
+    case "approval_ended":
+    case "extension_ui_withdrawn": withdraw(record.id); break;
+    case "auto_retry_start": transcript.note(`${record.errorMessage}; trying again in ${Math.ceil(record.delayMs / 1000)} s (${record.attempt} of ${record.maxAttempts})`); break;
+    case "auto_retry_end": if (!record.success && record.finalError) transcript.note(record.finalError, true); break;
+    case "compaction_start": transcript.note("summarizing the earlier conversation…"); break;
+    case "compaction_end": if (record.errorMessage) transcript.note(record.errorMessage, true); break;
+    case "permission_mode_changed": at("mode").value = record.mode; break;
+    case "session_info_changed": if (record.name) at("title").textContent = visible(record.name); break;
+    case "notice": transcript.note([record.text, record.hint].filter(Boolean).join("; "), record.level === "error"); break;
+    case "run_stopped": transcript.note("a limit ended the run"); break;
+    case "queue_returned": at("prompt").value = [at("prompt").value, ...record.texts].filter(Boolean).join("\n"); grow(); break;
+    case "model_changed": model(record.model); break;
+    case "tool_title": transcript.panel(record.toolCallId, "").title(record.title); break;
+    case "session_closed":
+      session.follows = false;
+      working(session, false);
+      transcript.note("the session was closed; a prompt opens it again");
+      break;
+    default:
+  }
+  if (stick) toEnd();
+}
+
+function model(named) {
+  const text = typeof named === "string" ? named : named ? `${named.provider}/${named.id}` : "";
+  at("model").textContent = visible(text);
+  at("model").title = at("model").textContent;
+}
+
+function retitle(session) {
+  const known = session && sessions.find((other) => other.id === session.id);
+  if (known && open === session) at("title").textContent = nameOf(known);
+}
+
+function state(session) {
+  at("state").textContent = asks.size ? "waits for you" : session.running ? "working…" : "";
+}
+
+function working(session, running) {
+  session.running = running;
+  at("stop").hidden = !running;
+  at("send").textContent = running ? "Steer" : "Send";
+  state(session);
+}
+
+function queue(steering, followUp) {
+  at("queue").replaceChildren(...[...steering, ...followUp].map((text) => element("li", {}, `queued: ${visible(text)}`)));
+}
+
+// --- What waits for the user
+
+function ask(session, record, kind) {
+  if (asks.has(record.id)) return;
+  const send = async (value) => {
+    card.querySelectorAll("button").forEach((button) => { button.disabled = true; });
+    try {
+      await (kind === "approval" ? api.decide : api.answer)(session.id, record.id, value);
+      withdraw(record.id);
+    } catch (error) {
+      if (error.status === 404) return withdraw(record.id);
+      card.querySelectorAll("button").forEach((button) => { button.disabled = false; });
+      complain(error);
+    }
+  };
+  const card = kind === "approval" ? approval(record, send) : question(record, send);
+  asks.set(record.id, card);
+  if (kind === "approval") transcript.panel(record.toolCallId, record.toolName).state("waits for you");
+  at("asks").append(card);
+  state(session);
+  say(`tau waits for you: ${card.querySelector("h2").textContent}`);
+}
+
+function withdraw(id) {
+  const card = asks.get(id);
+  if (!card) return;
+  const hadFocus = card.contains(document.activeElement);
+  card.remove();
+  asks.delete(id);
+  if (open) state(open);
+  if (hadFocus) (at("asks").querySelector("button") || at("prompt")).focus();
+}
+
+// --- Scrolling
+
+const atEnd = () => at("scroller").scrollHeight - at("scroller").scrollTop - at("scroller").clientHeight < 80;
+let stuck = true;
+function toEnd() {
+  stuck = true;
+  at("scroller").scrollTop = at("scroller").scrollHeight;
+}
+at("scroller").addEventListener("scroll", () => {
+  stuck = atEnd();
+  at("down").hidden = stuck;
+});
+at("transcript").addEventListener("drawn", () => { if (stuck) toEnd(); });
+at("down").addEventListener("click", toEnd);
+new ResizeObserver(() => {
+  document.documentElement.style.setProperty("--composer", `${at("composer").offsetHeight + at("asks").offsetHeight}px`);
+  if (stuck) toEnd();
+}).observe(at("scroller"));
+
+at("earlier").addEventListener("click", async () => {
+  const session = open;
+  try {
+    const page = await api.readHistory(session.id, session.start);
+    if (open !== session) return;
+    const below = at("scroller").scrollHeight - at("scroller").scrollTop;
+    transcript.prepend(page.messages);
+    transcript.draw();
+    session.start = page.start;
+    at("earlier").hidden = !page.left;
+    at("scroller").scrollTop = at("scroller").scrollHeight - below;
+  } catch (error) {
+    complain(error);
+  }
+});
+
+// --- The prompt
+
+function grow() {
+  at("prompt").style.height = "auto";
+  at("prompt").style.height = `${at("prompt").scrollHeight + 2}px`;
+}
+at("prompt").addEventListener("input", grow);
+
+at("composer").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = at("prompt").value;
+  const session = open;
+  if (!text.trim() || !session) return;
+  at("problem").textContent = "";
+  at("send").disabled = true;
+  try {
+    if (!session.follows) {
+      // This opens it on the server.
+      await api.changeSession(session.id, {});
+      await load(session);
+    }
+    await api.prompt(session.id, text);
+    at("prompt").value = "";
+    grow();
+    toEnd();
+    refresh().then(() => retitle(session)).catch(complain);
+  } catch (error) {
+    complain(error);
+  }
+  at("send").disabled = false;
+});
+
+async function stop() {
+  if (!open?.running) return;
+  at("state").textContent = "stopping…";
+  try {
+    await api.abort(open.id);
+  } catch (error) {
+    complain(error);
+  }
+}
+at("stop").addEventListener("click", stop);
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing) return;
+  if (event.target === at("prompt") && event.key === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    at("composer").requestSubmit();
+  } else if (event.key === "Escape" && at("app").classList.contains("open")) {
+    menu(false);
+    at("menu").focus();
+  } else if (event.key === "Escape" && !at("new-dialog").open) {
+    stop();
+  }
+});
+
+at("mode").addEventListener("change", async () => {
+  try {
+    await api.changeSession(open.id, { permissionMode: at("mode").value });
+    if (!open.follows) await load(open);
+  } catch (error) {
+    complain(error);
+  }
+});
+
+// --- A new session
+
+at("new").addEventListener("click", async () => {
+  at("new-error").textContent = "";
+  at("new-dialog").showModal();
+  try {
+    const { models } = await api.listModels();
+    const rows = models.map((model) => element("option", { value: `${model.provider}/${model.id}` }, `${model.provider}/${model.id}`));
+    const chosen = at("new-model").value;
+    at("new-model").replaceChildren(element("option", { value: "" }, "That of the server"), ...rows);
+    at("new-model").value = chosen;
+  } catch (error) {
+    at("new-error").textContent = error.message;
+  }
+});
+at("new-cancel").addEventListener("click", () => at("new-dialog").close());
+at("new-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const options = { permissionMode: at("new-mode").value };
+  if (at("new-cwd").value.trim()) options.cwd = at("new-cwd").value.trim();
+  if (at("new-model").value) options.model = at("new-model").value;
+  try {
+    const made = await api.createSession(options);
+    at("new-dialog").close();
+    await refresh();
+    location.hash = `#/s/${encodeURIComponent(made.id)}`;
+  } catch (error) {
+    at("new-error").textContent = error.message;
+  }
+});
+
+if (api.findToken()) enter();
+else login();

@@ -1,0 +1,43 @@
+// Text of others as nodes. It reaches the page as text only, never as HTML.
+
+// Controls, and characters that are invisible or turn the direction of what follows.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+// Escape sequences of terminals: colours, titles, links.
+const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g;
+
+/** Text with what hides in it made visible. */
+export function visible(text) {
+  return String(text).replace(/\r\n/g, "\n").replace(HIDDEN, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
+/** Output of a command without what only a terminal understands. */
+export const output = (text) => visible(String(text).replace(SEQUENCES, ""));
+
+/** An element with attributes and children; text children are text. */
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (key === "class") node.className = value;
+    else if (value === true) node.setAttribute(key, "");
+    else if (value !== false && value !== undefined && value !== null) node.setAttribute(key, value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
+  return node;
+}
+
+const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/** A picture of a message, or a note. */
+export function picture(block) {
+  if (!PICTURES.includes(block.mimeType)) return element("p", { class: "note" }, "a picture that cannot be shown");
+  return element("img", { src: `data:${block.mimeType};base64,${block.data}`, alt: "picture" });
+}
+
+/** The text of content: a string, or blocks. */
+export function textOf(content) {
+  if (typeof content === "string") return content;
+  return (content || []).filter((block) => block.type === "text").map((block) => block.text).join("\n");
+}

@@ -1,0 +1,245 @@
+//! The page at `/`, in a headless Chromium.
+
+use serde_json::{Value, json};
+
+use super::browser::Browser;
+use super::client::Served;
+use crate::faults::server::{Act, Server};
+use crate::headless::{calls, says, stalls};
+
+/// Text as a hostile model may write it.
+const HOSTILE: &str = "## A heading\n\nBold **word**, `code`, [link](https://example.com/x), \
+    [trap](javascript:hacked=1), <img src=x onerror=hacked=1> and <script>hacked=1</script>.\n\n\
+    - one\n- two\n  - deep\n\n1. first\n2. second\n\n| a | b |\n| --- | --- |\n| 1 | <b>2</b> |\n\n\
+    ```rust\nfn main() { println!(\"</pre><script>hacked=1</script>\"); }\n```\n\n> quoted \u{202e}txt.exe";
+
+async fn place(acts: Vec<Act>) -> Option<(Browser, Served, Server)> {
+    let browser = Browser::start().await?;
+    let upstream = Server::start(acts).await;
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join(".config/tau");
+    std::fs::create_dir_all(&config).unwrap();
+    let provider = "[vendors.own]\nbase_url = \"URL\"\napi = \"openai-completions\"\napi_key = \"x\"";
+    let text = format!("{provider}\n[[vendors.own.models]]\nid = \"m\"\n");
+    std::fs::write(config.join("models.toml"), text.replace("URL", &upstream.url())).unwrap();
+    let server = Served::in_dir(dir, &[]).await;
+    Some((browser, server, upstream))
+}
+
+/// Enters with the token, and makes a session in which everything is asked.
+async fn enter(browser: &mut Browser, server: &Served) {
+    browser.go(&format!("http://{}/#token={}", server.address, server.token)).await;
+    browser.until("!document.querySelector('#app').hidden").await;
+    assert_eq!(browser.value("location.hash").await, "", "the token does not stay in the address");
+    browser.click("#new").await;
+    browser.until("document.querySelector('#new-dialog').open").await;
+    browser.until("[...document.querySelector('#new-model').options].some((o) => o.value === 'own/m')").await;
+    browser.value("document.querySelector('#new-model').value = 'own/m'").await;
+    browser.click("#new-form .primary").await;
+    browser
+        .until("!document.querySelector('#composer').hidden && document.querySelector('#model').innerText === 'own/m'")
+        .await;
+}
+
+/// Sends a prompt with the keyboard alone.
+async fn prompt(browser: &mut Browser, text: &str) {
+    browser.value("document.querySelector('#prompt').focus()").await;
+    browser.write(text).await;
+    browser.press("Enter", 13).await;
+    browser.until("document.querySelector('#prompt').value === ''").await;
+}
+
+/// Pairs of colours in what is shown whose contrast is below 4.5.
+const CONTRAST: &str = r"
+(() => {
+  const parse = (text) => { const [r, g, b, a = 1] = text.match(/[\d.]+/g).map(Number); return { r, g, b, a }; };
+  const light = ({ r, g, b }) => {
+    const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const ground = (node) => {
+    for (; node; node = node.parentElement) {
+      const color = parse(getComputedStyle(node).backgroundColor);
+      if (color.a === 1) return color;
+    }
+    return { r: 255, g: 255, b: 255 };
+  };
+  const faults = [];
+  for (const node of document.querySelectorAll('body *')) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!own || !node.checkVisibility() || node.disabled) continue;
+    const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) faults.push(`${node.tagName}.${node.className} ${contrast.toFixed(2)} ${node.textContent.slice(0, 30)}`);
+  }
+  return faults;
+})()";
+
+/// Fails if something is wider than the page, hard to read, or has no name for a screen reader.
+async fn check(browser: &mut Browser, name: &str) {
+    for (width, height, scheme) in
+        [(1280, 800, "light"), (390, 844, "dark"), (1280, 800, "dark"), (390, 844, "light")]
+    {
+        browser.size(width, height, scheme).await;
+        // The page is laid out again.
+        browser
+            .value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            .await;
+        browser.picture(&format!("{name}-{width}-{scheme}")).await;
+        let wide = browser.value("document.documentElement.scrollWidth").await;
+        assert_eq!(wide, json!(width), "{name}: wider than the page");
+        assert_eq!(browser.value(CONTRAST).await, json!([]), "{name} {width} {scheme}");
+    }
+    let tree = browser.call("Accessibility.getFullAXTree", json!({})).await;
+    let controls = ["button", "textbox", "combobox", "link", "checkbox", "img", "dialog"];
+    let (mut seen, mut nameless) = (0, Vec::new());
+    for node in tree["nodes"].as_array().unwrap() {
+        let role = node["role"]["value"].as_str().unwrap_or_default();
+        if node["ignored"] == true || !controls.contains(&role) {
+            continue;
+        }
+        seen += 1;
+        if node["name"]["value"].as_str().unwrap_or_default().is_empty() {
+            nameless.push(node.to_string());
+        }
+    }
+    assert!(seen > 1 && nameless.is_empty(), "{name}: {seen} {nameless:?}");
+    browser.size(1280, 800, "light").await;
+}
+
+#[tokio::test]
+async fn a_session_is_started_approved_and_read_on_the_page() {
+    let write = json!({"path": "made.txt", "content": "one\ntwo\n"});
+    let command = json!({"command": "printf 'three\\n' >> made.txt; cat made.txt # \u{202e}"});
+    let acts = vec![calls("write", &write), calls("bash", &command), says(HOSTILE)];
+    let Some((mut browser, server, _upstream)) = place(acts).await else { return };
+    browser.go(&format!("http://{}/", server.address)).await;
+    browser.until("!document.querySelector('#login').hidden").await;
+    check(&mut browser, "login").await;
+    browser.write("not-the-token").await;
+    browser.press("Enter", 13).await;
+    browser.until("document.querySelector('#login-error').innerText.includes('does not accept')").await;
+    browser.complaints.clear();
+    browser.go("about:blank").await;
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "make it").await;
+
+    // A change, hunk by hunk, before it is made.
+    browser.until("document.querySelector('.ask .diff .added')").await;
+    let asked = browser.text(".ask").await;
+    assert!(asked.contains("write: made.txt") && asked.contains("Allow once"), "{asked}");
+    assert_eq!(browser.text("#state").await, "waits for you");
+    assert!(!server.dir.path().join("made.txt").exists());
+    check(&mut browser, "approval").await;
+    browser.click(".ask .primary").await;
+
+    // A command, in which what hides is visible.
+    browser.until("document.querySelector('.ask pre')?.innerText.includes('printf')").await;
+    let asked = browser.text(".ask pre").await;
+    assert!(asked.contains("⟨U+202E⟩") && !asked.contains('\u{202e}'), "{asked}");
+    assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "one\ntwo\n");
+    browser.click(".ask .primary").await;
+
+    browser.until("document.querySelector('#transcript h4')").await;
+    browser.until("document.querySelector('#state').innerText === ''").await;
+    let expected = [
+        ("#transcript h4", "A heading"),
+        ("#transcript strong", "word"),
+        ("#transcript li li", "deep"),
+        ("#transcript td:nth-child(2)", "<b>2</b>"),
+        ("#transcript .code code", "fn main() { println!(\"</pre><script>hacked=1</script>\"); }"),
+        ("#transcript blockquote", "quoted ⟨U+202E⟩txt.exe"),
+        ("#transcript .diff .added", "one"),
+        ("#transcript a", "link"),
+        ("#title", "make it"),
+        (".user .body", "make it"),
+    ];
+    for (selector, text) in expected {
+        let shown = browser.text(selector).await;
+        assert!(shown.contains(text), "{selector}: {shown}");
+    }
+    let output =
+        "[...document.querySelectorAll('.panel pre')].some((pre) => pre.textContent.includes('three'))";
+    assert_eq!(browser.value(output).await, true);
+    assert_eq!(browser.value("typeof hacked").await, "undefined");
+    assert_eq!(
+        browser.value("document.querySelectorAll('#transcript :is(script, img, b, [onerror])').length").await,
+        0
+    );
+    let links = "[...document.querySelectorAll('#transcript a')].map((link) => link.href).join()";
+    assert_eq!(browser.value(links).await, "https://example.com/x");
+    check(&mut browser, "answer").await;
+
+    // The same is there after the page was loaded again, from the history; notices were of the moment.
+    let messages =
+        "[...document.querySelectorAll('#transcript > article')].map((m) => m.innerText).join('\\n')";
+    let before = browser.value(messages).await;
+    browser.call("Page.reload", json!({})).await;
+    browser.until("document.querySelector('#transcript h4')").await;
+    assert_eq!(browser.value(messages).await, before);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_run_is_stopped_denied_and_seen_by_another_client() {
+    let remove = json!({"command": "rm -rf everything"});
+    let acts = vec![stalls("it begins"), calls("bash", &remove), says("as you wish")];
+    let Some((mut browser, server, upstream)) = place(acts).await else { return };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('#transcript .markdown')?.innerText.includes('it begins')").await;
+    browser.until("!document.querySelector('#stop').hidden").await;
+    browser.press("Escape", 27).await;
+    browser.until("document.querySelector('#stop').hidden").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('stopped')").await;
+
+    prompt(&mut browser, "clean up").await;
+    browser.until("document.querySelector('.ask pre')").await;
+    browser.value("document.querySelector('.ask input').value = 'keep it'").await;
+    browser
+        .value("[...document.querySelectorAll('.ask button')].find((b) => b.innerText === 'Deny').click()")
+        .await;
+    browser.until("document.querySelector('#transcript').innerText.includes('as you wish')").await;
+    assert!(upstream.requests().last().unwrap().contains("keep it"));
+
+    // Another client's prompt is seen here.
+    let id = browser.value("decodeURIComponent(location.hash.slice(4))").await;
+    let body: Value = json!({ "prompt": "from elsewhere", "detach": true });
+    let path = format!("/api/sessions/{}/prompt", id.as_str().unwrap());
+    server.send("POST", &path, &body).await.is(202);
+    browser
+        .until("[...document.querySelectorAll('.user .body')].at(-1).innerText === 'from elsewhere'")
+        .await;
+    browser.until("document.querySelectorAll('#transcript .markdown').length > 2").await;
+    let closed = format!("/api/sessions/{}/close", id.as_str().unwrap());
+    browser.until("document.querySelector('#stop').hidden").await;
+    server.send("POST", &closed, &Value::Null).await.is(204);
+    browser.until("document.querySelector('#transcript').innerText.includes('was closed')").await;
+    // A prompt opens it again.
+    prompt(&mut browser, "once more").await;
+    browser.until("document.querySelectorAll('.user .body').length === 4").await;
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_files_of_the_page_need_no_token_and_run_nothing_from_elsewhere() {
+    let server = Served::start(&[]).await;
+    for path in ["/", "/page/main.js", "/page/style.css", "/page/icon.svg"] {
+        let reply = server.raw("GET", path, "host: localhost\r\n", b"").await.is(200);
+        assert!(
+            reply.head.contains("content-security-policy: default-src 'none'; script-src 'self'"),
+            "{}",
+            reply.head
+        );
+        assert!(
+            reply.head.contains("nosniff") && reply.head.contains("referrer-policy: no-referrer"),
+            "{}",
+            reply.head
+        );
+    }
+    for path in ["/page/main.rs", "/page/..%2fmod.rs", "/page/", "/api/sessions"] {
+        let reply = server.raw("GET", path, "host: localhost\r\n", b"").await;
+        assert!(reply.status == 404 || reply.status == 401, "{path}: {reply:?}");
+    }
+    server.raw("GET", "/", "host: evil.example\r\n", b"").await.is(403);
+}
