@@ -4,6 +4,7 @@ mod browser;
 mod client;
 mod hostile;
 mod load;
+mod mcp;
 mod page;
 mod sharing;
 

@@ -13,6 +13,7 @@ use super::args::export::ExportArgs;
 use super::args::extensions::ExtensionsArgs;
 use super::args::generate::{CompletionsArgs, ManArgs};
 use super::args::mcp::McpArgs;
+use super::args::mcp_serve::McpServeArgs;
 use super::args::models::ModelsArgs;
 use super::args::permissions::PermissionsArgs;
 use super::args::proxy::ProxyArgs;
@@ -39,6 +40,7 @@ fn definition() -> Command {
         named(ExtensionsArgs::command(), "extensions"),
         named(PermissionsArgs::command(), "permissions"),
         named(SandboxArgs::command(), "sandbox"),
+        named(McpServeArgs::command(), "mcp-serve"),
         named(ProxyArgs::command(), "proxy"),
         named(ServeArgs::command(), "serve"),
         named(AcpArgs::command(), "acp"),
@@ -85,6 +87,7 @@ fn sections() -> String {
         ("sandbox", "Run a command in the sandbox."),
         ("serve", "Serve sessions over HTTP."),
         ("acp", "Serve an editor (Agent Client Protocol)."),
+        ("mcp-serve", "Serve sessions as tools of MCP."),
         ("proxy", "Serve models to clients that have a token and no key."),
         ("completions", "Print the completion script of a shell."),
         ("man", "Print this page."),

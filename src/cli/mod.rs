@@ -90,6 +90,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Tools(args))) => return crash::or_crash(tools::run(&args)),
         Ok(Some(Subcommand::Theme(args))) => return crash::or_crash(theme::run(&args)),
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
+        Ok(Some(Subcommand::McpServe(args))) => return crash::or_crash(serve::mcp::run(*args)),
         Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),

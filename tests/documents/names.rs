@@ -17,6 +17,7 @@ use tau::app::slash;
 use tau::cli::args::CliArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::mcp::McpArgs;
+use tau::cli::args::mcp_serve::McpServeArgs;
 use tau::cli::args::models::ModelsArgs;
 use tau::cli::args::proxy::ProxyArgs;
 use tau::cli::args::serve::ServeArgs;
@@ -157,6 +158,7 @@ fn every_flag_in_the_documents_exists() {
         McpArgs::command().find_subcommand("add").unwrap().clone(),
         ToolsArgs::command().find_subcommand("run").unwrap().clone(),
         ServeArgs::command(),
+        McpServeArgs::command(),
         ProxyArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),
         McpArgs::command().find_subcommand("login").unwrap().clone(),

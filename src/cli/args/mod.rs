@@ -11,6 +11,7 @@ pub(crate) mod extensions;
 pub mod front_end;
 pub(crate) mod generate;
 pub mod mcp;
+pub mod mcp_serve;
 pub mod models;
 pub(crate) mod permissions;
 pub mod proxy;

@@ -9,6 +9,7 @@ use super::export::ExportArgs;
 use super::extensions::ExtensionsArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::mcp::McpArgs;
+use super::mcp_serve::McpServeArgs;
 use super::models::ModelsArgs;
 use super::permissions::PermissionsArgs;
 use super::proxy::ProxyArgs;
@@ -52,6 +53,8 @@ pub(crate) enum Subcommand {
     Theme(ThemeArgs),
     /// `tau sandbox`.
     Sandbox(SandboxArgs),
+    /// `tau mcp-serve`.
+    McpServe(Box<McpServeArgs>),
     /// `tau proxy`.
     Proxy(ProxyArgs),
     /// `tau serve`.
@@ -79,6 +82,7 @@ impl Subcommand {
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
             Some("extensions") => Subcommand::Extensions(ExtensionsArgs::try_parse_from(rest)?),
+            Some("mcp-serve") => Subcommand::McpServe(Box::new(McpServeArgs::try_parse_from(rest)?)),
             Some("proxy") => Subcommand::Proxy(ProxyArgs::try_parse_from(rest)?),
             Some("permissions") => Subcommand::Permissions(PermissionsArgs::try_parse_from(rest)?),
             Some("completions") => Subcommand::Completions(CompletionsArgs::try_parse_from(rest)?),
@@ -118,6 +122,7 @@ mod tests {
             ("tau proxy --listen 127.0.0.1:0", "Proxy"),
             ("tau proxy add me --at-once 2", "Proxy"),
             ("tau -p proxy", ""),
+            ("tau mcp-serve --max-sessions 2", "McpServe"),
             ("tau serve --listen 127.0.0.1:0", "Serve"),
             ("tau -p serve", ""),
             ("tau man", "Man"),
@@ -162,6 +167,7 @@ mod tests {
             (PermissionsArgs::command(), "Usage: tau permissions"),
             (SandboxArgs::command(), "Usage: tau sandbox"),
             (ProxyArgs::command(), "Usage: tau proxy"),
+            (McpServeArgs::command(), "Usage: tau mcp-serve"),
             (ServeArgs::command(), "Usage: tau serve"),
         ];
         for (mut command, usage) in pages {

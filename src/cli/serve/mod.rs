@@ -11,6 +11,8 @@ mod facts;
 mod guard;
 mod hub;
 mod live;
+pub(crate) mod mcp;
+mod mcp_tools;
 mod metrics;
 mod page;
 mod problem;
@@ -60,7 +62,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves until a signal ends it; how the program ends.
 pub fn run(args: ServeArgs) -> Exit {
-    let prepared = token(&args).and_then(|token| {
+    let prepared = token(args.token_file.as_deref()).and_then(|token| {
         let flags = CliArgs {
             settings: args.settings.clone(),
             cwd: args.cwd.clone(),
@@ -93,8 +95,8 @@ struct Token {
     is_new: bool,
 }
 
-fn token(args: &ServeArgs) -> Result<Token, Refusal> {
-    let (text, origin) = match (&args.token_file, std::env::var(TOKEN)) {
+fn token(file: Option<&Path>) -> Result<Token, Refusal> {
+    let (text, origin) = match (file, std::env::var(TOKEN)) {
         (Some(file), _) => {
             let text = std::fs::read_to_string(file).map_err(|error| {
                 Refusal::config(format!("cannot read the token {}: {error}", file.display()))

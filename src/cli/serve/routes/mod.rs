@@ -60,6 +60,11 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(app)
 }
 
+/// Other routes, with the checks, headers and limits of these.
+pub(crate) fn checked(app: App, others: Router) -> Router {
+    others.layer(from_fn_with_state(app, around))
+}
+
 /// What happens around every handler: checks, headers, counting, the log.
 async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();

@@ -1,0 +1,368 @@
+//! Sessions as tools of MCP: what each takes, what it does, and the state of a session as a result.
+//!
+//! A tool that fails is a result with an error in words, which the model of the client can read. Only an
+//! unknown tool is an error of the protocol.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::hub::{Hub, NewSession, SessionOptions};
+use super::live::LiveSession;
+use super::problem::Problem;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
+use crate::agent::protocol::command::{QuestionAnswer, Queue};
+
+/// Seconds that a tool waits if the client does not say: clients give up after 60 as a rule.
+const WAIT: u64 = 45;
+/// Longest wait, in seconds.
+const LONGEST: u64 = 3_600;
+
+const INSTRUCTIONS: &str = "Sessions of tau, a coding agent that works on files and runs commands in a directory. \
+Start a session, prompt it, and wait until its state is `idle`. If its state is `waiting`, it asks for something: \
+decide with session_answer. A session keeps its conversation.";
+
+/// Where a session works, and with what.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Start {
+    /// The directory to work in; without it that of the server.
+    cwd: Option<String>,
+    /// The model, as provider/id; without it that of the settings.
+    model: Option<String>,
+    /// What is asked before a call is run: auto, ask or plan; without it as the settings say.
+    permission_mode: Option<Mode>,
+    /// A name for the session.
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Auto,
+    Ask,
+    Plan,
+}
+
+impl From<Mode> for PermissionMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Auto => PermissionMode::Auto,
+            Mode::Ask => PermissionMode::Ask,
+            Mode::Plan => PermissionMode::Plan,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Prompt {
+    session_id: String,
+    /// The message. While the agent works it is queued: the model gets it before its next turn.
+    prompt: String,
+    /// Seconds to wait for the end of the run, 45 if left out; 0 returns at once.
+    wait_seconds: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wait {
+    session_id: String,
+    /// Seconds to wait for the end of the run or for a question, 45 if left out.
+    wait_seconds: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Answer {
+    session_id: String,
+    /// The id of what waits, as in `approvals` or `questions`.
+    id: String,
+    /// For a call: whether it is run.
+    decision: Option<Decision>,
+    /// With deny: what the model is told.
+    reason: Option<String>,
+    /// For a question: the option that is chosen, or a text.
+    value: Option<String>,
+    /// For a question: yes or no.
+    confirmed: Option<bool>,
+    /// For a form: the values by the names of its fields.
+    values: Option<Map<String, Value>>,
+    /// Seconds to wait after that, 45 if left out; 0 returns at once.
+    wait_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Decision {
+    /// Run it once.
+    Allow,
+    /// Run it, and in this session all calls that its suggested rule covers.
+    AllowAlways,
+    /// Do not run it.
+    Deny,
+    /// Do not run it, and stop the run.
+    DenyAndStop,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Stop {
+    session_id: String,
+}
+
+/// The server: clones share the sessions.
+#[derive(Clone)]
+pub(super) struct SessionTools {
+    hub: Arc<Hub>,
+}
+
+impl SessionTools {
+    /// Tools for the sessions of this hub.
+    pub fn new(hub: Arc<Hub>) -> Self {
+        SessionTools { hub }
+    }
+
+    async fn call(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
+        match name {
+            "session_start" => {
+                let Start { cwd, model, permission_mode, name } = read(arguments)?;
+                let options = SessionOptions {
+                    model,
+                    mode: permission_mode.map(Into::into),
+                    ..SessionOptions::default()
+                };
+                let new = NewSession { cwd: cwd.map(Into::into), name, options, ..NewSession::default() };
+                let live = self.hub.create(new).await?;
+                Ok(state(&live))
+            }
+            "session_prompt" => {
+                let Prompt { session_id, prompt, wait_seconds } = read(arguments)?;
+                if prompt.trim().is_empty() {
+                    return Err(Problem::refused("the prompt is empty"));
+                }
+                let live = self.hub.open(&session_id).await?;
+                send(&live, prompt).await?;
+                Ok(wait(&live, wait_seconds).await)
+            }
+            "session_wait" => {
+                let Wait { session_id, wait_seconds } = read(arguments)?;
+                Ok(wait(&self.hub.open(&session_id).await?, wait_seconds).await)
+            }
+            "session_answer" => {
+                let answer: Answer = read(arguments)?;
+                let (live, wait_seconds) = (self.hub.open(&answer.session_id).await?, answer.wait_seconds);
+                decide(&live, answer).await?;
+                Ok(wait(&live, wait_seconds).await)
+            }
+            _ => {
+                let Stop { session_id } = read(arguments)?;
+                let live = self.hub.open(&session_id).await?;
+                live.send(AgentCommand::Abort).await?;
+                live.idle().await?;
+                Ok(state(&live))
+            }
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Problem> {
+    serde_json::from_value(arguments).map_err(|error| Problem::invalid(format!("arguments: {error}")))
+}
+
+async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
+    let _turn = live.prompting().await;
+    if live.known(|facts, _| facts.model.is_none()) {
+        return Err(Problem::refused(
+            "no model is selected: name one in session_start, or start the server with --model",
+        ));
+    }
+    live.send(AgentCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
+    // Answered once the run has started.
+    live.caught_up().await?;
+    Ok(())
+}
+
+async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
+    let missing = || Problem::not_found("nothing of this id waits; it may have been answered");
+    if live.waits_for_approval(&given.id) {
+        let rule = live.known(|facts, _| {
+            let request = facts.approvals.iter().find(|request| request.id == given.id);
+            request.and_then(|request| request.suggested_rule.clone())
+        });
+        let answer = match given.decision {
+            None => return Err(Problem::invalid("this is a call: give a decision")),
+            Some(Decision::Allow) => ApprovalAnswer::Allow { hunks: None, edited: None },
+            Some(Decision::AllowAlways) => {
+                let rule =
+                    rule.ok_or_else(|| Problem::refused("there is no rule for calls like this; use allow"))?;
+                ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None }
+            }
+            Some(Decision::Deny) => ApprovalAnswer::Deny { reason: given.reason, stop: false },
+            Some(Decision::DenyAndStop) => ApprovalAnswer::Deny { reason: given.reason, stop: true },
+        };
+        live.send(AgentCommand::AnswerApproval { id: given.id, answer }).await?;
+    } else {
+        let answer = match (given.value, given.values, given.confirmed) {
+            (Some(value), None, None) => QuestionAnswer::Value(value),
+            (None, Some(values), None) => QuestionAnswer::Form(values),
+            (None, None, Some(confirmed)) => QuestionAnswer::Confirmed(confirmed),
+            _ if !live.known(|facts, _| facts.questions.contains_key(&given.id)) => return Err(missing()),
+            _ => return Err(Problem::invalid("this is a question: give one of value, values and confirmed")),
+        };
+        if !live.take_question(&given.id) {
+            return Err(missing());
+        }
+        live.send(AgentCommand::Answer { id: given.id, answer }).await?;
+    }
+    live.caught_up().await?;
+    Ok(())
+}
+
+/// Waits until nothing runs, something waits for an answer, or the time is over; the state then.
+async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>) -> Value {
+    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(WAIT).min(LONGEST));
+    let _client = live.client();
+    loop {
+        let (over, last) = live.known(|facts, log| {
+            let over = !facts.running || !facts.approvals.is_empty() || !facts.questions.is_empty();
+            (over, log.last())
+        });
+        if over {
+            break;
+        }
+        match tokio::time::timeout_at(end, live.wait_after(last)).await {
+            Ok(true) => {}
+            // The session has ended, or the time is over.
+            Ok(false) | Err(_) => break,
+        }
+    }
+    state(live)
+}
+
+/// What a client sees of a session.
+fn state(live: &LiveSession) -> Value {
+    live.known(|facts, _| {
+        let waits = !facts.approvals.is_empty() || !facts.questions.is_empty();
+        let state = match (waits, facts.running) {
+            (true, _) => "waiting",
+            (false, true) => "running",
+            (false, false) => "idle",
+        };
+        let approvals: Vec<Value> = facts
+            .approvals
+            .iter()
+            .map(|request| {
+                let reasons: Vec<&str> = request.reasons.iter().map(|reason| reason.text.as_str()).collect();
+                json!({
+                    "id": request.id, "tool": request.tool_name, "title": request.title, "reasons": reasons,
+                    "preview": request.preview, "suggestedRule": request.suggested_rule,
+                    "sandbox": request.sandbox,
+                })
+            })
+            .collect();
+        let questions: Vec<&Value> = facts.questions.values().collect();
+        let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.session.cwd });
+        let mut set = |name: &str, value: Value| crate::cli::protocol::set(&mut state, name, value);
+        set("text", json!(facts.run.answer.text()));
+        if let Some(error) = &facts.run.error {
+            set("error", json!(error));
+        }
+        if facts.run.aborted {
+            set("aborted", json!(true));
+        }
+        if waits {
+            set("approvals", json!(approvals));
+            set("questions", json!(questions));
+        }
+        state
+    })
+}
+
+/// The tools: name, description, schema.
+fn tools() -> Vec<Tool> {
+    let tool = |name: &'static str, text: &'static str, schema: schemars::Schema| {
+        let schema = schema.as_value().as_object().cloned().unwrap_or_default();
+        Tool::new(Cow::Borrowed(name), Cow::Borrowed(text), Arc::new(schema))
+    };
+    vec![
+        tool(
+            "session_start",
+            "Start a session of the coding agent in a directory. Returns its sessionId.",
+            schemars::schema_for!(Start),
+        ),
+        tool(
+            "session_prompt",
+            "Send a prompt to a session and wait for its answer. Returns the state: `idle` with the final \
+             text, `waiting` with what it asks, or `running` when the wait was too short.",
+            schemars::schema_for!(Prompt),
+        ),
+        tool(
+            "session_wait",
+            "Wait until a session is idle or asks for something. Returns its state.",
+            schemars::schema_for!(Wait),
+        ),
+        tool(
+            "session_answer",
+            "Answer what a session asks: decide on a call that needs approval, or answer a question. Then \
+             waits as session_wait.",
+            schemars::schema_for!(Answer),
+        ),
+        tool("session_stop", "Stop what a session does. Returns its state.", schemars::schema_for!(Stop)),
+    ]
+}
+
+impl ServerHandler for SessionTools {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new("tau", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(INSTRUCTIONS.to_owned());
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if !tools().iter().any(|tool| tool.name == request.name) {
+            return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
+        }
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let done = tokio::select! {
+            done = self.call(&request.name, arguments) => done,
+            // The run continues; another call can wait for it.
+            () = context.ct.cancelled() => Err(Problem::refused("the call was cancelled")),
+        };
+        let result = match done {
+            Ok(state) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(state.to_string())]);
+                result.structured_content = Some(state);
+                result
+            }
+            Err(problem) => CallToolResult::error(vec![ContentBlock::text(problem.detail)]),
+        };
+        Ok(result.into())
+    }
+}
