@@ -124,8 +124,8 @@ async fn changes_of_files_keep_their_order() {
 async fn what_they_change_at_the_same_time_is_kept_without_a_conflict() {
     let kept = tempfile::tempdir().unwrap();
     let calls = vec![
-        bash("a", "echo one >both; sleep 0.4; echo a >a"),
-        bash("b", "sleep 0.2; echo two >>both; echo b >b"),
+        bash("a", "echo one >both; until [ -e b ]; do sleep 0.02; done; echo a >a"),
+        bash("b", "until grep -q one both; do sleep 0.02; done; echo two >>both; echo b >b"),
         USE,
     ];
     let mut bench = Bench::with(Player::new(vec![calls, vec![Say("ok"), STOP]]), |config| {

@@ -71,15 +71,17 @@ impl UndoPlace {
     fn begin(&self, start: CallStart, access: &Access) {
         self.with(|undo| {
             let mut calls = self.calls();
-            if calls.running == 0 {
+            let beside = (calls.running > 0).then(|| self.is_shared(&calls));
+            if beside.is_none() {
                 calls.user_started = self.started.load(Ordering::Relaxed);
                 calls.user_ended = self.ended.load(Ordering::Relaxed);
-            } else {
-                undo.end(self.is_shared(&calls));
             }
             calls.running += 1;
             drop(calls);
-            undo.begin(start, access);
+            match beside {
+                None => undo.begin(start, access),
+                Some(shared) => undo.begin_beside(start, access, shared),
+            }
         });
     }
 

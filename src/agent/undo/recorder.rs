@@ -73,12 +73,26 @@ impl SessionUndo {
     /// A call is about to run. Does nothing for one that only reads.
     pub fn begin(&mut self, call: CallStart, access: &Access) {
         self.end(false);
+        self.start(call, access, true);
+    }
+
+    /// A call is about to run while the one before it still does. Its record begins where that of the other
+    /// ends, so that a change in between is in one of them. `shared`: a command of the user's ran meanwhile.
+    pub fn begin_beside(&mut self, call: CallStart, access: &Access, shared: bool) {
+        let was_looked_at = self.open.as_ref().is_some_and(|open| open.any);
+        self.end(shared);
+        self.start(call, access, !was_looked_at);
+    }
+
+    fn start(&mut self, call: CallStart, access: &Access, looks: bool) {
         if access.only_reads() || !self.prepare() {
             return;
         }
         let any = !access.commands.is_empty() || access.unknown || access.program;
         if any && self.blind.is_none() {
-            self.look();
+            if looks {
+                self.look();
+            }
             self.copy(Instant::now() + PATIENCE);
         }
         let named = self.named(&access.writes);
