@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::hooks::Place;
 use super::write;
 use crate::headless::{bare, calls, run, says};
+use crate::time_limit::RunInTime;
 
 /// The block of this language behind the words that name its file.
 fn example(file: &str, language: &str) -> &'static str {
@@ -51,7 +52,7 @@ async fn the_template_of_the_document_works() {
     for arguments in [&["init", "-q"][..], &["add", "code.txt"]] {
         let mut git = std::process::Command::new("git");
         git.args(arguments).current_dir(place.dir.path()).env("HOME", place.dir.path()).stdout(Stdio::null());
-        assert!(git.status().unwrap().success());
+        assert!(git.status_in_time().success());
     }
     let (ended, requests) = place.prints(vec![says("Finished.")], &["/git:commit \"a typo\""]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
