@@ -130,7 +130,7 @@ pub fn options(question: &Question) -> Vec<String> {
         // The address may be anything, so yes is not what Enter says at once.
         Question::Url { .. } => vec!["No".to_owned(), "Yes, I'll open it in my browser".to_owned()],
         Question::Sampling { .. } => {
-            ["No", "Yes, the model answers this once", "No, and nothing else that this server asks"]
+            ["No", "Yes, let the model answer this once", "No, and refuse what this server asks from now on"]
                 .map(str::to_owned)
                 .to_vec()
         }

@@ -145,7 +145,7 @@ fn questions_of_an_mcp_server() {
     screen.keys("<esc>");
     let question = Question::Url {
         server: "tracker".into(),
-        message: "Log in to go on".into(),
+        message: "Log in to continue".into(),
         url: "https://tracker.example/login?state=4f1c9a2be7d84c".into(),
     };
     screen.agent(AgentEvent::Asked { id: "r".into(), question });

@@ -235,7 +235,7 @@ async fn the_screen_asks_and_says_what_was_used() {
             let screen = super::on_screen_with(&url, &config());
             screen.type_keys("go\r");
             screen.wait_for("demo asks your model for an answer of up to 100 tokens");
-            screen.wait_for("Yes, the model answers this once");
+            screen.wait_for("Yes, let the model answer this once");
             assert!(screen.text().contains("Be brief."), "{}", screen.text());
             screen.type_keys(keys);
             screen.wait_for("Finished.");
