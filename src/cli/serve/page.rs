@@ -64,8 +64,7 @@ mod tests {
         let files = FILES.iter().map(|(name, _, text)| (*name, *text));
         for (name, text) in files.chain([("index.html", html)]) {
             let own = text.replace("http://www.w3.org/2000/svg", "");
-            let hosts = own.matches("://").count() - own.matches(r"?:\/\/").count();
-            assert_eq!(hosts, 0, "{name} names an address");
+            assert!(!own.contains("://"), "{name} names an address");
             for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style="]
             {
                 assert!(!text.contains(word), "{name}: {word}");
