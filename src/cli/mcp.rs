@@ -157,17 +157,7 @@ fn new_server(
             cwd: None,
         },
     };
-    Ok(McpServer {
-        name: name.to_owned(),
-        transport,
-        enabled: true,
-        allow_tools: None,
-        deny_tools: Vec::new(),
-        timeout: None,
-        start_timeout: None,
-        sandbox: None,
-        sampling: false,
-    })
+    Ok(McpServer::new(name, transport))
 }
 
 /// Starts a server and says what it has.

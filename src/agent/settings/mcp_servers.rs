@@ -57,6 +57,23 @@ pub struct McpServer {
     pub sampling: bool,
 }
 
+impl McpServer {
+    /// A server that is used, with everything that it has and no settings of its own.
+    pub fn new(name: &str, transport: McpTransport) -> Self {
+        McpServer {
+            name: name.to_owned(),
+            transport,
+            enabled: true,
+            allow_tools: None,
+            deny_tools: Vec::new(),
+            timeout: None,
+            start_timeout: None,
+            sandbox: None,
+            sampling: false,
+        }
+    }
+}
+
 /// How a server is reached. Texts may hold `${NAME}` for variables of the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpTransport {

@@ -221,17 +221,7 @@ fn server(given: &GivenServer) -> Result<McpServer, Error> {
         _ => return Err(wrong("an MCP server has a transport that tau does not know")),
     };
     check_name(name).map_err(wrong)?;
-    Ok(McpServer {
-        name: name.clone(),
-        transport,
-        enabled: true,
-        allow_tools: None,
-        deny_tools: Vec::new(),
-        timeout: None,
-        start_timeout: None,
-        sandbox: None,
-        sampling: false,
-    })
+    Ok(McpServer::new(name, transport))
 }
 
 /// The text with what the files of tau would take for a variable as it is: clients replace theirs.
