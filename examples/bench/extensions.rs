@@ -199,7 +199,7 @@ pub fn mcp_server() {
                 "serverInfo": {"name": "echo", "version": "1"},
             }),
             "tools/list" => json!({"tools": [{
-                "name": "echo", "description": "Says what it is told",
+                "name": "echo", "description": "Repeats its text",
                 "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
             }]}),
             "tools/call" => {

@@ -136,8 +136,8 @@ impl AgentBuilder {
         self.keys(NoKeys).transport(proxy)
     }
 
-    /// Is told of every request to a provider and its answer, without keys. Without effect if a transport or
-    /// a proxy is set.
+    /// Calls a listener with every request to a provider and its answer, without keys. It has no effect if a
+    /// transport or a proxy is set.
     pub fn wire_listener(mut self, listen: impl Fn(WireRecord) + Send + Sync + 'static) -> Self {
         self.listener = Some(WireListener::new(listen));
         self

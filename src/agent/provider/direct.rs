@@ -47,7 +47,7 @@ impl Direct {
         Direct { http, format: None, listener: None, limits }
     }
 
-    /// The same with somebody who is told of every request and its answer.
+    /// The same with a listener that receives every request and its answer.
     #[must_use]
     pub fn heard_by(self, listener: WireListener) -> Self {
         Direct { listener: Some(listener), ..self }
@@ -97,7 +97,7 @@ struct Answer {
     http: Arc<Http>,
     format: Option<Arc<dyn WireFormat>>,
     listener: Option<WireListener>,
-    /// What the listener is told of this answer.
+    /// What is reported of this answer to the listener.
     record: Option<AnswerRecord>,
     /// What the message of a failure must not contain.
     secrets: Secrets,

@@ -11,7 +11,7 @@ use crate::agent::secrets::Secrets;
 
 /// Most bytes of an answer that are reported.
 const MOST: usize = 8 * 1024 * 1024;
-/// What stands in place of a header that may hold a key.
+/// Replaces the value of a header that may hold a key.
 const HIDDEN: &str = "***";
 
 /// Something that went over the wire. Keys are masked in it.
@@ -30,7 +30,7 @@ pub enum WireRecord {
     Response { id: u64, body: String, error: Option<String> },
 }
 
-/// Is told of every request to a provider and its answer.
+/// Receives every request to a provider and its answer.
 #[derive(Clone)]
 pub struct WireListener(Arc<dyn Fn(WireRecord) + Send + Sync>);
 

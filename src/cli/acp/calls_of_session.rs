@@ -1,4 +1,4 @@
-//! The tool calls of a session: what the client is told of each, from its name to its result.
+//! The tool calls of a session: what the client is sent about each, from its name to its result.
 //!
 //! A call is shown when its name has arrived, and ends exactly once.
 

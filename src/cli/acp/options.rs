@@ -95,7 +95,7 @@ fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGro
 /// The mode of this name.
 ///
 /// # Errors
-/// When there is none; the error names them.
+/// If there is no mode of this name; the error lists the modes.
 pub(crate) fn mode_named(name: &str) -> Result<PermissionMode, Error> {
     PermissionMode::from_name(name).ok_or_else(|| {
         let known = PermissionMode::ALL.map(PermissionMode::name).join(", ");

@@ -17,7 +17,7 @@ use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::query::Query;
 use crate::tools::ids;
 
-/// What the model is told when the user has accepted its plan.
+/// The message that the model gets when the user has accepted its plan.
 const ACCEPTED: &str = "I accept the plan. Carry it out.";
 
 /// The options that accept, by their ids: the mode in which the plan is carried out.

@@ -130,7 +130,7 @@ fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) 
             .args(vec!["--login".to_owned()]);
         ways.push(AuthMethod::Terminal(terminal));
     }
-    // A client that speaks another version is told ours, and ends the connection if it cannot speak it.
+    // A client that speaks another version gets ours, and closes the connection if it does not support it.
     let answer = InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .auth_methods(ways)

@@ -141,7 +141,7 @@ pub(crate) struct AcpSession {
     pub(crate) running: BTreeMap<String, Option<String>>,
     /// The terminals of the client in which calls run, by the ids of the calls.
     pub(crate) terminals: BTreeMap<String, TerminalId>,
-    /// The query for the commands that the client is told of.
+    /// The query for the commands that are sent to the client.
     pub(crate) commands: Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each event is written once, as a frame of an event stream, and shared by all clients. A client is a
 //! position in this log and nothing else, so a slow one costs no memory. The log is bounded: a client
-//! that falls behind what is kept is told how many events it has missed.
+//! that falls behind what is kept gets the number of events that it has missed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -93,7 +93,7 @@ struct Answer {
     id: String,
     /// For a call: whether it is run.
     decision: Option<Decision>,
-    /// With deny: what the model is told.
+    /// With deny: the reason that the model gets.
     reason: Option<String>,
     /// For a question: the option that is chosen, or a text.
     value: Option<String>,

@@ -209,7 +209,7 @@ pub(crate) enum ApprovalDecision {
     },
     /// Do not run it.
     Deny {
-        /// What the model is told.
+        /// The reason that the model gets.
         reason: Option<String>,
         /// Also stop the run.
         #[serde(default)]

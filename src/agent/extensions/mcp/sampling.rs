@@ -43,7 +43,7 @@ pub(crate) struct SampleRequest {
     pub(crate) temperature: Option<f32>,
 }
 
-/// What became of one: the answer, or why there is none.
+/// The outcome of a request: the answer, or why it was refused or failed.
 pub(crate) type Sampled = Result<AssistantMessage, String>;
 
 /// What is remembered of a server while it runs.
@@ -68,7 +68,7 @@ impl Sampling {
     /// The answer of the model, if the user agrees. Dropping the future ends the question and the request.
     ///
     /// # Errors
-    /// What the server is told.
+    /// The error that the server gets.
     pub(super) async fn answer(
         &self,
         server: &str,
