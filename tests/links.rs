@@ -11,9 +11,10 @@ use tau::app::geometry::{Addresses, TextLayout};
 use tau::view::frame::Frame;
 use tau::view::highlight::Highlighter;
 use tau::view::link::Link;
+use tau::view::markdown::{self, Room};
 use tau::view::row::Row;
 use tau::view::theme::Theme;
-use tau::view::{markdown, view};
+use tau::view::view;
 
 use crate::harness::{self, answering, assistant};
 use crate::screen::{MouseReport, Screen};
@@ -28,7 +29,8 @@ const LINKED: TextLayout = TextLayout {
 fn rows(source: &str, width: u16) -> Vec<Row> {
     let (theme, mut highlighter) = (Theme::default(), Highlighter::default());
     let blocks = MarkdownBlocks::of(source);
-    let render = |block| markdown::render_within(block, width, LINKED, &theme, &mut highlighter);
+    let room = Room { margin: 0, width, layout: LINKED };
+    let render = |block| markdown::render_within(block, room, &theme, &mut highlighter);
     blocks.closed().iter().flat_map(render).collect()
 }
 

@@ -142,11 +142,13 @@ pub(crate) struct CodeState {
     number: usize,
 }
 
+type CodeKey = (String, (u16, u16), bool);
+
 /// The rendered complete lines of a text that may grow, so that each line is highlighted once.
 pub(crate) struct GrowingCode {
-    /// Language, width and whether the fence begins here: what rows depend on besides the text. The
-    /// theme is the third; see [`Highlighter::forget_rows`].
-    pub key: (String, u16, bool),
+    /// Language, margin and width, and whether the fence begins here: what rows depend on besides the text
+    /// and the theme; for that see [`Highlighter::forget_rows`].
+    pub key: CodeKey,
     /// The complete lines.
     pub text: String,
     pub rows: Vec<Row>,
@@ -184,7 +186,7 @@ impl Highlighter {
     }
 
     /// Takes the cached rows of the beginning of `text`; return them with [`Highlighter::keep`].
-    pub(crate) fn take_growing(&mut self, key: (String, u16, bool), text: &str) -> GrowingCode {
+    pub(crate) fn take_growing(&mut self, key: CodeKey, text: &str) -> GrowingCode {
         match self.growing.take() {
             Some(known) if known.key == key && text.starts_with(&known.text) => known,
             _ => {

@@ -6,15 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::highlight::Highlighter;
+use super::markdown::{self, Room};
 use super::memo::{Memo, RowsKey, RowsVersion};
 use super::row::{MARGIN, Row, Rows};
 use super::theme::{Theme, ThemeToken};
-use super::{approval, markdown, panel, welcome, wrap};
+use super::{approval, panel, welcome, wrap};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::app::geometry::{ScreenKind, TextLayout};
+use crate::app::geometry::ScreenKind;
 use crate::app::msg::Millis;
 use crate::app::printable::Printable;
 use crate::app::time_format::{noticeable, seconds};
@@ -166,7 +167,7 @@ fn render(
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
     let inner = width.saturating_sub(MARGIN + 1).max(1);
-    let room = (inner, model.text_layout);
+    let room = Room { margin: MARGIN, width: inner, layout: model.text_layout };
     let expand = || model.keymap.hint(Action::ToggleTools);
     match &entry.body {
         EntryBody::Welcome => welcome::rows(model, theme, width),
@@ -205,18 +206,16 @@ fn render(
         EntryBody::Command(command) => {
             panel::command_body(command, model.transcript.is_open(entry), expand(), width, theme, highlighter)
         }
-        EntryBody::Answer(blocks) => indent(block(blocks, part as usize, room, theme, highlighter), None),
+        EntryBody::Answer(blocks) => block(blocks, part as usize, room, theme, highlighter),
         EntryBody::Thinking { since, until, .. } if part == 0 => {
             vec![thinking_head(*since, *until, model, entry, theme, width)]
         }
         EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, expand(), theme, width)],
         EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, room, theme, highlighter);
-            indent(rows, Some(theme.style(ThemeToken::Thinking)))
+            restyled(rows, theme.style(ThemeToken::Thinking))
         }
-        EntryBody::Summary { blocks, .. } => {
-            indent(block(blocks, part as usize - 1, room, theme, highlighter), None)
-        }
+        EntryBody::Summary { blocks, .. } => block(blocks, part as usize - 1, room, theme, highlighter),
     }
 }
 
@@ -241,33 +240,27 @@ fn command_hint(model: &Model, entry: &TranscriptEntry) -> String {
 fn block(
     blocks: &MarkdownBlocks,
     index: usize,
-    (width, layout): (u16, TextLayout),
+    room: Room,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
-    match (blocks.closed().get(index), blocks.open()) {
-        (Some(block), _) => markdown::render_within(block, width, layout, theme, highlighter),
-        (None, Some(block)) => {
-            markdown::render_within(&markdown::settled(block), width, layout, theme, highlighter)
-        }
-        (None, None) => Vec::new(),
+    if let Some(block) = blocks.closed().get(index) {
+        return markdown::render_within(block, room, theme, highlighter);
     }
+    let open = blocks.open().map(markdown::settled);
+    open.map_or_else(Vec::new, |block| markdown::render_within(&block, room, theme, highlighter))
 }
 
-/// Rows moved right by the margin; with `over`, drawn in that style alone.
-fn indent(rows: Vec<Row>, over: Option<Style>) -> Vec<Row> {
-    rows.into_iter()
-        .map(|mut row| {
-            if let Some(style) = over {
-                row.restyle(|line| {
-                    for span in &mut line.spans {
-                        span.style = style.add_modifier(span.style.add_modifier);
-                    }
-                });
+/// Rows behind a margin, drawn in one style alone.
+fn restyled(mut rows: Vec<Row>, style: Style) -> Vec<Row> {
+    for row in &mut rows {
+        row.restyle(|line| {
+            for span in line.spans.iter_mut().skip(1) {
+                span.style = style.add_modifier(span.style.add_modifier);
             }
-            row.behind(Span::raw(" ".repeat(usize::from(MARGIN))))
-        })
-        .collect()
+        });
+    }
+    rows
 }
 
 fn user(

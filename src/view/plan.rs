@@ -6,8 +6,9 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::highlight::Highlighter;
+use super::markdown::{self, Room};
 use super::theme::{Theme, ThemeToken};
-use super::{markdown, wrap};
+use super::wrap;
 use crate::app::Model;
 use crate::app::blocks::MarkdownBlocks;
 use crate::app::plan::{ANSWERS, PlanView};
@@ -64,7 +65,8 @@ fn plan_rows(
         if !rows.is_empty() && !block.continues() {
             rows.push(Line::default());
         }
-        let drawn = markdown::render_within(block, width, model.text_layout, theme, highlighter);
+        let room = Room { margin: 0, width, layout: model.text_layout };
+        let drawn = markdown::render_within(block, room, theme, highlighter);
         rows.extend(drawn.into_iter().map(super::row::Row::into_line));
     }
     rows

@@ -21,9 +21,13 @@ pub(crate) const MARGIN: u16 = 2;
 /// The rows of a part.
 pub(crate) type Rows = Arc<[Row]>;
 
-/// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`].
+/// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`]. Copies share what they
+/// hold until one of them is changed.
+#[derive(Clone, Debug)]
+pub struct Row(Arc<Content>);
+
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+struct Content {
     line: Line<'static>,
     text: TextCells,
     /// What wrapping left out between the row above and this one; `None` on the first row of a line.
@@ -54,7 +58,14 @@ enum TextCells {
 impl From<Line<'static>> for Row {
     /// A row that is text from end to end.
     fn from(line: Line<'static>) -> Self {
-        Row { line, text: TextCells::Run(0..u16::MAX), glue: None, links: Vec::new(), picture: None }
+        let text = TextCells::Run(0..u16::MAX);
+        Row(Arc::new(Content { line, text, glue: None, links: Vec::new(), picture: None }))
+    }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 }
 
@@ -62,54 +73,60 @@ impl Deref for Row {
     type Target = Line<'static>;
 
     fn deref(&self) -> &Line<'static> {
-        &self.line
+        &self.0.line
     }
 }
 
 impl Row {
+    /// The row with a change.
+    fn with(mut self, change: impl FnOnce(&mut Content)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
     /// A row that holds no text, such as a border or a hint.
     pub(crate) fn mark(line: Line<'static>) -> Self {
-        Row { text: TextCells::None, ..line.into() }
+        Row::from(line).with(|row| row.text = TextCells::None)
     }
 
     /// A row of a picture on these columns.
     pub(crate) fn picture(line: Line<'static>, columns: Range<u16>, picture: PictureRow) -> Self {
-        Row { picture: Some((columns, picture)), ..Row::mark(line) }
+        Row::mark(line).with(|row| row.picture = Some((columns, picture)))
     }
 
     /// A row of a table, whose cells are at these columns.
     pub(crate) fn table(line: Line<'static>, cells: Vec<Range<u16>>) -> Self {
-        Row { text: TextCells::Table(cells), ..line.into() }
+        Row::from(line).with(|row| row.text = TextCells::Table(cells))
     }
 
     /// The row with these links, from left to right.
     pub(crate) fn linked(self, links: Vec<RowLink>) -> Self {
-        Row { links, ..self }
+        self.with(|row| row.links = links)
     }
 
     /// What of the row leads somewhere, from left to right.
     pub(crate) fn links(&self) -> &[RowLink] {
-        &self.links
+        &self.0.links
     }
 
     /// The row of a picture that lies on the row, and its columns.
     pub(crate) fn picture_row(&self) -> Option<&(Range<u16>, PictureRow)> {
-        self.picture.as_ref()
+        self.0.picture.as_ref()
     }
 
     /// The row as what continues the row above; `glue` is what wrapping left out between them.
     pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
-        Row { glue: Some(glue), ..self }
+        self.with(|row| row.glue = Some(glue))
     }
 
     /// The row as it is drawn.
     pub fn into_line(self) -> Line<'static> {
-        self.line
+        Arc::unwrap_or_clone(self.0).line
     }
 
     /// Changes how the row is drawn; its cells stay what and where they are.
     pub(crate) fn restyle(&mut self, change: impl FnOnce(&mut Line<'static>)) {
-        change(&mut self.line);
+        change(&mut Arc::make_mut(&mut self.0).line);
     }
 
     /// The row to the right of a mark.
@@ -120,54 +137,56 @@ impl Row {
     /// The row to the right of `before`, whose cells from `text_from` on are text of the line that
     /// begins here, such as the number of a list item. Where the row continues a line, or begins with
     /// a mark, all of `before` is a mark.
-    pub(crate) fn indented(mut self, before: Vec<Span<'static>>, text_from: u16) -> Self {
+    pub(crate) fn indented(self, before: Vec<Span<'static>>, text_from: u16) -> Self {
         let by = u16::try_from(width::spans_cells(&before)).unwrap_or(u16::MAX);
         let shift = |at: u16| if at == u16::MAX { at } else { at.saturating_add(by) };
-        match &mut self.text {
-            TextCells::None => {}
-            TextCells::Run(run) => {
-                let own = run.start == 0 && self.glue.is_none();
-                run.start = if own { text_from.min(by) } else { shift(run.start) };
-                run.end = shift(run.end);
+        self.with(|row| {
+            match &mut row.text {
+                TextCells::None => {}
+                TextCells::Run(run) => {
+                    let own = run.start == 0 && row.glue.is_none();
+                    run.start = if own { text_from.min(by) } else { shift(run.start) };
+                    run.end = shift(run.end);
+                }
+                TextCells::Table(cells) => {
+                    cells.iter_mut().for_each(|cell| *cell = shift(cell.start)..shift(cell.end));
+                }
             }
-            TextCells::Table(cells) => {
-                cells.iter_mut().for_each(|cell| *cell = shift(cell.start)..shift(cell.end));
+            for link in &mut row.links {
+                link.columns = shift(link.columns.start)..shift(link.columns.end);
             }
-        }
-        for link in &mut self.links {
-            link.columns = shift(link.columns.start)..shift(link.columns.end);
-        }
-        self.line.spans.splice(0..0, before);
-        self
+            row.line.spans.splice(0..0, before);
+        })
     }
 
     /// The row with its text ending at this column: what is drawn from there on is a mark.
-    pub(crate) fn text_until(mut self, column: u16) -> Self {
-        if let TextCells::Run(run) = &mut self.text {
-            run.end = run.end.min(column);
-        }
-        self
+    pub(crate) fn text_until(self, column: u16) -> Self {
+        self.with(|row| {
+            if let TextCells::Run(run) = &mut row.text {
+                run.end = run.end.min(column);
+            }
+        })
     }
 
     /// The row with its text ending where it ends now: what is added behind it is a mark.
     pub(crate) fn closed(self) -> Self {
-        let end = u16::try_from(width::spans_cells(&self.line.spans)).unwrap_or(u16::MAX);
+        let end = u16::try_from(width::spans_cells(&self.0.line.spans)).unwrap_or(u16::MAX);
         self.text_until(end)
     }
 
     /// Whether the row holds no text at all, not even an empty line.
     pub(crate) fn is_mark(&self) -> bool {
-        self.text == TextCells::None
+        self.0.text == TextCells::None
     }
 
     /// What wrapping left out between the row above and this one; `None` on the first row of a line.
     pub(crate) fn glue(&self) -> Option<&str> {
-        self.glue.as_deref()
+        self.0.glue.as_deref()
     }
 
     /// The columns that are text; several where it is a row of a table.
     pub(crate) fn text_columns(&self) -> &[Range<u16>] {
-        match &self.text {
+        match &self.0.text {
             TextCells::None => &[],
             TextCells::Run(run) => std::slice::from_ref(run),
             TextCells::Table(cells) => cells,
@@ -185,7 +204,7 @@ impl Row {
             let before = text.len();
             let drawn = self.clusters().filter(|cell| (start..end).contains(&cell.column));
             text.extend(drawn.map(|cell| cell.text));
-            if matches!(self.text, TextCells::Table(_)) {
+            if matches!(self.0.text, TextCells::Table(_)) {
                 let kept = before + text.get(before..).unwrap_or_default().trim_end().len();
                 text.truncate(kept);
             }
@@ -193,10 +212,16 @@ impl Row {
         text
     }
 
+    /// Whether both are copies of one row.
+    #[cfg(test)]
+    pub(crate) fn is_shared_with(&self, other: &Row) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// What is drawn, with the column of each.
     pub(crate) fn clusters(&self) -> impl Iterator<Item = DrawnCluster<'_>> {
         let mut next = 0_u16;
-        self.line.spans.iter().flat_map(|span| span.content.graphemes(true)).map(move |text| {
+        self.0.line.spans.iter().flat_map(|span| span.content.graphemes(true)).map(move |text| {
             let column = next;
             next = next.saturating_add(u16::try_from(width::cells(text)).unwrap_or(0));
             DrawnCluster { column, text }

@@ -91,9 +91,23 @@ impl Frame {
         if in_place + WORTH > wanted.len() {
             return;
         }
-        let moves = (1..wanted.len() as isize).flat_map(|by| [by, -by]).map(|by| (kept(by), by));
-        let best = moves.max_by_key(|(saved, _)| *saved).filter(|(saved, _)| *saved >= in_place + WORTH);
-        let Some((_, by)) = best else { return };
+        let mut best = (in_place + WORTH - 1, 0);
+        for by in 1..wanted.len() as isize {
+            // Further moves keep no more rows than this.
+            if best.0 >= wanted.len() - by.unsigned_abs() {
+                break;
+            }
+            for by in [by, -by] {
+                let kept = kept(by);
+                if kept > best.0 {
+                    best = (kept, by);
+                }
+            }
+        }
+        let (_, by) = best;
+        if by == 0 {
+            return;
+        }
         let rows = top..top + wanted.len();
         let width = usize::from(self.cells.area.width);
         rotate(self.drawn.get_mut(rows.clone()), by);

@@ -5,7 +5,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::span;
+use super::{blank, span};
 use crate::app::blocks::CodePart;
 use crate::view::highlight::{Highlighter, LineTokens};
 use crate::view::row::Row;
@@ -15,22 +15,23 @@ use crate::view::wrap::{self, Break};
 /// Below this width the border is left out.
 const BORDERED: u16 = 12;
 
-/// The rows of printable code.
+/// The rows of printable code, in a room of a margin and a width.
 pub(super) fn rows(
     lang: &str,
     text: &str,
     part: CodePart,
-    width: u16,
+    room: (u16, u16),
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
+    let (margin, width) = room;
     let bordered = width >= BORDERED;
     let border = theme.style(ThemeToken::CodeBorder);
     let complete = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut known = highlighter.take_growing((lang.to_owned(), width, part.starts()), text);
+    let mut known = highlighter.take_growing((lang.to_owned(), room, part.starts()), text);
     if known.text.is_empty() && bordered && part.starts() {
         known.rows.clear();
-        let mut top = vec![span("╭─", border)];
+        let mut top = vec![blank(margin), span("╭─", border)];
         if !lang.is_empty() {
             let label = wrap::truncate(lang, width - 3).into_owned();
             top.push(span(format!(" {label}"), theme.style(ThemeToken::Muted)));
@@ -42,29 +43,37 @@ pub(super) fn rows(
         rest.split_at_checked(complete.saturating_sub(known.text.len())).unwrap_or((rest, ""));
     for line in lines.lines() {
         let tokens = highlighter.line(&mut known.state, line);
-        push_line(&mut known.rows, line, &tokens, width, theme);
+        push_line(&mut known.rows, line, &tokens, room, theme);
     }
     known.text.push_str(lines);
     let mut rows = known.rows.clone();
     if !partial.is_empty() {
         let tokens = highlighter.line(&mut known.state.clone(), partial);
-        push_line(&mut rows, partial, &tokens, width, theme);
+        push_line(&mut rows, partial, &tokens, room, theme);
     }
     highlighter.keep(known);
     if bordered && part.ends() {
-        rows.push(Row::mark(Line::from(span("╰─", border))));
+        rows.push(Row::mark(Line::from(vec![blank(margin), span("╰─", border)])));
     }
     rows
 }
 
-fn push_line(rows: &mut Vec<Row>, line: &str, tokens: &LineTokens, width: u16, theme: &Theme) {
+fn push_line(
+    rows: &mut Vec<Row>,
+    line: &str,
+    tokens: &LineTokens,
+    (margin, width): (u16, u16),
+    theme: &Theme,
+) {
     let bordered = width >= BORDERED;
     let border = theme.style(ThemeToken::CodeBorder);
     let inner = if bordered { width - 2 } else { width };
     let wrapped = wrap::rows(&spans(line, tokens, theme), inner, 0, Break::Verbatim);
     for (index, row) in wrapped.into_iter().enumerate() {
         let mark = if index == 0 { "│ " } else { "┊ " };
-        rows.push(if bordered { row.behind(span(mark, border)) } else { row });
+        let mut before = vec![blank(margin)];
+        before.extend(bordered.then(|| span(mark, border)));
+        rows.push(row.indented(before, u16::MAX));
     }
 }
 
@@ -86,4 +95,21 @@ pub(in crate::view) fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &The
         spans.push(Span::styled(rest, plain));
     }
     spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_complete_lines_are_made_once() {
+        let (theme, mut highlighter) = (Theme::default(), Highlighter::default());
+        let mut draw = |text: &str| rows("rust", text, CodePart::Whole, (2, 40), &theme, &mut highlighter);
+        let before = draw("fn a() {\n    let");
+        let after = draw("fn a() {\n    let b = 1;\n}");
+        let texts: Vec<String> = after.iter().map(|row| row.text(0..u16::MAX)).collect();
+        assert_eq!(texts, ["", "fn a() {", "    let b = 1;", "}", ""]);
+        let shared = |index: usize| before[index].is_shared_with(&after[index]);
+        assert_eq!([0, 1, 2].map(shared), [true, true, false]);
+    }
 }

@@ -34,21 +34,32 @@ use crate::app::printable::printable;
 
 /// The rows of a block, each at most `width` cells wide.
 pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
-    render_within(block, width, TextLayout::default(), theme, highlighter)
+    let room = Room { margin: 0, width, layout: TextLayout::default() };
+    render_within(block, room, theme, highlighter)
 }
 
-/// Like [`render`], with paragraphs and links as `layout` says.
+/// Where a block is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Blank cells left of the rows.
+    pub margin: u16,
+    /// Cells of the rows without the margin.
+    pub width: u16,
+    /// How wide paragraphs may be, and where links are written out.
+    pub layout: TextLayout,
+}
+
+/// Like [`render`], behind a margin and with paragraphs and links as the room says.
 pub fn render_within(
     block: &MarkdownBlock,
-    width: u16,
-    layout: TextLayout,
+    room: Room,
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
-    let width = width.max(1);
+    let Room { margin, width, layout } = Room { width: room.width.max(1), ..room };
     match block {
         MarkdownBlock::Code { lang, text, part, .. } => {
-            code::rows(lang, &printable(text), *part, width, theme, highlighter)
+            code::rows(lang, &printable(text), *part, (margin, width), theme, highlighter)
         }
         MarkdownBlock::Markdown(source) => {
             let events: Vec<Event<'_>> = Parser::new_ext(source, blocks::options()).collect();
@@ -67,7 +78,11 @@ pub fn render_within(
                 gap: false,
             };
             events.into_iter().for_each(|event| writer.event(event));
-            writer.finish(source)
+            let rows = writer.finish(source).into_iter();
+            match margin {
+                0 => rows.collect(),
+                margin => rows.map(|row| row.behind(blank(margin))).collect(),
+            }
         }
     }
 }
@@ -288,7 +303,8 @@ impl Writer<'_> {
         let text = std::mem::take(&mut self.literal);
         self.start_block();
         let (width, text) = (self.inner_width(), printable(&text));
-        let rows = code::rows(&printable(&lang), &text, CodePart::Whole, width, self.theme, self.highlighter);
+        let rows =
+            code::rows(&printable(&lang), &text, CodePart::Whole, (0, width), self.theme, self.highlighter);
         self.write(rows);
         self.end_block();
     }
@@ -393,6 +409,11 @@ fn language(tag: &Tag<'_>) -> String {
 }
 
 /// A span of this text and style.
+/// That many blank cells.
+fn blank(cells: u16) -> Span<'static> {
+    Span::raw(" ".repeat(usize::from(cells)))
+}
+
 fn span(text: impl Into<String>, style: Style) -> Span<'static> {
     Span::styled(text.into(), style)
 }

@@ -65,6 +65,10 @@ pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Optio
     let span = last + 1 - first;
     let mut best: Option<(usize, Shift)> = None;
     for distance in 1..span {
+        // Further moves save fewer rows than this.
+        if best.is_some_and(|(saved, _)| saved >= span - distance) {
+            break;
+        }
         for up in [true, false] {
             // Rows `y` of the new frame are rows `y + distance` (or `y - distance`) of the old one.
             let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
