@@ -18,6 +18,8 @@ const KEY: &str = "sk-doctor-0123456789";
 fn doctor(home: &TempDir, arguments: &[&str], env: &[(&str, &str)]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.arg("doctor").args(arguments).env_clear().env("TAU_HOME", home.path()).current_dir(home.path());
+    // Whatever else runs on this machine.
+    command.env("TAU_LOCAL_SERVERS", "false");
     command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = command.spawn().unwrap().output_in_time("the end of tau doctor");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
@@ -70,9 +72,8 @@ fn what_keeps_tau_from_working_is_a_problem() {
     assert!(advice.contains("advice: the locale does not say UTF-8"), "{advice}");
 }
 
-#[test]
-fn a_server_on_this_machine_is_found_within_its_time() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+/// Answers everything with a list of one model; the address for `base_url`.
+fn model_server(listener: TcpListener) -> String {
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut socket in listener.incoming().flatten() {
@@ -80,6 +81,30 @@ fn a_server_on_this_machine_is_found_within_its_time() {
             let _ = socket.write_all(b"HTTP/1.0 200 OK\r\n\r\n{\"data\":[{\"id\":\"mine\\u001b[31m\"}]}");
         }
     });
+    address
+}
+
+#[test]
+fn the_usual_ports_are_asked_unless_the_setting_forbids_it() {
+    // Where all of them are in use, a server of the machine may answer instead.
+    let Some(listener) =
+        [1234, 8000, 11434].into_iter().find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok())
+    else {
+        return println!("skipped: the usual ports of model servers are in use");
+    };
+    let address = model_server(listener);
+    let home = tempfile::tempdir().unwrap();
+    let lists = |setting| {
+        let (_, found) = json_of(&home, &[("TAU_LOCAL_SERVERS", setting)]);
+        let servers = found["model"]["servers"].as_array().unwrap();
+        servers.iter().any(|server| server["baseUrl"] == json!(address))
+    };
+    assert_eq!([lists("true"), lists("false")], [true, false]);
+}
+
+#[test]
+fn a_server_on_this_machine_is_found_within_its_time() {
+    let address = model_server(TcpListener::bind("127.0.0.1:0").unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hangs = format!("http://{}/v1", silent.local_addr().unwrap());
     let home = tempfile::tempdir().unwrap();

@@ -70,7 +70,7 @@ fn the_table_of_settings_is_true() {
     for row in TABLE {
         let key = row.key;
         if let Some(variable) = row.columns.env {
-            let values = ["7", "anthropic-messages", "high", "http://h", "ask", "off", "1", "all"];
+            let values = ["7", "anthropic-messages", "high", "http://h", "ask", "off", "1", "all", "false"];
             let set = |value: &str| {
                 let set =
                     Settings::default().with_env(&|asked| (asked == variable).then(|| value.to_owned()));

@@ -102,6 +102,8 @@ impl Screen {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
             .env("TAU_BIN", env!("CARGO_BIN_EXE_tau"))
+            // Whatever else runs on this machine.
+            .env("TAU_LOCAL_SERVERS", "false")
             // Otherwise tau asks for it at the first start.
             .env("TAU_PERMISSION_MODE", "auto")
             .env("TERM", "xterm-256color")

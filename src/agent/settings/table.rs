@@ -166,6 +166,8 @@ settings! {
     api_key: Secret, Columns {
         env: Some("TAU_API_KEY"), flag: flag("api-key", "KEY", "Model"), ..COLUMNS
     };
+    /// Look for model servers on the usual ports of this machine when no model is configured
+    local_servers: bool, Columns { default: "`true`", env: Some("TAU_LOCAL_SERVERS"), ..COLUMNS };
     /// Thinking level
     thinking: ThinkingLevel, Columns {
         default: "`off`", env: Some("TAU_THINKING"), flag: flag("thinking", "LEVEL", "Model"),

@@ -56,14 +56,15 @@ fn keys(environment: &Environment, section: &mut Section) -> bool {
 }
 
 /// Lists the servers that answer on this machine: those that are configured, and those on the usual
-/// ports. Whether there is one.
+/// ports, unless they are not looked for. Whether there is one.
 fn servers(environment: &Environment, section: &mut Section) -> bool {
     let Environment { settings, catalogue, .. } = environment;
     let configured = catalogue.providers().into_iter().filter_map(|name| catalogue.endpoint(&name));
     let mut addresses: Vec<String> = configured.map(|endpoint| endpoint.base_url).collect();
     addresses.extend(settings.base_url.as_ref().map(|url| url.as_str().to_owned()));
     addresses.retain(|address| is_loopback(address));
-    let mut asked: Vec<(&str, u16)> = KNOWN.to_vec();
+    let looks = settings.local_servers != Some(false);
+    let mut asked: Vec<(&str, u16)> = if looks { KNOWN.to_vec() } else { Vec::new() };
     for port in addresses.iter().filter_map(|address| port_of(address)) {
         if !asked.iter().any(|(_, known)| *known == port) {
             asked.push(("configured", port));

@@ -122,6 +122,9 @@ impl PerformRequest for Arc<Services> {
     }
 
     async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+        if self.locked_setup().settings.local_servers == Some(false) {
+            return Ok(Vec::new());
+        }
         Ok(self.find_servers().await)
     }
 
