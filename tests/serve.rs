@@ -1,7 +1,9 @@
 //! `tau serve`: the real program, driven over HTTP.
 
+mod attach;
 mod browser;
 mod client;
+mod dropping;
 mod hostile;
 mod load;
 mod mcp;

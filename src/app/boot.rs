@@ -28,6 +28,8 @@ pub struct Boot {
     pub version: String,
     /// The working directory, with the home directory written `~`.
     pub place: String,
+    /// The server of the session, if it is not in this process: its name. The directory is there, too.
+    pub attached: Option<String>,
     /// The model to begin with.
     pub model: Option<Arc<AiModel>>,
     pub thinking: ThinkingLevel,

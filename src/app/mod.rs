@@ -19,6 +19,7 @@ pub mod boot;
 pub mod changes;
 pub mod completion;
 pub mod composer;
+pub mod connection;
 pub mod effect;
 pub mod extension_list;
 pub mod form;

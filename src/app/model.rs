@@ -9,6 +9,7 @@ use super::background::AUTO;
 use super::boot::Boot;
 use super::completion::Completion;
 use super::composer::{Composer, Draft};
+use super::connection::Connection;
 use super::effect::Effect;
 use super::geometry::{CursorShape, Laid, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
@@ -38,6 +39,10 @@ pub struct Model {
     pub now: Millis,
     /// What was known at start.
     pub boot: Arc<Boot>,
+    /// Where the session runs: the directory, and before it the server if there is one.
+    pub place: String,
+    /// Whether the server of the session can be reached.
+    pub connection: Connection,
     pub size: Size,
     /// Whether the terminal window has the focus.
     pub focused: bool,
@@ -203,7 +208,7 @@ impl Model {
     pub(crate) fn title(&self) -> &str {
         let named = self.status.session.name.as_deref();
         let began = self.status.began.as_ref().map(Printable::as_str);
-        named.or(began).unwrap_or(&self.boot.place)
+        named.or(began).unwrap_or(&self.place)
     }
 
     /// Name of the theme that is drawn: the one selected in the list of themes or, when that is not

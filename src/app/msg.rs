@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::connection::Connection;
 use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
 use super::request::{Applied, ShellReply, Ticket};
@@ -49,6 +50,8 @@ pub enum Msg {
     /// The session that is open runs in another directory: what its project settings change, and
     /// the folders to ask about.
     DirectoryChanged { applied: Applied, folders: Vec<Folder> },
+    /// The connection to the server of the session was lost, or works again.
+    Connection(Connection),
     /// A frame was laid out.
     Laid(Laid),
     /// The program was continued after a stop; the screen is drawn again.

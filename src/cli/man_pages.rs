@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::args::CliArgs;
 use super::args::acp::AcpArgs;
+use super::args::attach::AttachArgs;
 use super::args::auth::AuthArgs;
 use super::args::doctor::DoctorArgs;
 use super::args::export::ExportArgs;
@@ -43,6 +44,7 @@ fn definition() -> Command {
         named(McpServeArgs::command(), "mcp-serve"),
         named(ProxyArgs::command(), "proxy"),
         named(ServeArgs::command(), "serve"),
+        named(AttachArgs::command(), "attach"),
         named(AcpArgs::command(), "acp"),
         named(CompletionsArgs::command(), "completions"),
         named(ManArgs::command(), "man"),
@@ -86,6 +88,7 @@ fn sections() -> String {
         ("permissions", "List the rules for calls, or explain what they say of one."),
         ("sandbox", "Run a command in the sandbox."),
         ("serve", "Serve sessions over HTTP."),
+        ("attach", "Attach the screen to a session that is served."),
         ("acp", "Serve an editor (Agent Client Protocol)."),
         ("mcp-serve", "Serve sessions as tools of MCP."),
         ("proxy", "Serve models to clients that have a token and no key."),

@@ -7,6 +7,7 @@
 pub(crate) mod acp;
 pub mod answer;
 pub mod args;
+pub(crate) mod attach;
 pub mod auth;
 pub mod batch;
 mod browser;
@@ -92,6 +93,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Sandbox(args))) => return crash::or_crash(sandbox::run(&args)),
         Ok(Some(Subcommand::McpServe(args))) => return crash::or_crash(serve::mcp::run(*args)),
         Ok(Some(Subcommand::Proxy(args))) => return crash::or_crash(proxy::run(&args)),
+        Ok(Some(Subcommand::Attach(args))) => return crash::or_crash(attach::start::run(args)),
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
         Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),

@@ -9,6 +9,7 @@ use super::theme::{Theme, ThemeToken};
 use super::{status_line, wrap};
 use crate::app::Model;
 use crate::app::action::Action;
+use crate::app::connection::Connection;
 use crate::app::geometry::Motion;
 use crate::app::status::{Activity, AgentRun};
 use crate::app::time_format::seconds;
@@ -92,6 +93,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let width = usize::from(area.width);
     let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
+    let remark = remark.or_else(|| connection(model));
     let row = match remark.or_else(|| panel_keys(model)) {
         Some(text) => {
             let remark = Span::styled(text.clone(), theme.style(ThemeToken::Accent));
@@ -107,6 +109,15 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         None => status_line::line(model, theme, area.width),
     };
     buffer.set_line(area.x, area.y, &row, area.width);
+}
+
+/// That the server of the session cannot be reached.
+fn connection(model: &Model) -> Option<String> {
+    match &model.connection {
+        Connection::Up => None,
+        Connection::Lost { .. } => Some("connection lost, trying again".to_owned()),
+        Connection::Down { .. } => Some("not connected".to_owned()),
+    }
 }
 
 /// What keys do to the selected panel.

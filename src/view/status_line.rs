@@ -137,7 +137,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let counted = status.usage_known != UsageKnown::Counting;
     let total = &status.total;
     match part {
-        StatusPart::Path => Some(model.boot.place.clone()),
+        StatusPart::Path => Some(model.place.clone()),
         StatusPart::Branch => status.branch.as_ref().map(|name| name.as_str().to_owned()),
         StatusPart::Session => status.session.name.clone(),
         StatusPart::Provider => status.model.as_ref().map(|ai| ai.provider.clone()),

@@ -15,6 +15,7 @@ use tau::agent::settings::table::TABLE;
 use tau::agent::settings::trust::Project;
 use tau::app::slash;
 use tau::cli::args::CliArgs;
+use tau::cli::args::attach::AttachArgs;
 use tau::cli::args::export::ExportArgs;
 use tau::cli::args::mcp::McpArgs;
 use tau::cli::args::mcp_serve::McpServeArgs;
@@ -158,6 +159,7 @@ fn every_flag_in_the_documents_exists() {
         McpArgs::command().find_subcommand("add").unwrap().clone(),
         ToolsArgs::command().find_subcommand("run").unwrap().clone(),
         ServeArgs::command(),
+        AttachArgs::command(),
         McpServeArgs::command(),
         ProxyArgs::command(),
         ProxyArgs::command().find_subcommand("add").unwrap().clone(),

@@ -179,6 +179,16 @@ pub async fn ready(mut command: Command) -> (Child, String, String) {
     (child, address, token)
 }
 
+/// The same for one whose token is known and not printed.
+pub async fn ready_with(mut command: Command, token: &str) -> Child {
+    assert!(!token.is_empty());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let line = lines.next_line().in_time("the address").await.unwrap();
+    assert!(line.is_some_and(|line| line.starts_with("listening on ")));
+    child
+}
+
 /// Reads a response up to the end of the connection.
 pub async fn reply(mut socket: impl AsyncReadExt + Unpin) -> Reply {
     let mut bytes = Vec::new();

@@ -9,6 +9,7 @@ mod client;
 mod exchange;
 pub(crate) mod guarded;
 mod read_pace;
+pub(crate) mod tau_server;
 mod worker;
 
 use std::collections::HashMap;

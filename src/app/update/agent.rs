@@ -13,6 +13,7 @@ use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
+use crate::app::printable::Printable;
 use crate::app::request::{ShellRequest, Ticket};
 
 #[expect(
@@ -47,7 +48,16 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::RulesChanged => rule_list::changed(model, effects),
         AgentEvent::ModelChanged { .. } => approval::ask_for_mode(model),
         AgentEvent::AgentEnd { messages, .. } => plan::run_ended(model, messages),
-        AgentEvent::SessionOpened { .. } => approval::forget(model),
+        AgentEvent::SessionOpened { session, .. } => {
+            approval::forget(model);
+            if let Some(server) = &model.boot.attached {
+                model.place =
+                    Printable::line(&format!("{server}:{}", session.cwd.display())).as_str().to_owned();
+                // Those that still wait follow.
+                model.overlays.retain(|overlay| overlay.question().is_none());
+                model.ask(ShellRequest::Branch {}, effects);
+            }
+        }
         AgentEvent::HistoryAvailable { left } => {
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.history_available(*left, &rows);

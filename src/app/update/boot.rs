@@ -9,6 +9,7 @@ use crate::agent::settings::editing_mode::EditingMode;
 use crate::app::approval::Approvals;
 use crate::app::boot::Boot;
 use crate::app::composer::Composer;
+use crate::app::connection::Connection;
 use crate::app::effect::Effect;
 use crate::app::geometry::{Laid, Motion, ScreenKind};
 use crate::app::jobs::Jobs;
@@ -62,6 +63,8 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
     };
     Model {
         now: boot.at,
+        place: boot.place.clone(),
+        connection: Connection::Up,
         size: boot.size,
         focused: true,
         transcript: Transcript::default(),

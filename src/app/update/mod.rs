@@ -84,6 +84,7 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
                 trust::ask(&mut model, folders);
             }
         }
+        Msg::Connection(connection) => model.connection = connection,
         Msg::Continued => {}
     }
     overlays::enter_again(&mut model, &mut effects);

@@ -45,7 +45,7 @@ fn facts(model: &Model) -> StatusFacts {
             file: session.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
             cwd: session.cwd.to_string_lossy().into_owned(),
         },
-        place: model.boot.place.clone(),
+        place: model.place.clone(),
         branch: status.branch.as_ref().map(|name| name.as_str().to_owned()),
         model: status.model.as_ref().map(|ai| ModelFacts {
             provider: ai.provider.clone(),

@@ -59,7 +59,8 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         Some(Err(word)) => return unknown(model, word),
         None => {}
     }
-    if model.status.model.is_none() {
+    // What the server uses may not be known here yet; it says itself if there is none.
+    if model.status.model.is_none() && model.boot.attached.is_none() {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
         let hint = format!("choose one with {key}, or add a provider API key with /login");
         return model.transcript.notice(NoticeLevel::Warning, "no model to send this to", Some(&hint));

@@ -4,6 +4,7 @@
 //! looked up in `compose`. The help page fits two screens of 80x24, which a test holds.
 
 pub(crate) mod acp;
+pub mod attach;
 pub mod auth;
 pub mod doctor;
 pub mod export;

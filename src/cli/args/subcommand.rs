@@ -3,6 +3,7 @@
 use clap::Parser;
 
 use super::acp::AcpArgs;
+use super::attach::AttachArgs;
 use super::auth::AuthArgs;
 use super::doctor::DoctorArgs;
 use super::export::ExportArgs;
@@ -25,6 +26,8 @@ use super::undo::{DiffArgs, UndoArgs};
 pub(crate) enum Subcommand {
     /// `tau acp`.
     Acp(Box<AcpArgs>),
+    /// `tau attach`.
+    Attach(AttachArgs),
     /// `tau models`.
     Models(ModelsArgs),
     /// `tau auth`.
@@ -70,6 +73,7 @@ impl Subcommand {
         let rest = arguments.iter().skip(1);
         Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {
             Some("acp") => Subcommand::Acp(Box::new(AcpArgs::try_parse_from(rest)?)),
+            Some("attach") => Subcommand::Attach(AttachArgs::try_parse_from(rest)?),
             Some("models") => Subcommand::Models(ModelsArgs::try_parse_from(rest)?),
             Some("export") => Subcommand::Export(ExportArgs::try_parse_from(rest)?),
             Some("auth") => Subcommand::Auth(AuthArgs::try_parse_from(rest)?),
@@ -124,6 +128,9 @@ mod tests {
             ("tau -p proxy", ""),
             ("tau mcp-serve --max-sessions 2", "McpServe"),
             ("tau serve --listen 127.0.0.1:0", "Serve"),
+            ("tau attach", "Attach"),
+            ("tau attach http://127.0.0.1:4180 0199", "Attach"),
+            ("tau -p attach", ""),
             ("tau -p serve", ""),
             ("tau man", "Man"),
             ("tau mankind", ""),
@@ -169,6 +176,7 @@ mod tests {
             (ProxyArgs::command(), "Usage: tau proxy"),
             (McpServeArgs::command(), "Usage: tau mcp-serve"),
             (ServeArgs::command(), "Usage: tau serve"),
+            (AttachArgs::command(), "Usage: tau attach"),
         ];
         for (mut command, usage) in pages {
             command.clone().debug_assert();

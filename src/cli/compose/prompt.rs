@@ -54,6 +54,14 @@ impl AgentPrompt {
 }
 
 impl Setup {
+    /// A prompt for no agent: its screen is attached to one elsewhere.
+    ///
+    /// # Errors
+    /// When a file that a flag names cannot be read.
+    pub(crate) fn prompt_of_nobody(&self) -> Result<AgentPrompt, Refusal> {
+        Ok(AgentPrompt::new(self.prompt_source(&self.tools()?)?, ""))
+    }
+
     /// The files that make up the system prompt, as far as they exist.
     pub fn instructions(&self) -> Vec<PathBuf> {
         self.prompt_files().files()

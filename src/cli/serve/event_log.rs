@@ -27,6 +27,8 @@ pub(crate) struct Kept {
     /// Its frame: id, name and record.
     pub frame: Bytes,
     pub event: Arc<AgentEvent>,
+    /// The attached screen that alone gets it; `None` for all. Other clients get every event.
+    pub only: Option<Arc<str>>,
 }
 
 /// The log.
@@ -72,12 +74,12 @@ impl EventLog {
         number.parse().ok().filter(|position| *position <= self.last)
     }
 
-    /// Adds an event with its record.
-    pub fn push(&mut self, record: &Value, event: AgentEvent) {
+    /// Adds an event with its record, and which attached screen it is for.
+    pub fn push(&mut self, record: &Value, event: AgentEvent, only: Option<Arc<str>>) {
         self.last = self.last.saturating_add(1);
         let frame = frame(Some(&self.id(self.last)), record);
         self.bytes = self.bytes.saturating_add(frame.len());
-        self.kept.push_back(Kept { frame, event: Arc::new(event) });
+        self.kept.push_back(Kept { frame, event: Arc::new(event), only });
         while self.kept.len() > 1 && (self.bytes > KEPT_BYTES || self.kept.len() > KEPT_EVENTS) {
             let Some(oldest) = self.kept.pop_front() else { return };
             self.bytes = self.bytes.saturating_sub(oldest.frame.len());
@@ -118,7 +120,7 @@ mod tests {
     fn log(events: usize, text: &str) -> EventLog {
         let mut log = EventLog::new("a".into());
         for n in 1..=events {
-            log.push(&json!({ "type": "x", "n": n, "text": text }), AgentEvent::TurnStart);
+            log.push(&json!({ "type": "x", "n": n, "text": text }), AgentEvent::TurnStart, None);
         }
         log
     }

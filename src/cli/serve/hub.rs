@@ -19,14 +19,18 @@ use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Api, Model, ThinkingLevel};
+use crate::agent::session::entry::Body;
 use crate::agent::session::index::SessionIndex;
 use crate::agent::session::lock::{self, Life};
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Session, SessionError, is_session_id, list};
+use crate::agent::session::{Access, ForkRange, Session, SessionError, is_session_id, list};
 use crate::cli::compose::Setup;
 use crate::cli::exit::Refusal;
+use crate::cli::tui::services::Services;
+use crate::tools::paths::resolve;
 
 /// How often sessions that nobody uses are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -60,6 +64,8 @@ pub(crate) struct NewSession {
     pub id: Option<String>,
     pub cwd: Option<PathBuf>,
     pub name: Option<String>,
+    /// The file of the session that it continues.
+    pub parent: Option<PathBuf>,
     pub options: SessionOptions,
 }
 
@@ -219,9 +225,45 @@ impl Hub {
         self.start(composed).await
     }
 
+    /// A new session with what is in this one: everything, or what comes before a message of the user's, whose
+    /// text is returned.
+    ///
+    /// # Errors
+    /// When there is no such message, or nothing to take over.
+    pub async fn fork(
+        &self,
+        live: &LiveSession,
+        before: Option<String>,
+    ) -> Result<(Arc<LiveSession>, Option<String>), Problem> {
+        live.caught_up().await?;
+        let (file, mode) = live.known(|facts, _| (facts.session.file.clone(), facts.mode));
+        let file = file.filter(|file| file.exists());
+        let file = file.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
+        let _opening = self.opening.lock().await;
+        self.admit().await?;
+        let setup = self.setup.clone();
+        let (mut composed, text) = blocking(move || compose_fork(&setup, &file, before.as_deref())).await??;
+        composed.config.behavior.permission_mode = mode;
+        Ok((self.start(composed).await?, text))
+    }
+
+    /// A new session in the directory of this one, with what is in a file.
+    ///
+    /// # Errors
+    /// When the file is no session.
+    pub async fn import(&self, live: &LiveSession, file: PathBuf) -> Result<Arc<LiveSession>, Problem> {
+        let (cwd, mode) = live.known(|facts, _| (facts.session.cwd.clone(), facts.mode));
+        let _opening = self.opening.lock().await;
+        self.admit().await?;
+        let setup = self.setup.clone();
+        let mut composed = blocking(move || compose_copy(&setup, &cwd, &file)).await??;
+        composed.config.behavior.permission_mode = mode;
+        self.start(composed).await
+    }
+
     /// Starts the agent of a session, and waits until it is known what it begins with.
     async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
-        let Composed { config, notices } = composed;
+        let Composed { config, services, notices } = composed;
         if *self.closing.lock().unwrap_or_else(PoisonError::into_inner) {
             return Err(about_to_end());
         }
@@ -233,6 +275,7 @@ impl Hub {
             info.id.clone(),
             facts,
             task::spawn(config),
+            services,
             move |event| metrics.event(event),
             move || {
                 if let Some(hub) = hub.upgrade() {
@@ -345,6 +388,7 @@ impl Hub {
 /// An agent that can be started, and what the user should know.
 struct Composed {
     config: AgentConfig,
+    services: Services,
     notices: Vec<String>,
 }
 
@@ -354,7 +398,11 @@ fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Resu
         Problem::refused(format!("cwd: {} is not a directory on the server", cwd.display()))
     })?;
     let setup = own_setup(base, &cwd)?;
-    let mut session = Session::begin(setup.session_dir().as_deref(), &setup.cwd, new.id);
+    let dir = setup.session_dir();
+    let mut session = match &new.parent {
+        Some(parent) => Session::begin_after(dir.as_deref(), &setup.cwd, parent),
+        None => Session::begin(dir.as_deref(), &setup.cwd, new.id),
+    };
     if let Some(name) = &new.name {
         session.set_name(name).map_err(|error| Problem::failed(error.to_string()))?;
     }
@@ -401,7 +449,49 @@ fn own_setup(base: &Setup, cwd: &Path) -> Result<Setup, Problem> {
 fn composed(setup: Setup, session: Session) -> Result<Composed, Problem> {
     let agent = setup.agent(session).map_err(|refusal| cannot_compose(&refusal))?;
     let notices = setup.notices.iter().cloned().chain(agent.notices).collect();
-    Ok(Composed { config: agent.config, notices })
+    let services = Services::of(setup, agent.prompt);
+    Ok(Composed { config: agent.config, services, notices })
+}
+
+/// A new session with what is in the file, up to the message of the user that `before` names, and the text
+/// of that message.
+fn compose_fork(
+    base: &Setup,
+    file: &Path,
+    before: Option<&str>,
+) -> Result<(Composed, Option<String>), Problem> {
+    let failed = |error: SessionError| Problem::failed(error.to_string());
+    let mut session = Session::open_as(file, Access::Read).map_err(failed)?;
+    let text = before.map(|id| prompt_text(&session, id)).transpose()?;
+    let setup = own_setup(base, &session.info().cwd)?;
+    let range = before.map_or(ForkRange::All, ForkRange::Before);
+    let fork = session.fork(setup.session_dir().as_deref(), range);
+    let fork = fork.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
+    Ok((composed(setup.continuing(&fork), fork)?, text))
+}
+
+/// The text of a message of the user.
+fn prompt_text(session: &Session, id: &str) -> Result<String, Problem> {
+    let text = session.tree().get(id).and_then(|entry| match &entry.body {
+        Body::Message { message } => match message.as_ref() {
+            Message::User(user) => Some(user.content.text()),
+            _ => None,
+        },
+        _ => None,
+    });
+    text.ok_or_else(|| {
+        let id: String = id.chars().take(64).collect();
+        Problem::refused(format!("no message of the user has the id {id:?} in this session"))
+    })
+}
+
+/// A new session in `cwd` with what is in the file.
+fn compose_copy(base: &Setup, cwd: &Path, file: &Path) -> Result<Composed, Problem> {
+    let setup = own_setup(base, cwd)?;
+    let path = resolve(cwd, &file.to_string_lossy());
+    let copy = Session::copy(&path, setup.session_dir().as_deref(), Some(cwd))
+        .map_err(|error| Problem::refused(format!("cannot open the session: {error}")))?;
+    composed(setup.continuing(&copy), copy)
 }
 
 fn cannot_compose(refusal: &Refusal) -> Problem {

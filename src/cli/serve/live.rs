@@ -1,4 +1,7 @@
 //! A live session: an agent, the log of its events, and what is known of it, shared by all its clients.
+//! What only attached screens have is in `attach`.
+
+mod attach;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,10 +14,14 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, 
 
 use super::event_log::{EventLog, Following, Position};
 use super::facts::Facts;
+use super::opening::Opening;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::protocol;
+use crate::cli::tui::services::Services;
+use attach::Screens;
+pub(crate) use attach::{Carried, Screen};
 
 /// A session that is open here.
 #[derive(Debug)]
@@ -30,6 +37,8 @@ pub(crate) struct LiveSession {
     prompting: AsyncMutex<()>,
     /// Clients that follow its events.
     clients: AtomicUsize,
+    /// What its attached screens ask about its files and settings.
+    services: Arc<Services>,
 }
 
 /// What all clients share.
@@ -37,6 +46,8 @@ pub(crate) struct LiveSession {
 struct Board {
     log: EventLog,
     facts: Facts,
+    opening: Opening,
+    screens: Screens,
     queries: HashMap<u64, oneshot::Sender<Answer>>,
     used: Instant,
 }
@@ -75,14 +86,21 @@ impl LiveSession {
         id: String,
         facts: Facts,
         agent: AgentHandle,
+        services: Services,
         each: impl Fn(&AgentEvent) + Send + 'static,
         ended: impl FnOnce() + Send + 'static,
     ) -> Arc<Self> {
         let opening = crate::tools::ids::id().simple().to_string();
         // The last digits are the random ones.
         let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
-        let board =
-            Board { log: EventLog::new(opening), facts, queries: HashMap::new(), used: Instant::now() };
+        let board = Board {
+            log: EventLog::new(opening),
+            opening: Opening::new(facts.session.clone(), facts.mode),
+            facts,
+            screens: Screens::default(),
+            queries: HashMap::new(),
+            used: Instant::now(),
+        };
         let session = Arc::new(LiveSession {
             id,
             commands: agent.commands,
@@ -92,6 +110,7 @@ impl LiveSession {
             tickets: AtomicU64::new(1),
             prompting: AsyncMutex::default(),
             clients: AtomicUsize::new(0),
+            services: Arc::new(services),
         });
         let live = Arc::clone(&session);
         let (mut events, task) = (agent.events, agent.task);
@@ -124,7 +143,9 @@ impl LiveSession {
         }
         let last = board.log.last().saturating_add(1);
         board.facts.take(&event, last);
-        board.log.push(&record(&event), event);
+        board.opening.take(&event);
+        let only = board.screens.addressee(&event);
+        board.log.push(&record(&event), event, only);
         drop(board);
         self.last.send_replace(last);
     }
@@ -203,7 +224,18 @@ impl LiveSession {
         let mut board = self.board();
         let waited = board.facts.questions.contains_key(id);
         board.facts.question_answered(id);
+        board.opening.answered(id);
+        if waited {
+            // No event says so, and on every other screen the question is still open.
+            let last = board.log.last();
+            board.screens.tell_all(last, &AgentEvent::AskWithdrawn { id: id.to_owned() });
+        }
         waited
+    }
+
+    /// What its attached screens ask about its files and settings.
+    pub fn services(&self) -> Arc<Services> {
+        Arc::clone(&self.services)
     }
 
     /// The events after a position, of about `most` bytes.
@@ -230,6 +262,11 @@ impl LiveSession {
     /// Notes that somebody uses it.
     pub fn touch(&self) {
         self.board().used = Instant::now();
+    }
+
+    /// When it was used last.
+    pub fn used_at(&self) -> Instant {
+        self.board().used
     }
 
     /// For how long nobody has used it; `None` while somebody does, or it works.

@@ -5,6 +5,7 @@
 //! [`types`] and [`problem`], from which the OpenAPI document is made.
 
 mod app;
+mod attached;
 mod event_log;
 mod extract;
 mod facts;
@@ -14,9 +15,11 @@ mod live;
 pub(crate) mod mcp;
 mod mcp_tools;
 mod metrics;
+mod opening;
 mod page;
 mod problem;
 mod routes;
+mod screen_stream;
 mod stream;
 mod types;
 
@@ -30,6 +33,7 @@ use tokio::sync::watch;
 
 use super::args::CliArgs;
 use super::args::serve::ServeArgs;
+use super::attach::running::{RunningServer, announce};
 use super::compose::Setup;
 use super::crash;
 use super::environment::{Connections, OnBadConfig};
@@ -142,6 +146,9 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         Err(refusal) => return refusal.fail(),
     };
     let metrics = Arc::<Metrics>::default();
+    let own = RunningServer { address: address.clone(), token: token.is_new.then(|| token.text.clone()) };
+    let _announced = announce(&setup.paths, &own)
+        .inspect_err(|error| warn(&format!("`tau attach` will need the address and the token: {error}")));
     let limits = HubLimits { sessions: args.max_sessions as usize, idle: Duration::from_secs(args.idle) };
     let hub = Hub::new(setup, limits, Arc::clone(&metrics));
     let hosts = args.socket.is_none().then(|| args.allow_host.clone());

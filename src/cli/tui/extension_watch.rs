@@ -69,6 +69,12 @@ impl ExtensionWatch {
         ExtensionWatch { news, user_is_here }
     }
 
+    /// Follows nothing: the extensions are those of a server.
+    pub(super) fn of_server() -> Self {
+        let (_, news) = mpsc::channel(1);
+        ExtensionWatch { news, user_is_here: Arc::new(Notify::new()) }
+    }
+
     /// The next change that was taken over. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<ExtensionNews> {
         self.news.recv().await

@@ -19,17 +19,39 @@ use super::services::Services;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::write;
 use crate::app::request::{Applied, ShellReply, ShellRequest, Ticket};
+use crate::cli::attach::requests::AttachedRequests;
+use crate::cli::attach::server::Server;
 use crate::cli::reload;
 
 /// Requests under way.
 pub struct RequestRunner {
     services: Arc<Services>,
+    /// Of an attached screen: what answers most of them.
+    attached: Option<Arc<AttachedRequests>>,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
     running: HashMap<Ticket, RunningRequest>,
     /// Questions for the terminal, and where requests put them.
     asks: (mpsc::Sender<ClipboardAsk>, mpsc::Receiver<ClipboardAsk>),
     /// Where they run: not on the thread of the screen.
     runtime: Handle,
+}
+
+/// A request with what performs it.
+struct Performed {
+    request: ShellRequest,
+    services: Arc<Services>,
+    attached: Option<Arc<AttachedRequests>>,
+    call: Call,
+}
+
+impl Performed {
+    async fn run(self) -> (ShellReply, Call) {
+        let reply = match &self.attached {
+            Some(attached) => self.request.perform(attached, &self.call).await,
+            None => self.request.perform(&self.services, &self.call).await,
+        };
+        (reply, self.call)
+    }
 }
 
 /// A request under way.
@@ -44,11 +66,29 @@ impl RequestRunner {
     pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
         RequestRunner {
             services: Arc::new(services),
+            attached: None,
             replies,
             running: HashMap::new(),
             asks: mpsc::channel(1),
             runtime: Handle::current(),
         }
+    }
+
+    /// The same for a screen that is attached to a session of a server.
+    pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
+        RequestRunner {
+            services: Arc::clone(&requests.here),
+            attached: Some(Arc::new(requests)),
+            replies,
+            running: HashMap::new(),
+            asks: mpsc::channel(1),
+            runtime: Handle::current(),
+        }
+    }
+
+    /// The server of an attached screen, and the session there.
+    pub(crate) fn server(&self) -> Option<(&Server, String)> {
+        self.attached.as_ref().map(|requests| (&requests.server, requests.session.borrow().clone()))
     }
 
     /// What requests work with.
@@ -58,11 +98,10 @@ impl RequestRunner {
 
     /// Starts a request.
     pub fn start(&mut self, ticket: Ticket, request: ShellRequest) {
-        let services = Arc::clone(&self.services);
-        let call = self.call(ticket);
-        let cancelled = call.cancelled();
+        let performed = self.performed(request, ticket);
+        let cancelled = performed.call.cancelled();
         let task = self.runtime.spawn(async move {
-            let reply = request.perform(&services, &call).await;
+            let (reply, call) = performed.run().await;
             call.send_last(reply).await;
         });
         self.running.insert(ticket, RunningRequest { task: task.abort_handle(), cancelled });
@@ -70,8 +109,13 @@ impl RequestRunner {
 
     /// A request that the loop itself waits for, as it needs the terminal.
     pub(crate) fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
-        let (services, call) = (Arc::clone(&self.services), self.call(Ticket::default()));
-        TokioContext::new(async move { request.perform(&services, &call).await }, self.runtime.clone())
+        let performed = self.performed(request, Ticket::default());
+        TokioContext::new(async move { performed.run().await.0 }, self.runtime.clone())
+    }
+
+    fn performed(&self, request: ShellRequest, ticket: Ticket) -> Performed {
+        let (services, attached) = (Arc::clone(&self.services), self.attached.clone());
+        Performed { request, services, attached, call: self.call(ticket) }
     }
 
     fn call(&self, ticket: Ticket) -> Call {
@@ -119,6 +163,10 @@ impl RequestRunner {
     /// Applies the project settings of the directory that the open session runs in: what is
     /// different now, and the folders to ask about. `None` when the directory is the same.
     pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
+        if self.attached.is_some() {
+            // The directory is the server's.
+            return None;
+        }
         let services = &self.services;
         let mut setup = services.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let entered = reload::in_directory(&setup, &services.prompt, dir).transpose()?;
@@ -130,8 +178,11 @@ impl RequestRunner {
         Some(shown.map_err(|refusal| refusal.text))
     }
 
-    /// Saves a setting.
+    /// Saves a setting. The model of an attached screen is one of the server's, and no setting here.
     pub fn save(&self, key: &'static str, value: String) {
+        if self.attached.is_some() && key == "model" {
+            return;
+        }
         let services = Arc::clone(&self.services);
         self.runtime.spawn_blocking(move || {
             if let Err(error) = write::save(&services.config_file, key, &value) {

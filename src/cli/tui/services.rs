@@ -31,6 +31,7 @@ use crate::app::request::{
 };
 use crate::app::status_facts::StatusFacts;
 use crate::cli::compose::{AgentPrompt, Setup};
+use crate::cli::environment::{self, Connections};
 use crate::cli::keycheck::{KeyCheck, check_key};
 use crate::cli::{local_servers, reload, setting_list};
 
@@ -59,6 +60,12 @@ pub struct Services {
     pub served: Mutex<Vec<Arc<Model>>>,
     /// The files of the project, for completion.
     pub files: FileIndex,
+}
+
+impl std::fmt::Debug for Services {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Services").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
 }
 
 /// Runs work that blocks in a thread of its own.
@@ -287,6 +294,23 @@ impl PerformRequest for Arc<Services> {
 }
 
 impl Services {
+    /// Those of an agent with this setup and this prompt.
+    pub(crate) fn of(setup: Setup, prompt: AgentPrompt) -> Self {
+        Services {
+            keys: Arc::clone(&setup.keys),
+            direct: environment::direct(&setup.settings, Connections::WithAgent),
+            history: PromptHistory::new(&setup.paths),
+            cwd: setup.cwd.clone(),
+            sessions: setup.settings.session_root(&setup.paths),
+            index: setup.paths.session_index(),
+            prompt,
+            config_file: setup.paths.config_file(),
+            served: Mutex::default(),
+            files: FileIndex::new(setup.cwd.clone()),
+            setup: Mutex::new(setup),
+        }
+    }
+
     pub(super) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
         locked(&self.setup)
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::event::TerminalEvent;
 use super::extension_watch::{ExtensionNews, ExtensionWatch};
@@ -22,6 +22,7 @@ use crate::agent::api::events::join;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
+use crate::app::connection::Connection;
 use crate::app::effect::SavedSetting;
 use crate::app::geometry::Size;
 use crate::app::request::{ShellReply, ShellRequest, Ticket};
@@ -51,6 +52,8 @@ pub struct Shell {
     pacer: FramePacer,
     themes: ThemeFiles,
     extensions: ExtensionWatch,
+    /// Of an attached screen: the connection to the server.
+    connection: Option<watch::Receiver<Connection>>,
     /// What came from the terminal while only its answer was waited for.
     held: VecDeque<TerminalEvent>,
 }
@@ -67,6 +70,7 @@ enum Wake {
     Picture(PictureDone),
     /// Extensions were loaded again.
     Extensions(ExtensionNews),
+    Connection(Connection),
     Tick,
     FrameDue,
     /// Events of the agent are taken again.
@@ -87,7 +91,10 @@ impl Shell {
         themes: ThemeFiles,
     ) -> Self {
         let pacer = FramePacer::new(Instant::now());
-        let extensions = ExtensionWatch::start(requests.services());
+        let extensions = match requests.server() {
+            Some(_) => ExtensionWatch::of_server(),
+            None => ExtensionWatch::start(requests.services()),
+        };
         let (outbox, held) = (VecDeque::new(), VecDeque::new());
         Shell {
             screen,
@@ -101,8 +108,16 @@ impl Shell {
             pacer,
             themes,
             extensions,
+            connection: None,
             held,
         }
+    }
+
+    /// The same with the connection to the server of the session.
+    #[must_use]
+    pub(crate) fn over(mut self, connection: watch::Receiver<Connection>) -> Self {
+        self.connection = Some(connection);
+        self
     }
 
     /// Runs until the user quits or a signal ends the program.
@@ -187,6 +202,7 @@ impl Shell {
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             done = self.screen.pictures.next() => Wake::Picture(done),
             Some(news) = self.extensions.next() => Wake::Extensions(news),
+            Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
             wake = alarm => wake,
@@ -206,6 +222,7 @@ impl Shell {
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
             Wake::Picture(done) => self.screen.add_picture(done),
             Wake::Extensions(news) => self.on_extensions(news)?,
+            Wake::Connection(connection) => self.screen.fold(Msg::Connection(connection))?,
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;
                 self.take_events()?;
@@ -401,4 +418,11 @@ impl Shell {
         self.screen.fold(Msg::Continued)?;
         self.screen.fold(Msg::Finished(ticket, reply))
     }
+}
+
+/// How the connection is now, when that has changed; `None` when it cannot any more.
+async fn changed(connection: Option<&mut watch::Receiver<Connection>>) -> Option<Connection> {
+    let connection = connection?;
+    connection.changed().await.ok()?;
+    Some(connection.borrow_and_update().clone())
 }

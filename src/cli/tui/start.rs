@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::io;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use super::announce::Announcer;
 use super::color_support::detected_colors;
-use super::files::FileIndex;
 use super::input::TerminalInput;
 use super::live_screen::LiveScreen;
 use super::measuring::Measuring;
@@ -34,14 +33,16 @@ use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::provider::http::RuntimeThread;
 use crate::agent::session::Session;
-use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::settings::folder::Folder;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, ScreenKind, Size};
 use crate::app::request::NO_TICKET;
 use crate::app::{self, Msg};
-use crate::cli::compose::{AgentPrompt, ComposedAgent, DEFAULT_THEME, Setup, sandbox};
+use crate::cli::attach::link::{self, Linked};
+use crate::cli::attach::requests::AttachedRequests;
+use crate::cli::attach::server::Server;
+use crate::cli::compose::{ComposedAgent, DEFAULT_THEME, Setup, sandbox};
 use crate::cli::environment::{Connections, OnBadConfig};
 use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
@@ -84,7 +85,33 @@ pub fn run(setup: Setup) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    let (boot, memo) = first_frame(&setup);
+    show(&setup, first_frame(&setup), async |screen, signals| connect(&setup, screen, signals, prompts).await)
+}
+
+/// Runs the screen on a session of a server; how the program ends. The setup is that of this terminal.
+pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Exit {
+    let (mut boot, memo) = first_frame(setup);
+    boot = Boot {
+        place: server.name().to_owned(),
+        attached: Some(server.name().to_owned()),
+        model: None,
+        ask_permission_mode: false,
+        demo: false,
+        folders: Vec::new(),
+        instructions: Vec::new(),
+        sandbox: String::new(),
+        pick_session: false,
+        ..boot
+    };
+    show(setup, (boot, memo), async |screen, signals| attach_to(setup, screen, signals, server, session))
+}
+
+/// Takes the terminal, shows the first frame, and runs the screen once it is connected to an agent.
+fn show(
+    setup: &Setup,
+    (boot, memo): (Boot, Memo),
+    connect: impl AsyncFnOnce(LiveScreen, Signals) -> Result<Shell, Refusal>,
+) -> Exit {
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
@@ -124,7 +151,7 @@ pub fn run(setup: Setup) -> Exit {
     if screen.draw().is_err() || screen.ask(background).is_err() {
         return Exit::HungUp;
     }
-    let shell = match agent_thread.handle().block_on(connect(&setup, screen, signals, prompts)) {
+    let shell = match agent_thread.handle().block_on(connect(screen, signals)) {
         Ok(shell) => shell,
         Err(refusal) => return refusal.fail(),
     };
@@ -175,8 +202,29 @@ async fn connect(
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
-    let requests = RequestRunner::new(services(setup, prompt), sender);
+    let requests = RequestRunner::new(Services::of(setup.clone(), prompt), sender);
     Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)))
+}
+
+/// Connects the screen to a session of a server.
+fn attach_to(
+    setup: &Setup,
+    mut screen: LiveScreen,
+    signals: Signals,
+    server: Server,
+    session: String,
+) -> Result<Shell, Refusal> {
+    let input = TerminalInput::start().map_err(|error| Refusal {
+        exit: Exit::Config,
+        text: format!("cannot start the thread that reads the terminal: {error}"),
+    })?;
+    let here = Arc::new(Services::of(setup.clone(), setup.prompt_of_nobody()?));
+    let Linked { agent, session, connection } = link::attach(server.clone(), session);
+    let query = Query::Commands;
+    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+    let (sender, replies) = mpsc::channel(REPLIES);
+    let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
+    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)).over(connection))
 }
 
 /// The setup with the model of the session, or else with that of the server whose address was given
@@ -201,22 +249,6 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
             let session = Session::begin(setup.session_dir().as_deref(), &setup.cwd, None);
             (session, None, Some(refusal.text))
         }
-    }
-}
-
-fn services(setup: &Setup, prompt: AgentPrompt) -> Services {
-    Services {
-        keys: Arc::clone(&setup.keys),
-        direct: environment::direct(&setup.settings, Connections::WithAgent),
-        history: PromptHistory::new(&setup.paths),
-        cwd: setup.cwd.clone(),
-        sessions: setup.settings.session_root(&setup.paths),
-        index: setup.paths.session_index(),
-        setup: Mutex::new(setup.clone()),
-        prompt,
-        config_file: setup.paths.config_file(),
-        served: Mutex::default(),
-        files: FileIndex::new(setup.cwd.clone()),
     }
 }
 
@@ -252,6 +284,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
         place: in_short(&setup.cwd),
+        attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,
         permission_mode: setup.permission_mode().unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! The routes, and what happens to every request before and after its handler.
 
 mod answers;
+mod attach;
 mod log;
 mod openapi;
 mod prompts;
@@ -40,6 +41,10 @@ pub(crate) fn router(app: App) -> Router {
             "/api/sessions/{id}",
             get(sessions::show).put(sessions::put).patch(sessions::change).delete(sessions::delete),
         )
+        .route("/api/attach", post(attach::find))
+        .route("/api/sessions/{id}/attach", get(attach::stream).post(attach::commands))
+        .route("/api/sessions/{id}/attach/leave", post(attach::leave))
+        .route("/api/sessions/{id}/attach/request", post(attach::request))
         .route("/api/sessions/{id}/close", post(sessions::close))
         .route("/api/sessions/{id}/prompt", post(prompts::prompt))
         .route("/api/sessions/{id}/steer", post(prompts::steer))

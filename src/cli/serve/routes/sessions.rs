@@ -45,6 +45,7 @@ pub(super) async fn create(
         id: body.id,
         cwd: body.cwd.map(PathBuf::from),
         name: body.name,
+        parent: None,
         options: SessionOptions {
             model: body.model,
             thinking: body.thinking.map(Into::into),

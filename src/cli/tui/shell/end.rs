@@ -6,6 +6,7 @@ use super::Shell;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::{Model, Msg};
+use crate::cli::attach::server::Server;
 
 /// How long the agent may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -14,6 +15,7 @@ impl Shell {
     /// Shuts the agent down, gives the terminal back, and prints how to continue.
     pub(super) async fn end(mut self) {
         self.requests.close();
+        let attached = self.requests.server().map(|(server, session)| detached(server, &session));
         let mut lines = Vec::new();
         let ended = async {
             self.send_waiting();
@@ -34,10 +36,18 @@ impl Shell {
         };
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, ended).await;
         self.screen.print_rest();
-        lines.extend(self.screen.model().and_then(how_to_resume));
+        match attached {
+            Some(line) => lines.push(line),
+            None => lines.extend(self.screen.model().and_then(how_to_resume)),
+        }
         let _ = self.await_answer().await;
         drop(self.screen.tty.farewell(&lines));
     }
+}
+
+/// The line that is printed after an attached screen: the session continues without it.
+fn detached(server: &Server, session: &str) -> String {
+    format!("detached; the session continues: tau attach {} {session}", server.address().text())
 }
 
 /// The line that is printed after the end; `None` when no session was saved.

@@ -1,0 +1,159 @@
+//! Requests to a `tau serve`, over TCP or its Unix socket, for the screen that is attached to it.
+//!
+//! As everywhere, a redirect is not followed, and a server on this machine is not reached through a proxy.
+//! What is streamed is read piece by piece as it comes, without the pauses that answers of models are read in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, RequestBuilder, Response, Url};
+
+use super::client::{self, Roots};
+use super::{Network, ProxyChoice, address, authority, header_map, is_loopback, transport_failure};
+use crate::agent::provider::{Failure, FailureKind, Headers};
+
+/// Longest time for a request that is not a stream.
+const REQUEST: Duration = Duration::from_secs(60);
+/// Largest answer, in bytes.
+const LARGEST: usize = 256 * 1024 * 1024;
+
+/// A server, and how it is reached.
+#[derive(Clone, Debug)]
+pub(crate) struct TauServer {
+    client: Client,
+    base: Url,
+    headers: HeaderMap,
+    name: String,
+    is_private: bool,
+}
+
+/// An answer that was read to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerAnswer {
+    pub status: u16,
+    pub body: Vec<u8>,
+    /// The name of the file that it is, if it is one.
+    pub file: Option<String>,
+}
+
+/// An answer that is read as it comes.
+#[derive(Debug)]
+pub(crate) struct ServerStream {
+    response: Response,
+    name: String,
+}
+
+impl TauServer {
+    /// The server at this address, with headers for every request. With a `socket` it is reached there, and
+    /// the address only names it.
+    ///
+    /// # Errors
+    /// When the address or a header is not valid, or the client cannot be set up.
+    pub(crate) fn at(
+        url: &str,
+        socket: Option<PathBuf>,
+        headers: &Headers,
+        network: &Network,
+    ) -> Result<Self, Failure> {
+        let base = address(url)?;
+        let is_near = is_loopback(&base) || socket.is_some();
+        let proxy = if is_near { &ProxyChoice::Never } else { &network.proxy };
+        let roots = if base.scheme() == "http" { Roots::None } else { Roots::System };
+        let client = client::build_with(network, proxy, roots, &|builder| match &socket {
+            Some(path) => builder.unix_socket(path.clone()),
+            None => builder,
+        })?;
+        let name = socket.map_or_else(|| authority(&base), |path| path.display().to_string());
+        let is_private = is_near || base.scheme() == "https";
+        Ok(TauServer { client, base, headers: header_map(headers)?, name, is_private })
+    }
+
+    /// Its name for the user: host and port, or the socket.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether what is sent there can be read by nobody else on the way.
+    pub(crate) fn is_private(&self) -> bool {
+        self.is_private
+    }
+
+    /// Sends a POST with JSON.
+    ///
+    /// # Errors
+    /// When there is no answer, or it is too large.
+    pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
+        let request = self.client.post(self.place(path)?).header("content-type", "application/json");
+        self.read(request.body(body)).await
+    }
+
+    /// Sends a GET.
+    ///
+    /// # Errors
+    /// As [`TauServer::post`].
+    pub(crate) async fn get(&self, path: &str) -> Result<ServerAnswer, Failure> {
+        self.read(self.client.get(self.place(path)?)).await
+    }
+
+    /// Opens a stream; or else the answer that is none.
+    ///
+    /// # Errors
+    /// As [`TauServer::post`].
+    pub(crate) async fn stream(&self, path: &str) -> Result<Result<ServerStream, ServerAnswer>, Failure> {
+        let request = self.client.get(self.place(path)?).header("accept", "text/event-stream");
+        let sent = tokio::time::timeout(REQUEST, request.headers(self.headers.clone()).send()).await;
+        let response = sent.map_err(|_| self.silent())?.map_err(|error| self.failed(&error))?;
+        if response.status().is_success() {
+            return Ok(Ok(ServerStream { response, name: self.name.clone() }));
+        }
+        self.whole(response).await.map(Err)
+    }
+
+    async fn read(&self, request: RequestBuilder) -> Result<ServerAnswer, Failure> {
+        let response = request.timeout(REQUEST).headers(self.headers.clone()).send().await;
+        self.whole(response.map_err(|error| self.failed(&error))?).await
+    }
+
+    async fn whole(&self, mut response: Response) -> Result<ServerAnswer, Failure> {
+        let status = response.status().as_u16();
+        let named = response.headers().get("content-disposition").and_then(|value| value.to_str().ok());
+        let named = named.and_then(|value| value.split_once("filename=\""));
+        let file = named.and_then(|(_, rest)| rest.split_once('"')).map(|(name, _)| name.to_owned());
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.failed(&error))? {
+            body.extend_from_slice(&piece);
+            if body.len() > LARGEST {
+                let text = format!("the answer of {} is larger than {LARGEST} bytes", self.name);
+                return Err(Failure::new(FailureKind::Protocol, text));
+            }
+        }
+        Ok(ServerAnswer { status, body, file })
+    }
+
+    fn place(&self, path: &str) -> Result<Url, Failure> {
+        let base = self.base.as_str().trim_end_matches('/');
+        address(&format!("{base}{path}"))
+    }
+
+    fn failed(&self, error: &reqwest::Error) -> Failure {
+        // The hints are about providers.
+        Failure { hint: None, ..transport_failure(error, &self.name) }
+    }
+
+    fn silent(&self) -> Failure {
+        Failure::new(FailureKind::Timeout, format!("{} does not answer", self.name))
+    }
+}
+
+impl ServerStream {
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let piece = self.response.chunk().await;
+        let piece = piece.map_err(|error| Failure { hint: None, ..transport_failure(&error, &self.name) })?;
+        Ok(piece.map(Vec::from))
+    }
+}

@@ -1,0 +1,39 @@
+//! The arguments of `tau attach`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+const AFTER: &str = "\
+Without an address: the `tau serve` of yours that was started last on this machine, whose token tau finds by
+itself. For any other server the token comes from --token-file, else from TAU_SERVE_TOKEN. Without a session:
+the open one that was used last, else the newest saved one. Quitting detaches; the session continues.
+See docs/server.md.
+
+Exit codes: 2 usage, 3 no server, no token or no such session; else those of signals
+To send the word as a prompt: tau -- attach";
+
+/// The arguments of `tau attach`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "tau attach", bin_name = "tau attach", after_help = AFTER)]
+#[command(about = "Attach the screen to a session of `tau serve`")]
+pub struct AttachArgs {
+    /// The server: http://HOST:PORT, https://HOST, HOST:PORT, or unix:PATH
+    #[arg(value_name = "URL")]
+    pub url: Option<String>,
+    /// The session: its id, its name, or the beginning of either
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Start a new session there
+    #[arg(long, conflicts_with = "session")]
+    pub new: bool,
+    /// Read the token from this file
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Send the token and the session unencrypted, to another machine, over http://
+    #[arg(long)]
+    pub cleartext: bool,
+    /// Record what happens on the screen, for --replay
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub record: Option<PathBuf>,
+}

@@ -1,0 +1,494 @@
+//! The agent as an attached screen knows it: commands go to the server, events come from there.
+//!
+//! Commands are numbered and sent in order, one request at a time; the server passes over a number that it
+//! took already, so a request whose answer was lost is sent again without harm. Events come as a stream,
+//! which continues after the last frame where it was interrupted, or begins with the whole session.
+
+mod reader;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::server::{Server, Trouble};
+use super::wire::{Commands, Happened, Joining, Left};
+use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::message::Block;
+use crate::agent::protocol::query::Query;
+use crate::agent::{AgentCommand, AgentEvent};
+use crate::app::connection::Connection;
+use reader::{Heard, Reader};
+
+/// Commands that may wait for this task, and events for the screen.
+const COMMANDS: usize = 64;
+const EVENTS: usize = 256;
+/// Events that wait here at most before no more are read.
+const BACKLOG: usize = 1_024;
+/// Commands that are sent together, at most.
+const TOGETHER: usize = 64;
+/// The first wait before another attempt, and the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+
+/// The wait before commands that the server could not take are sent again.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// The session that is attached to; requests of the screen go there, too.
+pub(crate) type CurrentSession = watch::Receiver<String>;
+
+/// An agent whose other end is at a server.
+pub(crate) struct Linked {
+    pub agent: AgentHandle,
+    pub session: CurrentSession,
+    pub connection: watch::Receiver<Connection>,
+}
+
+/// Attaches to a session, in the runtime that this is called in.
+pub(crate) fn attach(server: Server, session: String) -> Linked {
+    let (commands, inbox) = mpsc::channel(COMMANDS);
+    let (outbox, events) = mpsc::channel(EVENTS);
+    let (current, session_now) = watch::channel(session.clone());
+    let (connection, connection_now) = watch::channel(Connection::Up);
+    let link = Link {
+        server: Arc::new(server),
+        session,
+        current,
+        connection,
+        client: crate::tools::ids::id().simple().to_string(),
+        inbox,
+        outbox,
+        outgoing: VecDeque::new(),
+        waiting: VecDeque::new(),
+        first: 0,
+        tried: 0,
+        asked: BTreeMap::new(),
+        tickets: 1,
+        last: None,
+        state: State::Connecting { attempt: 0 },
+        reader: None,
+        sending: None,
+        pause: Duration::ZERO,
+        leaving: None,
+    };
+    let task = tokio::spawn(link.run());
+    Linked { agent: AgentHandle { commands, events, task }, session: session_now, connection: connection_now }
+}
+
+/// How things are with the stream.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// The stream is being opened, for the how manieth time in a row.
+    Connecting { attempt: u32 },
+    /// It is open.
+    Open,
+    /// It is opened again at this time.
+    Waiting { until: Instant, attempt: u32 },
+    /// The session was closed, or the server refuses: nothing is tried until the user sends something.
+    Down,
+}
+
+/// A question that waits for its answer.
+struct Asked {
+    /// The ticket of the screen.
+    ticket: u64,
+    command: AgentCommand,
+}
+
+type Sending = AbortOnDropHandle<Result<u64, Trouble>>;
+type Leaving = AbortOnDropHandle<Result<Left, Trouble>>;
+
+struct Link {
+    server: Arc<Server>,
+    session: String,
+    current: watch::Sender<String>,
+    connection: watch::Sender<Connection>,
+    /// What this client calls itself, so that the server knows it again.
+    client: String,
+    inbox: mpsc::Receiver<AgentCommand>,
+    outbox: mpsc::Sender<AgentEvent>,
+    /// Events that the screen has not taken yet.
+    outgoing: VecDeque<AgentEvent>,
+    /// Commands that the server has not taken yet, as far as is known.
+    waiting: VecDeque<AgentCommand>,
+    /// The number of the first of them.
+    first: u64,
+    /// How many of them were sent already, perhaps in vain.
+    tried: usize,
+    /// Questions by the tickets under which they were sent.
+    asked: BTreeMap<u64, Asked>,
+    tickets: u64,
+    /// The id of the last frame.
+    last: Option<String>,
+    state: State,
+    reader: Option<Reader>,
+    sending: Option<Sending>,
+    /// How long to wait before commands are sent.
+    pause: Duration,
+    leaving: Option<Leaving>,
+}
+
+/// What woke the task.
+enum Wake {
+    Command(Option<AgentCommand>),
+    Heard(Heard),
+    Sent(Result<u64, Trouble>),
+    Left(Result<Left, Trouble>),
+    Taken,
+    Retry,
+    Gone,
+}
+
+impl Link {
+    async fn run(mut self) {
+        loop {
+            self.begin();
+            match self.wake().await {
+                Wake::Command(Some(AgentCommand::Shutdown) | None) | Wake::Gone => break,
+                Wake::Command(Some(command)) => self.command(command),
+                Wake::Heard(heard) => self.heard(heard),
+                Wake::Sent(result) => self.sent(result),
+                Wake::Left(result) => self.left(result),
+                Wake::Taken => {}
+                Wake::Retry => self.state = State::Connecting { attempt: self.attempt() },
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Commands that were given before the screen was left still go out.
+    async fn finish(mut self) {
+        let sending = self.sending.take();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let rest = async {
+            if let Some(Ok(Ok(next))) = match sending {
+                Some(sending) => Some(sending.await),
+                None => None,
+            } {
+                self.taken(next);
+            }
+            if self.state == State::Open && !self.waiting.is_empty() {
+                // What is not taken now is lost with the screen, which says nothing of it any more.
+                let _ = self.server.send(&self.session, &self.batch()).await;
+            }
+        };
+        let _ = tokio::time::timeout_at(deadline, rest).await;
+        let _ = self.outbox.send(AgentEvent::Stopped).await;
+    }
+
+    fn attempt(&self) -> u32 {
+        match self.state {
+            State::Connecting { attempt } | State::Waiting { attempt, .. } => attempt,
+            State::Open | State::Down => 0,
+        }
+    }
+
+    /// Begins what can be begun: opening the stream, sending commands.
+    fn begin(&mut self) {
+        if matches!(self.state, State::Connecting { .. }) && self.reader.is_none() {
+            let joining = Joining { client: self.client.clone(), after: self.last.clone() };
+            self.reader = Some(Reader::start(Arc::clone(&self.server), self.session.clone(), joining));
+        }
+        let can_send = self.state == State::Open && self.sending.is_none() && self.leaving.is_none();
+        if can_send && !self.waiting.is_empty() {
+            let commands = self.batch();
+            self.tried = self.tried.max(commands.commands.len());
+            let (server, session) = (Arc::clone(&self.server), self.session.clone());
+            let wait = std::mem::take(&mut self.pause);
+            let task = tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                server.send(&session, &commands).await
+            });
+            self.sending = Some(AbortOnDropHandle::new(task));
+        }
+    }
+
+    fn batch(&self) -> Commands {
+        let commands = self.waiting.iter().take(TOGETHER).cloned().collect();
+        Commands { client: self.client.clone(), first: self.first, commands }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let retry_at = match self.state {
+            State::Waiting { until, .. } => Some(until),
+            State::Connecting { .. } | State::Open | State::Down => None,
+        };
+        let retry = async {
+            match retry_at {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        let reads = self.outgoing.len() < BACKLOG;
+        tokio::select! {
+            biased;
+            command = self.inbox.recv() => Wake::Command(command),
+            permit = self.outbox.reserve(), if !self.outgoing.is_empty() => match (permit, self.outgoing.pop_front()) {
+                (Ok(permit), Some(event)) => {
+                    permit.send(event);
+                    Wake::Taken
+                }
+                (Ok(_), None) => Wake::Taken,
+                // The screen is gone.
+                (Err(_), _) => Wake::Gone,
+            },
+            result = done(self.sending.as_mut()) => {
+                self.sending = None;
+                Wake::Sent(result)
+            }
+            result = done(self.leaving.as_mut()) => {
+                self.leaving = None;
+                Wake::Left(result)
+            }
+            heard = hear(self.reader.as_mut()), if reads => Wake::Heard(heard),
+            () = retry => Wake::Retry,
+        }
+    }
+
+    fn command(&mut self, command: AgentCommand) {
+        let is_by_user = !matches!(command, AgentCommand::Query { .. });
+        match command {
+            AgentCommand::Session(
+                command @ (SessionCommand::New
+                | SessionCommand::Continued { .. }
+                | SessionCommand::Fork { .. }
+                | SessionCommand::Clone
+                | SessionCommand::Open { .. }
+                | SessionCommand::Offer { .. }
+                | SessionCommand::Import { .. }),
+            ) => return self.leave(command),
+            AgentCommand::Query { ticket, query } => {
+                self.ask(ticket, |ticket| AgentCommand::Query { ticket, query });
+            }
+            AgentCommand::ChangeRules { ticket, change } => {
+                self.ask(ticket, |ticket| AgentCommand::ChangeRules { ticket, change });
+            }
+            command => self.waiting.push_back(command),
+        }
+        if is_by_user && self.state == State::Down {
+            // Whoever sends something wants the session back.
+            self.state = State::Connecting { attempt: 0 };
+        }
+    }
+
+    fn ask(&mut self, ticket: u64, command: impl FnOnce(u64) -> AgentCommand) {
+        let own = self.tickets;
+        self.tickets += 1;
+        let command = command(own);
+        self.asked.insert(own, Asked { ticket, command: command.clone() });
+        self.waiting.push_back(command);
+    }
+
+    /// Leaves the session for another one.
+    fn leave(&mut self, command: SessionCommand) {
+        if self.leaving.is_some() {
+            return self.notice(NoticeLevel::Warning, "another session is being opened already", None);
+        }
+        let (server, session) = (Arc::clone(&self.server), self.session.clone());
+        let task = tokio::spawn(async move { server.leave(&session, command).await });
+        self.leaving = Some(AbortOnDropHandle::new(task));
+    }
+
+    fn left(&mut self, result: Result<Left, Trouble>) {
+        let left = match result {
+            Ok(left) => left,
+            Err(trouble) => {
+                let text = trouble.text().to_owned();
+                self.notice(NoticeLevel::Error, &format!("cannot open the session: {text}"), None);
+                return self.outgoing.push_back(AgentEvent::SessionRefused { error: text });
+            }
+        };
+        self.give_back_prompts("the session was left before it took your message");
+        self.session = left.id;
+        self.current.send_replace(self.session.clone());
+        (self.reader, self.sending, self.last) = (None, None, None);
+        self.asked.clear();
+        self.start_over();
+        self.state = State::Connecting { attempt: 0 };
+        if let Some(text) = left.text {
+            self.outgoing.push_back(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
+        }
+    }
+
+    /// Nothing is known of this client at the server: its commands are counted from the start.
+    fn start_over(&mut self) {
+        self.client = crate::tools::ids::id().simple().to_string();
+        self.waiting.clear();
+        (self.first, self.tried) = (0, 0);
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        match heard {
+            Heard::Attached { next } => self.attached(next),
+            Heard::Opened(Happened { events, id }) => {
+                self.last = id;
+                // Pages are of the history as it was before.
+                let is_page = |asked: &Asked| {
+                    matches!(asked.command, AgentCommand::Query { query: Query::HistoryPage { .. }, .. })
+                };
+                self.asked.retain(|_, asked| !is_page(asked));
+                self.take(events);
+            }
+            Heard::Happened(Happened { events, id }) => {
+                self.last = id.or(self.last.take());
+                self.take(events);
+            }
+            Heard::Closed { server_ends: true } => {
+                self.lost("the server is being stopped");
+            }
+            Heard::Closed { server_ends: false } => {
+                self.down(
+                    "the session was closed on the server",
+                    "send something to open it again, or /resume another",
+                );
+            }
+            Heard::Lost(Trouble::Refused(text)) => {
+                self.down(&text, "/resume opens another session, /quit leaves");
+            }
+            Heard::Lost(trouble) => self.lost(trouble.text()),
+        }
+    }
+
+    fn take(&mut self, events: Vec<AgentEvent>) {
+        for event in events {
+            match event {
+                AgentEvent::Answered { ticket, answer } => {
+                    // One that was asked again after a loss is answered twice.
+                    if let Some(Asked { ticket, .. }) = self.asked.remove(&ticket) {
+                        self.outgoing.push_back(AgentEvent::Answered { ticket, answer });
+                    }
+                }
+                // What it means for the screen follows when the stream ends.
+                AgentEvent::Stopped => self.outgoing.push_back(AgentEvent::AgentSettled { aborted: true }),
+                event => self.outgoing.push_back(event),
+            }
+        }
+    }
+
+    /// The stream is open; the server has taken the commands before `next`.
+    fn attached(&mut self, next: u64) {
+        let was_up = matches!(*self.connection.borrow(), Connection::Up);
+        if !was_up {
+            self.connection.send_replace(Connection::Up);
+        }
+        self.state = State::Open;
+        if next >= self.first {
+            self.taken(next);
+            self.tried = 0;
+        } else {
+            // It was started again meanwhile. What it got without saying so is in the session, or is not.
+            let doubtful: Vec<AgentCommand> =
+                self.waiting.drain(..self.tried.min(self.waiting.len())).collect();
+            self.give_back(doubtful, "the server was started again before it had taken your message");
+            (self.first, self.tried) = (next, 0);
+        }
+        let unanswered: Vec<AgentCommand> = self.asked.values().map(|asked| asked.command.clone()).collect();
+        let is_waiting = |command: &AgentCommand| self.waiting.contains(command);
+        let again: Vec<AgentCommand> =
+            unanswered.into_iter().filter(|command| !is_waiting(command)).collect();
+        self.waiting.extend(again);
+    }
+
+    fn taken(&mut self, next: u64) {
+        let count = usize::try_from(next.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        let count = count.min(self.waiting.len());
+        self.waiting.drain(..count);
+        self.first = next;
+        self.tried = self.tried.saturating_sub(count);
+    }
+
+    fn sent(&mut self, result: Result<u64, Trouble>) {
+        match result {
+            Ok(next) => self.taken(next),
+            Err(Trouble::Busy(_)) => self.pause = BUSY,
+            Err(Trouble::Refused(text)) => {
+                // One of them cannot be sent as it is; nothing after it should wait for ever.
+                let count = self.waiting.len().min(TOGETHER);
+                let refused: Vec<AgentCommand> = self.waiting.drain(..count).collect();
+                self.tried = 0;
+                self.give_back(refused, &text);
+                self.notice(NoticeLevel::Error, &text, None);
+            }
+            Err(trouble) => self.lost(trouble.text()),
+        }
+    }
+
+    /// The connection was lost: it is made again, a little later each time.
+    fn lost(&mut self, why: &str) {
+        let attempt = self.attempt();
+        let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(LONGEST_WAIT);
+        (self.reader, self.sending) = (None, None);
+        self.state = State::Waiting { until: Instant::now() + wait, attempt: attempt.saturating_add(1) };
+        self.connection.send_replace(Connection::Lost { why: why.to_owned() });
+    }
+
+    /// Nothing is tried any more until the user sends something.
+    fn down(&mut self, why: &str, hint: &str) {
+        (self.reader, self.sending) = (None, None);
+        self.state = State::Down;
+        self.connection.send_replace(Connection::Down { why: why.to_owned() });
+        self.outgoing.push_back(AgentEvent::AgentSettled { aborted: true });
+        self.notice(NoticeLevel::Error, why, Some(hint));
+        self.give_back_prompts(why);
+        self.asked.clear();
+        self.last = None;
+        self.start_over();
+    }
+
+    /// Returns the messages that the server has not taken.
+    fn give_back_prompts(&mut self, why: &str) {
+        let waiting: Vec<AgentCommand> = self.waiting.drain(..).collect();
+        self.give_back(waiting, why);
+    }
+
+    fn give_back(&mut self, commands: Vec<AgentCommand>, why: &str) {
+        let (mut texts, mut all_images): (Vec<String>, Vec<Block>) = (Vec::new(), Vec::new());
+        for command in commands {
+            match command {
+                AgentCommand::Prompt { text, images, .. } | AgentCommand::Enqueue { text, images, .. } => {
+                    texts.push(text);
+                    all_images.extend(images);
+                }
+                AgentCommand::Bash { command, exclude_from_context, .. } => {
+                    texts.push(format!("{}{command}", if exclude_from_context { "!!" } else { "!" }));
+                }
+                _ => {}
+            }
+        }
+        if !texts.is_empty() {
+            self.outgoing.push_back(AgentEvent::QueueReturned { texts, images: all_images });
+            self.notice(
+                NoticeLevel::Warning,
+                &format!("not sent: {why}"),
+                Some("the text is in the composer again"),
+            );
+        }
+    }
+
+    fn notice(&mut self, level: NoticeLevel, text: &str, hint: Option<&str>) {
+        let (text, hint) = (text.to_owned(), hint.map(str::to_owned));
+        self.outgoing.push_back(AgentEvent::Notice { level, text, hint });
+    }
+}
+
+/// Waits for a request, if there is one.
+async fn done<T>(request: Option<&mut AbortOnDropHandle<Result<T, Trouble>>>) -> Result<T, Trouble> {
+    match request {
+        Some(request) => request
+            .await
+            .unwrap_or_else(|error| Err(Trouble::Unreachable(format!("the request ended: {error}")))),
+        None => std::future::pending().await,
+    }
+}
+
+async fn hear(reader: Option<&mut Reader>) -> Heard {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => std::future::pending().await,
+    }
+}

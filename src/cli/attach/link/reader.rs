@@ -1,0 +1,116 @@
+//! Reads the stream of a session: frames in, what they say out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::agent::provider::http::tau_server::ServerStream;
+use crate::agent::provider::sse::{SseFrame, SseParser};
+use crate::cli::attach::server::{Server, Trouble};
+use crate::cli::attach::wire::{Closed, Greeting, Happened, Joining, frame};
+
+/// Longest silence of a stream: the server says that it is there three times as often.
+const SILENCE: Duration = Duration::from_secs(45);
+/// Frames that may wait to be taken.
+const WAITING: usize = 16;
+
+/// What the stream said.
+#[derive(Debug)]
+pub(super) enum Heard {
+    /// It is open; commands before `next` were taken.
+    Attached {
+        next: u64,
+    },
+    /// The session as a whole.
+    Opened(Happened),
+    Happened(Happened),
+    /// The session was closed.
+    Closed {
+        server_ends: bool,
+    },
+    /// The stream ended, or could not be opened.
+    Lost(Trouble),
+}
+
+/// A stream that is being read; dropping it closes the connection.
+#[derive(Debug)]
+pub(super) struct Reader {
+    heard: mpsc::Receiver<Heard>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Reader {
+    /// Opens the stream and begins to read.
+    pub(super) fn start(server: Arc<Server>, session: String, joining: Joining) -> Self {
+        let (sender, heard) = mpsc::channel(WAITING);
+        let task = tokio::spawn(async move {
+            let end = match server.stream(&session, &joining).await {
+                Ok(stream) => read(stream, &sender).await,
+                Err(trouble) => Some(Heard::Lost(trouble)),
+            };
+            if let Some(end) = end {
+                // Nobody may be left to hear it.
+                let _ = sender.send(end).await;
+            }
+        });
+        Reader { heard, _task: AbortOnDropHandle::new(task) }
+    }
+
+    /// What it says next. Cancel safe.
+    pub(super) async fn next(&mut self) -> Heard {
+        let ended = || Heard::Lost(Trouble::Unreachable("the connection ended".to_owned()));
+        self.heard.recv().await.unwrap_or_else(ended)
+    }
+}
+
+/// Reads to the end; what is to be said then, if nothing was.
+async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<Heard> {
+    let mut parser = SseParser::default();
+    loop {
+        let bytes = match timeout(SILENCE, stream.chunk()).await {
+            Ok(Ok(Some(bytes))) => bytes,
+            Ok(Ok(None)) => return Some(lost("the connection was closed")),
+            Ok(Err(failure)) => return Some(lost(&failure.message)),
+            Err(_) => return Some(lost("the server has gone silent")),
+        };
+        let mut frames = Vec::new();
+        let parsed = parser.push(&bytes, |frame| frames.push(understood(frame)));
+        for heard in frames {
+            let is_last = matches!(heard, Heard::Closed { .. } | Heard::Lost(_));
+            if sender.send(heard).await.is_err() || is_last {
+                return None;
+            }
+        }
+        if parsed.is_err() {
+            return Some(lost("the server sent more than fits"));
+        }
+    }
+}
+
+fn lost(why: &str) -> Heard {
+    Heard::Lost(Trouble::Unreachable(why.to_owned()))
+}
+
+/// What a frame says.
+fn understood(sse: &SseFrame) -> Heard {
+    let data = sse.data.as_str();
+    let heard = match sse.event.as_str() {
+        frame::ATTACHED => serde_json::from_str(data).map(|Greeting { next }| Heard::Attached { next }),
+        frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
+        frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
+        frame::CLOSED => {
+            serde_json::from_str(data).map(|Closed { server_ends }| Heard::Closed { server_ends })
+        }
+        _ => return lost("the server sent something else than a session"),
+    };
+    heard.unwrap_or_else(|error| {
+        tracing::warn!(%error, "an event of the server was not understood");
+        Heard::Lost(Trouble::Refused(
+            "the server sent what this tau does not understand; use the same version of tau on both sides"
+                .to_owned(),
+        ))
+    })
+}

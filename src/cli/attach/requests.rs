@@ -1,0 +1,258 @@
+//! Requests of an attached screen: what is about sessions, models and files goes to the server; what is about
+//! this terminal and its user stays here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::link::CurrentSession;
+use super::server::{Server, Trouble};
+use super::wire::ServerRequest;
+use crate::agent::protocol::query::SessionSource;
+use crate::agent::session::search::LastExchange;
+use crate::agent::settings::folder::Folder;
+use crate::agent::settings::private_files::write_private;
+use crate::app::request::{
+    Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
+    LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
+    ShellReply,
+};
+use crate::app::status_facts::StatusFacts;
+use crate::cli::tui::call::Call;
+use crate::cli::tui::services::Services;
+
+/// What requests of an attached screen work with.
+#[derive(Debug)]
+pub(crate) struct AttachedRequests {
+    pub server: Server,
+    pub session: CurrentSession,
+    /// What is done here.
+    pub here: Arc<Services>,
+}
+
+/// Keys belong to the server.
+const KEYS: &str = "keys stay on the server: log in there, with `tau auth set PROVIDER`, and restart it";
+
+/// Asks the server, and takes an answer of this shape.
+macro_rules! asked {
+    ($self:ident, $request:expr, $shape:ident) => {
+        match $self.ask($request).await? {
+            ShellReply::$shape(answer) => Ok(answer),
+            ShellReply::Failed(error) => Err(error),
+            _ => Err("the server answered something else".to_owned()),
+        }
+    };
+}
+
+impl AttachedRequests {
+    async fn ask(&self, request: ServerRequest) -> Result<ShellReply, String> {
+        let session = self.session.borrow().clone();
+        self.server.ask(&session, &request).await.map_err(|trouble| in_words(&trouble))
+    }
+
+    /// What a change of settings here changes: the screen alone.
+    fn of_screen(mut list: SettingList) -> SettingList {
+        list.rows.retain(|row| is_of_screen(&row.key));
+        list.applied = without_commands(list.applied);
+        list
+    }
+}
+
+/// What applies to this screen; the agent is the server's.
+fn without_commands(applied: Applied) -> Applied {
+    Applied { commands: Vec::new(), sandbox: None, ..applied }
+}
+
+/// Settings that are about the screen, and not about the agent.
+fn is_of_screen(key: &str) -> bool {
+    const OF_SCREEN: [&str; 18] = [
+        "theme",
+        "keys",
+        "hide_thinking",
+        "prose_width",
+        "diff",
+        "animations",
+        "editing_mode",
+        "status_line",
+        "status_command",
+        "inline",
+        "screen_reader",
+        "mouse",
+        "notify",
+        "progress",
+        "hyperlinks",
+        "images",
+        "ca_file",
+        "proxy",
+    ];
+    OF_SCREEN.contains(&key)
+}
+
+fn in_words(trouble: &Trouble) -> String {
+    trouble.text().to_owned()
+}
+
+impl PerformRequest for Arc<AttachedRequests> {
+    type Call = Call;
+
+    async fn sessions(&self, _: &Call, all: bool) -> Result<SessionRows, String> {
+        asked!(self, ServerRequest::Sessions { all }, Sessions)
+    }
+
+    async fn search_sessions(&self, _: &Call, query: String, all: bool) -> Result<FoundSessions, String> {
+        asked!(self, ServerRequest::SearchSessions { query, all }, Found)
+    }
+
+    async fn preview(&self, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
+        asked!(self, ServerRequest::Preview { path }, LastExchange)
+    }
+
+    async fn rename_session(&self, _: &Call, path: PathBuf, name: String) -> Result<String, String> {
+        asked!(self, ServerRequest::RenameSession { path, name }, Done)
+    }
+
+    async fn delete_session(&self, _: &Call, path: PathBuf) -> Result<String, String> {
+        asked!(self, ServerRequest::DeleteSession { path }, Done)
+    }
+
+    /// Writes the document here, where the user is.
+    async fn export(&self, _: &Call, _: SessionSource, file: Option<PathBuf>) -> Result<String, String> {
+        let ending = match &file {
+            None => "html".to_owned(),
+            Some(file) => file.extension().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        if !["html", "md", "jsonl"].contains(&ending.as_str()) {
+            return Err("unknown format: the file must end in .html, .md or .jsonl".to_owned());
+        }
+        let session = self.session.borrow().clone();
+        let document = self.server.document(&session, &ending).await;
+        let (text, name) = document.map_err(|trouble| in_words(&trouble))?;
+        // A name from elsewhere leads to no other folder.
+        let name = PathBuf::from(name).file_name().map(PathBuf::from).unwrap_or_else(|| "session".into());
+        let place = self.here.cwd.join(file.unwrap_or(name));
+        let written = place.clone();
+        let done = tokio::task::spawn_blocking(move || write_private(&written, &text)).await;
+        match done {
+            Ok(Ok(())) => Ok(format!("exported to {} on this machine", place.display())),
+            Ok(Err(error)) => Err(format!("could not export the session: {}: {error}", place.display())),
+            Err(error) => Err(format!("internal error: {error}")),
+        }
+    }
+
+    async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
+        let keyless = !matches!(purpose, ModelsFor::Step(_));
+        asked!(self, ServerRequest::Models { keyless }, Models)
+    }
+
+    async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn providers(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+        Err(KEYS.to_owned())
+    }
+
+    async fn login(&self, _: &Call, _: String, _: Hidden) -> Result<String, String> {
+        Err(KEYS.to_owned())
+    }
+
+    async fn stored_keys(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+        Err("keys stay on the server: remove one there, with `tau auth remove PROVIDER`".to_owned())
+    }
+
+    async fn logout(&self, _: &Call, _: String) -> Result<String, String> {
+        Err("keys stay on the server: remove one there, with `tau auth remove PROVIDER`".to_owned())
+    }
+
+    /// Reads the files of both sides again.
+    async fn reload(&self, call: &Call) -> Result<Applied, String> {
+        let here = without_commands(self.here.reload(call).await?);
+        let there: Applied = asked!(self, ServerRequest::Reload, Applied)?;
+        let text = format!("on the server: {}; here: {}", there.text, here.text);
+        let warnings = here.warnings.iter().cloned().chain(there.warnings).collect();
+        Ok(Applied { text, warnings, sandbox: there.sandbox, ..here })
+    }
+
+    async fn settings(&self, call: &Call) -> Result<SettingList, String> {
+        self.here.settings(call).await.map(AttachedRequests::of_screen)
+    }
+
+    async fn set_setting(
+        &self,
+        call: &Call,
+        key: String,
+        value: Option<Hidden>,
+    ) -> Result<SettingList, String> {
+        if !is_of_screen(&key) {
+            return Err(format!("{key} is a setting of the agent: change it on the server"));
+        }
+        self.here.set_setting(call, key, value).await.map(AttachedRequests::of_screen)
+    }
+
+    async fn set_keys(&self, call: &Call, keys: KeyChanges) -> Result<Applied, String> {
+        self.here.set_keys(call, keys).await.map(without_commands)
+    }
+
+    async fn turn_extension(&self, _: &Call, id: String, on: bool) -> Result<Applied, String> {
+        asked!(self, ServerRequest::TurnExtension { id, on }, Applied)
+    }
+
+    async fn status_command(&self, call: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
+        self.here.status_command(call, facts).await
+    }
+
+    async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
+        asked!(self, ServerRequest::Folders, Folders)
+    }
+
+    async fn trust(&self, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
+        asked!(self, ServerRequest::Trust { root, trusted }, Applied)
+    }
+
+    async fn files(&self, _: &Call, query: String) -> Result<FileMatches, String> {
+        asked!(self, ServerRequest::Files { query }, Matches)
+    }
+
+    async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
+        asked!(self, ServerRequest::Paths { prefix }, Files)
+    }
+
+    async fn clipboard(&self, call: &Call, text: String) -> Result<Option<String>, String> {
+        self.here.clipboard(call, text).await
+    }
+
+    async fn read_clipboard(&self, call: &Call) -> Result<Pasted, String> {
+        self.here.read_clipboard(call).await
+    }
+
+    async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {
+        asked!(self, ServerRequest::Picture { path }, Picture)
+    }
+
+    async fn history(&self, call: &Call) -> Result<Vec<String>, String> {
+        self.here.history(call).await
+    }
+
+    async fn editor(
+        &self,
+        call: &Call,
+        text: String,
+        ending: String,
+        purpose: EditorUse,
+    ) -> Result<Option<String>, String> {
+        self.here.editor(call, text, ending, purpose).await
+    }
+
+    async fn open_in_editor(&self, call: &Call, source: EditorSource) -> Result<String, String> {
+        match source {
+            EditorSource::Text { .. } => self.here.open_in_editor(call, source).await,
+            EditorSource::File { path, .. } => Err(format!(
+                "{path} is on the server; `!cat {path}` shows it, and an editor with a terminal of its own starts \
+                 with `!`"
+            )),
+        }
+    }
+
+    async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
+        asked!(self, ServerRequest::Branch, Branch)
+    }
+}

@@ -1,0 +1,242 @@
+//! The server that a screen is attached to: its address, its requests, and what its refusals mean.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::wire::{Commands, Found, HEADER, Joining, Leave, Left, PROTOCOL, ServerRequest, Taken, Wanted};
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::provider::http::Network;
+use crate::agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
+use crate::agent::provider::{Failure, Headers};
+use crate::app::request::ShellReply;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// `http://` or `https://`, host and port.
+    Url(String),
+    /// A Unix socket.
+    Socket(PathBuf),
+}
+
+impl Address {
+    /// The address that an argument is, if it is one: a URL, `host:port`, `unix:PATH` or a path.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Some(Address::Socket(PathBuf::from(path)));
+        }
+        if text.contains("://") {
+            return Some(Address::Url(text.trim_end_matches('/').to_owned()));
+        }
+        if ["/", "./", "../"].iter().any(|start| text.starts_with(start)) {
+            return Some(Address::Socket(PathBuf::from(text)));
+        }
+        let (host, port) = text.rsplit_once(':')?;
+        let is_port = !port.is_empty() && port.parse::<u16>().is_ok();
+        (is_port && !host.is_empty()).then(|| Address::Url(format!("http://{text}")))
+    }
+
+    /// As `tau serve` prints it.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Address::Url(url) => url.clone(),
+            Address::Socket(path) => format!("unix:{}", path.display()),
+        }
+    }
+}
+
+/// Why a request was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// There is no connection.
+    Unreachable(String),
+    /// The server cannot take this now: it is worth sending again.
+    Busy(String),
+    /// The session is not open there, or does not know this client: it has to be opened again.
+    NotAttached(String),
+    /// The server refuses, and would again.
+    Refused(String),
+}
+
+impl Trouble {
+    /// What went wrong, for the user.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Trouble::Unreachable(text)
+            | Trouble::Busy(text)
+            | Trouble::NotAttached(text)
+            | Trouble::Refused(text) => text,
+        }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Unreachable(failure.message)
+    }
+}
+
+/// A server.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    http: TauServer,
+    address: Address,
+}
+
+impl Server {
+    /// The server at this address.
+    ///
+    /// # Errors
+    /// When the address cannot be used.
+    pub(crate) fn new(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
+        let headers = Headers(vec![
+            ("authorization".to_owned(), format!("Bearer {token}")),
+            (HEADER.to_owned(), PROTOCOL.to_owned()),
+        ]);
+        let http = match &address {
+            Address::Url(url) => TauServer::at(url, None, &headers, network)?,
+            Address::Socket(path) => {
+                TauServer::at("http://localhost", Some(path.clone()), &headers, network)?
+            }
+        };
+        Ok(Server { http, address })
+    }
+
+    /// Its name for the user.
+    pub(crate) fn name(&self) -> &str {
+        self.http.name()
+    }
+
+    /// Its address as an argument.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether what is sent there can be read by nobody else on the way.
+    pub(crate) fn is_private(&self) -> bool {
+        self.http.is_private()
+    }
+
+    /// Finds the session to attach to.
+    pub(crate) async fn find(&self, wanted: &Wanted) -> Result<String, Trouble> {
+        let found: Found = self.post("/api/attach", wanted).await?;
+        Ok(found.id)
+    }
+
+    /// Opens the stream of a session.
+    pub(crate) async fn stream(&self, session: &str, joining: &Joining) -> Result<ServerStream, Trouble> {
+        let after = joining.after.as_ref().map(|id| format!("&after={id}")).unwrap_or_default();
+        let path = format!("{}?client={}{after}", place(session), joining.client);
+        match self.http.stream(&path).await? {
+            Ok(stream) => Ok(stream),
+            Err(answer) => Err(self.trouble(&answer)),
+        }
+    }
+
+    /// Sends commands; the number of the next one.
+    pub(crate) async fn send(&self, session: &str, commands: &Commands) -> Result<u64, Trouble> {
+        let taken: Taken = self.post(&place(session), commands).await?;
+        Ok(taken.next)
+    }
+
+    /// Leaves a session for another one.
+    pub(crate) async fn leave(&self, session: &str, command: SessionCommand) -> Result<Left, Trouble> {
+        self.post(&format!("{}/leave", place(session)), &Leave { command }).await
+    }
+
+    /// Asks about files, models or sessions of the server.
+    pub(crate) async fn ask(&self, session: &str, request: &ServerRequest) -> Result<ShellReply, Trouble> {
+        self.post(&format!("{}/request", place(session)), request).await
+    }
+
+    /// A session as a document in the format of this ending, and a name for its file.
+    pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
+        let answer = self.http.get(&format!("/api/sessions/{session}/export?format={format}")).await?;
+        if answer.status != 200 {
+            return Err(self.trouble(&answer));
+        }
+        let name = answer.file.unwrap_or_else(|| format!("session.{format}"));
+        Ok((answer.body, name))
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| Trouble::Refused(format!("this cannot be sent to the server: {error}")))?;
+        let answer = self.http.post(path, body).await?;
+        if !(200..300).contains(&answer.status) {
+            return Err(self.trouble(&answer));
+        }
+        serde_json::from_slice(&answer.body).map_err(|_| {
+            Trouble::Refused(format!(
+                "{} answers in a way that this tau does not understand; use the same version of tau on both sides",
+                self.name()
+            ))
+        })
+    }
+
+    /// What an answer that is a refusal means.
+    fn trouble(&self, answer: &ServerAnswer) -> Trouble {
+        let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let detail = problem.get("detail").and_then(|text| text.as_str()).map(str::to_owned);
+        let kind = problem.get("type").and_then(|kind| kind.as_str()).unwrap_or_default();
+        let kind = kind.rsplit(':').next().unwrap_or_default();
+        let name = self.name();
+        match (answer.status, kind) {
+            (401, _) => Trouble::Refused(format!(
+                "{name} does not take this token; `tau serve` prints its own, or takes it from TAU_SERVE_TOKEN or \
+                 --token-file"
+            )),
+            (404, "not-found") if is_unknown_path(detail.as_deref()) => Trouble::Refused(format!(
+                "{name} is a tau that cannot be attached to; use the same version of tau on both sides"
+            )),
+            (409, "not-open" | "not-attached" | "closed" | "out-of-order") => {
+                Trouble::NotAttached(detail.unwrap_or_else(|| "the session is not open".to_owned()))
+            }
+            (429 | 502..=504, _) => {
+                Trouble::Busy(detail.unwrap_or_else(|| format!("{name} cannot answer now")))
+            }
+            (status, _) => Trouble::Refused(
+                detail.unwrap_or_else(|| format!("{name} is no tau server: it answers with status {status}")),
+            ),
+        }
+    }
+}
+
+fn is_unknown_path(detail: Option<&str>) -> bool {
+    detail.is_some_and(|detail| detail.contains("nothing at this path"))
+}
+
+fn place(session: &str) -> String {
+    format!("/api/sessions/{session}/attach")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_from_sessions() {
+        let url = |text: &str| Some(Address::Url(text.to_owned()));
+        let socket = |text: &str| Some(Address::Socket(PathBuf::from(text)));
+        let cases = [
+            ("http://127.0.0.1:4180/", url("http://127.0.0.1:4180")),
+            ("https://box.example", url("https://box.example")),
+            ("localhost:4180", url("http://localhost:4180")),
+            ("[::1]:80", url("http://[::1]:80")),
+            ("unix:/run/tau.sock", socket("/run/tau.sock")),
+            ("/run/tau.sock", socket("/run/tau.sock")),
+            ("./tau.sock", socket("./tau.sock")),
+            ("0199aa", None),
+            ("fix: the tests", None),
+            ("a name", None),
+            ("docs/server", None),
+            (":80", None),
+            ("host:", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Address::read(text), expected, "{text}");
+        }
+    }
+}

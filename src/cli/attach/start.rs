@@ -1,0 +1,99 @@
+//! Starts `tau attach`: finds the server, its token and the session before the terminal is taken, so that what
+//! is wrong is said where it can be read.
+
+use std::path::Path;
+
+use super::running::{RunningServer, running};
+use super::server::{Address, Server};
+use super::wire::Wanted;
+use crate::cli::args::CliArgs;
+use crate::cli::args::attach::AttachArgs;
+use crate::cli::compose::Setup;
+use crate::cli::exit::{Exit, Refusal, fail};
+use crate::cli::tui::start::{PROFILE, check_terminal, run_attached};
+
+/// Where `tau serve` listens if nothing else is said.
+const USUAL: &str = "http://127.0.0.1:4180";
+/// Where the token is if no file is named.
+const TOKEN: &str = "TAU_SERVE_TOKEN";
+
+/// Attaches the screen; how the program ends.
+pub(crate) fn run(args: AttachArgs) -> Exit {
+    let prepared = check_terminal().and_then(|()| prepare(args));
+    let (setup, server, wanted) = match prepared {
+        Ok(prepared) => prepared,
+        Err(refusal) => return refusal.fail(),
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
+    };
+    let found = runtime.block_on(server.find(&wanted));
+    drop(runtime);
+    match found {
+        Ok(session) => run_attached(&setup, server, session),
+        Err(trouble) => fail(Exit::Config, &format!("cannot attach: {}", trouble.text())),
+    }
+}
+
+fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
+    let (url, session) = match (args.url, args.session) {
+        (Some(only), None) if Address::read(&only).is_none() => (None, Some(only)),
+        (url, session) => (url, session),
+    };
+    if args.new && session.is_some() {
+        return Err(Refusal::usage("--new starts a session: leave the name of a session out"));
+    }
+    let flags = CliArgs { record: args.record, no_context_files: true, ..CliArgs::without_arguments() };
+    let setup = Setup::read(flags, PROFILE)?;
+    let (address, known) = address(url.as_deref(), running(&setup.paths))?;
+    let token = token(args.token_file.as_deref(), known, &address)?;
+    let unusable = |failure: crate::agent::provider::Failure| {
+        Refusal::config(format!("cannot attach to {}: {}", address.text(), failure.message))
+    };
+    let server = Server::new(address.clone(), &token, &setup.settings.network()).map_err(unusable)?;
+    if !server.is_private() && !args.cleartext {
+        return Err(Refusal::config(format!(
+            "cannot attach to {}: everybody on the way could read the token; use https:// or an SSH tunnel, or add \
+             --cleartext if the network is your own",
+            address.text()
+        )));
+    }
+    Ok((setup, server, Wanted { session, new: args.new }))
+}
+
+/// The address of the server, and what is known of it if it runs here.
+fn address(
+    url: Option<&str>,
+    servers: Vec<RunningServer>,
+) -> Result<(Address, Option<RunningServer>), Refusal> {
+    let Some(url) = url else {
+        let newest = servers.into_iter().find_map(|server| Some((server.reached_at()?, Some(server))));
+        return Ok(newest.unwrap_or_else(|| (Address::Url(USUAL.to_owned()), None)));
+    };
+    let address = Address::read(url).ok_or_else(|| {
+        Refusal::usage(format!("{url:?} is no address: write http://HOST:PORT, https://HOST or unix:PATH"))
+    })?;
+    let known = servers.into_iter().find(|server| server.is_at(&address));
+    Ok((address, known))
+}
+
+/// The token: what the user names goes before what is known of a server that runs here.
+fn token(file: Option<&Path>, known: Option<RunningServer>, address: &Address) -> Result<String, Refusal> {
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Refusal::config(format!("cannot read the token {}: {error}", file.display())))?;
+        return Ok(text.trim().to_owned());
+    }
+    if let Some(token) = known.and_then(|server| server.token) {
+        return Ok(token);
+    }
+    match std::env::var(TOKEN) {
+        Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        _ => Err(Refusal::config(format!(
+            "cannot attach to {}: no token is known for it, and no server of yours runs there; start one with \
+             `tau serve`, or set {TOKEN} to the token that it printed",
+            address.text()
+        ))),
+    }
+}

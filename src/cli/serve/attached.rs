@@ -1,0 +1,319 @@
+//! What attached screens may do: which session they find, which of their commands the agent gets, which
+//! session they continue with, and what they are told about files and settings here.
+//!
+//! Whoever has the token can run commands here, so the question is not what a screen may do, but what makes
+//! sense for a session with several screens, and what of a client's own settings must not come here.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::hub::{Hub, NewSession, SessionOptions};
+use super::live::{Carried, LiveSession};
+use super::problem::Problem;
+use super::screen_stream::shown;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::model::Model;
+use crate::agent::session::row::SessionRow;
+use crate::app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
+use crate::cli::attach::wire::{Left, ServerRequest, Wanted};
+use crate::cli::tui::call::Call;
+
+/// Names that are suggested for one that is not known.
+const NEAR: usize = 3;
+
+/// A session's id, and its name if it has one.
+type KnownSession = (String, Option<String>);
+
+/// A way in which a session can be meant.
+type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
+
+/// The session to attach to; one that is made, if that is wanted or there is none.
+///
+/// # Errors
+/// When no session, or more than one, has this name.
+pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
+    if wanted.new {
+        return hub.create(NewSession::default()).await.map(|live| live.id.clone());
+    }
+    let Some(name) = wanted.session else {
+        let open = hub.all().into_iter().max_by_key(|live| live.used_at());
+        if let Some(live) = open {
+            return Ok(live.id.clone());
+        }
+        let newest = hub.saved(None).await?.into_iter().next();
+        return match newest {
+            Some(row) => Ok(row.id),
+            None => hub.create(NewSession::default()).await.map(|live| live.id.clone()),
+        };
+    };
+    let mut known: Vec<KnownSession> = hub
+        .all()
+        .iter()
+        .map(|live| (live.id.clone(), live.known(|facts, _| facts.session.name.clone())))
+        .collect();
+    for SessionRow { id, name, .. } in hub.saved(None).await? {
+        if !known.iter().any(|(other, _)| *other == id) {
+            known.push((id, name));
+        }
+    }
+    named(&known, &name)
+}
+
+/// The session of this id or name, or whose id or name alone begins so.
+fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
+    let lower = wanted.to_lowercase();
+    let name_is = |name: &Option<String>, is: &dyn Fn(&str) -> bool| {
+        name.as_ref().is_some_and(|name| is(&name.to_lowercase()))
+    };
+    let ways: [Way<'_>; 4] = [
+        &|(id, _)| id == wanted,
+        &|(_, name)| name_is(name, &|name| name == lower),
+        &|(id, _)| id.starts_with(wanted),
+        &|(_, name)| name_is(name, &|name| name.starts_with(&lower)),
+    ];
+    for way in ways.into_iter().filter(|_| !wanted.is_empty()) {
+        let found: Vec<&str> =
+            known.iter().filter(|session| way(session)).map(|(id, _)| id.as_str()).collect();
+        match found.as_slice() {
+            [] => {}
+            [only] => return Ok((*only).to_owned()),
+            several => {
+                let count = several.len();
+                let text =
+                    format!("{count} sessions go by {wanted:?}: {}; give more of the id", listed(several));
+                return Err(Problem::conflict("ambiguous", text));
+            }
+        }
+    }
+    let names: Vec<&str> = known
+        .iter()
+        .flat_map(|(id, name)| [Some(id.as_str()), name.as_deref()].into_iter().flatten())
+        .collect();
+    let near = similar::get_close_matches(wanted, &names, NEAR, 0.5);
+    let hint = match near.as_slice() {
+        [] => "start tau attach without a session, and /resume lists them".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    let wanted: String = wanted.chars().take(128).collect();
+    Err(Problem::not_found(format!("there is no session {wanted:?}; {hint}")))
+}
+
+fn listed(ids: &[&str]) -> String {
+    let more = if ids.len() > NEAR { ", …" } else { "" };
+    ids.iter().take(NEAR).copied().collect::<Vec<_>>().join(", ") + more
+}
+
+/// What becomes of a command of a screen.
+pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Carried {
+    match command {
+        AgentCommand::Query { ticket, query } => {
+            Carried::Ask(ticket, Box::new(move |ticket| AgentCommand::Query { ticket, query }))
+        }
+        AgentCommand::ChangeRules { ticket, change } => {
+            Carried::Ask(ticket, Box::new(move |ticket| AgentCommand::ChangeRules { ticket, change }))
+        }
+        // Addresses and keys are those of this server, whatever the client says of the model.
+        AgentCommand::SetModel { model } => match usable(hub, live, &model.reference()).await {
+            Ok(model) => Carried::Send(AgentCommand::SetModel { model }),
+            Err(problem) => Carried::Refuse(problem.detail),
+        },
+        AgentCommand::Answer { id, answer } => {
+            live.take_question(&id);
+            Carried::Send(AgentCommand::Answer { id, answer })
+        }
+        AgentCommand::Session(SessionCommand::GoTo { .. } | SessionCommand::Name { .. })
+        | AgentCommand::Prompt { .. }
+        | AgentCommand::PromptMessage { .. }
+        | AgentCommand::Enqueue { .. }
+        | AgentCommand::EnqueueMessage { .. }
+        | AgentCommand::Continue
+        | AgentCommand::SendQueued
+        | AgentCommand::Abort
+        | AgentCommand::AbortRetry
+        | AgentCommand::TakeQueue
+        | AgentCommand::ClearQueue { .. }
+        | AgentCommand::ChangeQueued { .. }
+        | AgentCommand::SetQueueMode { .. }
+        | AgentCommand::SetSteerMode { .. }
+        | AgentCommand::AnswerApproval { .. }
+        | AgentCommand::SetPermissionMode { .. }
+        | AgentCommand::SetThinking { .. }
+        | AgentCommand::Compact { .. }
+        | AgentCommand::Bash { .. }
+        | AgentCommand::BashInput { .. }
+        | AgentCommand::BashResize { .. }
+        | AgentCommand::AbortBash
+        | AgentCommand::Label { .. }
+        | AgentCommand::Undo { .. }
+        | AgentCommand::Redo { .. }
+        | AgentCommand::Revert { .. } => Carried::Send(command),
+        AgentCommand::Session(
+            SessionCommand::New
+            | SessionCommand::Continued { .. }
+            | SessionCommand::Fork { .. }
+            | SessionCommand::Clone
+            | SessionCommand::Open { .. }
+            | SessionCommand::Offer { .. }
+            | SessionCommand::Import { .. },
+        ) => Carried::Refuse("a shared session does not become another one; attach to that one".to_owned()),
+        AgentCommand::Shutdown => {
+            Carried::Refuse("an attached screen does not end the session; close it on the server".to_owned())
+        }
+        AgentCommand::SetBudgets { .. }
+        | AgentCommand::SetSystem { .. }
+        | AgentCommand::SetTools { .. }
+        | AgentCommand::SetLimits { .. }
+        | AgentCommand::AppendMessage { .. }
+        | AgentCommand::ReplaceMessages { .. }
+        | AgentCommand::Tune(_) => {
+            Carried::Refuse("the settings of the server decide this, not those of the client".to_owned())
+        }
+    }
+}
+
+/// The model of this name as it is known here.
+async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
+    let request = ServerRequest::Models { keyless: false };
+    if let ShellReply::Models(list) = answered(live, request).await
+        && let Some(model) = list.usable.into_iter().find(|model| model.reference() == reference)
+    {
+        return Ok(model);
+    }
+    hub.model(reference)
+}
+
+/// The session that a screen continues with instead of this one.
+///
+/// # Errors
+/// When it cannot be made or opened.
+pub(super) async fn leave(
+    hub: &Hub,
+    live: &Arc<LiveSession>,
+    command: SessionCommand,
+) -> Result<Left, Problem> {
+    let (cwd, model, thinking, mode) =
+        live.known(|facts, _| (facts.session.cwd.clone(), facts.model.clone(), facts.thinking, facts.mode));
+    let (next, text) = match command {
+        SessionCommand::New => (None, None),
+        SessionCommand::Continued { parent } => (Some(parent), None),
+        SessionCommand::Open { path } | SessionCommand::Offer { path } => {
+            let rows = hub.saved(None).await?;
+            let row = rows.into_iter().find(|row| row.path == path);
+            let row = row.ok_or_else(|| Problem::not_found("the session is not in the list any more"))?;
+            let live = hub.open(&row.id).await?;
+            return Ok(Left { id: live.id.clone(), text: None });
+        }
+        SessionCommand::Fork { entry_id } => {
+            let (fork, text) = hub.fork(live, Some(entry_id)).await?;
+            return Ok(Left { id: fork.id.clone(), text });
+        }
+        SessionCommand::Clone => {
+            let (fork, _) = hub.fork(live, None).await?;
+            return Ok(Left { id: fork.id.clone(), text: None });
+        }
+        SessionCommand::Import { path } => {
+            let copy = hub.import(live, path).await?;
+            return Ok(Left { id: copy.id.clone(), text: None });
+        }
+        SessionCommand::GoTo { .. } | SessionCommand::Name { .. } => {
+            return Err(Problem::refused("this stays in the session; send it as a command"));
+        }
+    };
+    // A model of a folder's own settings may not be known to the server as a whole.
+    let model = model.filter(|name| hub.model(name).is_ok());
+    let options = SessionOptions { model, thinking: Some(thinking), mode: Some(mode) };
+    let new = NewSession { cwd: Some(cwd), options, parent: next, ..NewSession::default() };
+    let live = hub.create(new).await?;
+    Ok(Left { id: live.id.clone(), text })
+}
+
+/// Answers a request of a screen. Settings that change by it apply here, and not to the screen.
+pub(super) async fn perform(live: &LiveSession, request: ServerRequest) -> ShellReply {
+    match answered(live, request).await {
+        ShellReply::Applied(applied) => {
+            let Applied { text, commands, sandbox, warnings, .. } = applied;
+            for command in commands {
+                if live.send(command).await.is_err() {
+                    return ShellReply::Failed("the session was closed meanwhile".to_owned());
+                }
+            }
+            ShellReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })
+        }
+        ShellReply::Models(mut list) => {
+            list.usable = list.usable.iter().map(|model| Arc::new(shown(model))).collect();
+            ShellReply::Models(list)
+        }
+        other => other,
+    }
+}
+
+/// The whole answer to a request.
+async fn answered(live: &LiveSession, request: ServerRequest) -> ShellReply {
+    let services = live.services();
+    let (sender, mut replies) = mpsc::channel(16);
+    let (asks, _) = mpsc::channel(1);
+    let call = Call::new(Ticket::default(), sender, asks);
+    let work = request.into_shell().perform(&services, &call);
+    let mut work = std::pin::pin!(work);
+    let mut before = Vec::new();
+    let last = loop {
+        tokio::select! {
+            biased;
+            Some((_, reply)) = replies.recv() => before.push(reply),
+            reply = &mut work => break reply,
+        }
+    };
+    while let Ok((_, reply)) = replies.try_recv() {
+        before.push(reply);
+    }
+    match last {
+        ShellReply::Sessions(SessionRows { rows, done }) => {
+            let earlier = before.into_iter().filter_map(|reply| match reply {
+                ShellReply::Sessions(earlier) => Some(earlier.rows),
+                _ => None,
+            });
+            let rows = earlier.flatten().collect::<Vec<_>>().into_iter().chain(rows).collect();
+            ShellReply::Sessions(SessionRows { rows, done })
+        }
+        ShellReply::Found(FoundSessions { found, done }) => {
+            let earlier = before.into_iter().filter_map(|reply| match reply {
+                ShellReply::Found(earlier) => Some(earlier.found),
+                _ => None,
+            });
+            let found = earlier.flatten().collect::<Vec<_>>().into_iter().chain(found).collect();
+            ShellReply::Found(FoundSessions { found, done })
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_found_by_id_name_and_beginning() {
+        let known = [("0199-a", Some("Fix the tests")), ("0199-b", None), ("0200-c", Some("fix"))];
+        let known = known.map(|(id, name)| (id.to_owned(), name.map(str::to_owned)));
+        let cases = [
+            ("0199-b", Ok("0199-b")),
+            ("02", Ok("0200-c")),
+            ("FIX", Ok("0200-c")),
+            ("fix the", Ok("0199-a")),
+            ("0199", Err("2 sessions")),
+            ("", Err("there is no session")),
+            ("Fix the test", Ok("0199-a")),
+            ("fixx", Err("did you mean fix?")),
+            ("nothing like it", Err("/resume lists them")),
+        ];
+        for (wanted, expected) in cases {
+            match (named(&known, wanted), expected) {
+                (Ok(id), Ok(expected)) => assert_eq!(id, expected, "{wanted}"),
+                (Err(problem), Err(part)) => assert!(problem.detail.contains(part), "{}", problem.detail),
+                (found, _) => panic!("{wanted}: {found:?}"),
+            }
+        }
+    }
+}

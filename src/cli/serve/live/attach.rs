@@ -1,0 +1,231 @@
+//! Attached screens of a live session: which commands came from them, and what only one of them is told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+use super::{Answer, Ended, LiveSession};
+use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::{AgentCommand, AgentEvent};
+use crate::cli::serve::event_log::{Following, Position};
+
+/// Screens that are remembered; beyond them those that left first are forgotten.
+const REMEMBERED: usize = 64;
+/// A screen that left so long ago is forgotten.
+const FORGOTTEN: Duration = Duration::from_secs(600);
+
+/// The attached screens.
+#[derive(Debug, Default)]
+pub(super) struct Screens {
+    by_name: BTreeMap<Arc<str>, Known>,
+    /// The screen that sent the last command after which messages may be returned.
+    returns_to: Option<Arc<str>>,
+}
+
+/// What is known of a screen.
+#[derive(Debug, Default)]
+struct Known {
+    /// The number of its next command.
+    next: u64,
+    /// What it alone is told, each after the event of this number.
+    told: VecDeque<(Position, AgentEvent)>,
+    bell: Arc<Notify>,
+    /// Held while its commands are taken, so that their order stays.
+    turn: Arc<AsyncMutex<()>>,
+    /// Streams that it has open.
+    streams: usize,
+    left: Option<Instant>,
+}
+
+impl Screens {
+    /// The screen that alone gets this event: it caused it, and would act on it.
+    pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Arc<str>> {
+        match event {
+            AgentEvent::QueueReturned { .. }
+            | AgentEvent::QueueChangeFailed { .. }
+            | AgentEvent::SessionRefused { .. } => {
+                let name = self.returns_to.as_ref()?;
+                let is_here = self.by_name.get(name).is_some_and(|screen| screen.streams > 0);
+                is_here.then(|| Arc::clone(name))
+            }
+            _ => None,
+        }
+    }
+
+    fn tell(&mut self, name: &str, after: Position, event: AgentEvent) {
+        if let Some(screen) = self.by_name.get_mut(name) {
+            screen.told.push_back((after, event));
+            screen.bell.notify_one();
+        }
+    }
+
+    /// Tells every screen.
+    pub(super) fn tell_all(&mut self, after: Position, event: &AgentEvent) {
+        for screen in self.by_name.values_mut() {
+            screen.told.push_back((after, event.clone()));
+            screen.bell.notify_one();
+        }
+    }
+
+    fn forget_old(&mut self) {
+        let age = |screen: &Known| screen.left.filter(|_| screen.streams == 0).map(|left| left.elapsed());
+        self.by_name.retain(|_, screen| age(screen).is_none_or(|age| age < FORGOTTEN));
+        while self.by_name.len() > REMEMBERED {
+            let left =
+                self.by_name.iter().filter_map(|(name, screen)| Some((age(screen)?, Arc::clone(name))));
+            let Some((_, oldest)) = left.max() else { return };
+            self.by_name.remove(&oldest);
+        }
+    }
+}
+
+/// The stream of a screen; it counts as attached as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    session: Arc<LiveSession>,
+    name: Arc<str>,
+    bell: Arc<Notify>,
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut board = self.session.board();
+        if let Some(screen) = board.screens.by_name.get_mut(&self.name) {
+            screen.streams = screen.streams.saturating_sub(1);
+            screen.left = Some(Instant::now());
+        }
+    }
+}
+
+impl Screen {
+    /// The number of its next command.
+    pub fn next_command(&self) -> u64 {
+        self.session.board().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
+    }
+
+    /// The events with which a screen begins, and the last event that is in them.
+    pub fn opening(&self) -> (Vec<AgentEvent>, Position) {
+        let board = self.session.board();
+        (board.opening.events(), board.log.last())
+    }
+
+    /// What follows a position: events for all, then what this screen is told. At most about `most` bytes of
+    /// events.
+    pub fn after(&self, position: Position, most: usize) -> (Following, Vec<AgentEvent>) {
+        let mut board = self.session.board();
+        let mut following = board.log.after(position, most);
+        following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == self.name));
+        let reached = following.position;
+        let mut told = Vec::new();
+        if let Some(screen) = board.screens.by_name.get_mut(&self.name) {
+            while screen.told.front().is_some_and(|(after, _)| *after <= reached) {
+                told.extend(screen.told.pop_front().map(|(_, event)| event));
+            }
+        }
+        (following, told)
+    }
+
+    /// Waits until there is something after this position; false when nothing can come any more.
+    pub async fn wait_after(&self, position: Position) -> bool {
+        tokio::select! {
+            more = self.session.wait_after(position) => more,
+            () = self.bell.notified() => true,
+        }
+    }
+}
+
+/// What becomes of a command of a screen.
+pub(crate) enum Carried {
+    /// The agent gets it.
+    Send(AgentCommand),
+    /// It asks something under a ticket: how the agent is asked.
+    Ask(u64, Box<dyn FnOnce(u64) -> AgentCommand + Send>),
+    /// It is not done, and why.
+    Refuse(String),
+}
+
+impl LiveSession {
+    /// Opens the stream of a screen.
+    pub fn attach(self: &Arc<Self>, name: &str) -> Screen {
+        let name: Arc<str> = Arc::from(name);
+        let mut board = self.board();
+        board.screens.forget_old();
+        let screen = board.screens.by_name.entry(Arc::clone(&name)).or_default();
+        screen.streams = screen.streams.saturating_add(1);
+        let bell = Arc::clone(&screen.bell);
+        drop(board);
+        Screen { session: Arc::clone(self), name, bell }
+    }
+
+    /// A turn to send commands of this screen; `None` if it is not attached.
+    pub fn turn(&self, name: &str) -> Option<Arc<AsyncMutex<()>>> {
+        let board = self.board();
+        board.screens.by_name.get(name).map(|screen| Arc::clone(&screen.turn))
+    }
+
+    /// The number of the screen's next command; `None` if it is not attached.
+    pub fn next_of(&self, name: &str) -> Option<u64> {
+        self.board().screens.by_name.get(name).map(|screen| screen.next)
+    }
+
+    /// Carries out the next command of a screen. Nothing can come between sending it and counting it.
+    ///
+    /// # Errors
+    /// When the agent has ended.
+    pub async fn carry_out(self: &Arc<Self>, name: &str, command: Carried) -> Result<(), Ended> {
+        match command {
+            Carried::Send(command) => {
+                if may_return(&command) {
+                    self.board().screens.returns_to = Some(Arc::from(name));
+                }
+                self.send(command).await?;
+                self.count(name);
+            }
+            Carried::Ask(ticket, command) => {
+                let answer = self.begin_asking(command).await?;
+                self.count(name);
+                let (session, name) = (Arc::clone(self), name.to_owned());
+                tokio::spawn(async move {
+                    // Without an answer the session has ended.
+                    if let Ok((answer, moment)) = answer.await as Result<Answer, _> {
+                        let answered = AgentEvent::Answered { ticket, answer };
+                        session.board().screens.tell(&name, moment.last, answered);
+                    }
+                });
+            }
+            Carried::Refuse(text) => {
+                self.count(name);
+                let notice = AgentEvent::Notice { level: NoticeLevel::Error, text, hint: None };
+                let mut board = self.board();
+                let last = board.log.last();
+                board.screens.tell(name, last, notice);
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, name: &str) {
+        if let Some(screen) = self.board().screens.by_name.get_mut(name) {
+            screen.next = screen.next.saturating_add(1);
+        }
+    }
+}
+
+/// Whether messages may be returned for editing after this command, or it may fail in a way that only its
+/// screen should hear of.
+fn may_return(command: &AgentCommand) -> bool {
+    matches!(
+        command,
+        AgentCommand::Prompt { .. }
+            | AgentCommand::PromptMessage { .. }
+            | AgentCommand::Enqueue { .. }
+            | AgentCommand::TakeQueue
+            | AgentCommand::ChangeQueued { .. }
+            | AgentCommand::Session(SessionCommand::GoTo { .. })
+            | AgentCommand::Undo { .. }
+            | AgentCommand::Redo { .. }
+    )
+}

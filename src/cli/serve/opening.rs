@@ -1,0 +1,300 @@
+//! What a screen that joins a session late has to be sent: a fold over the events of the session.
+//!
+//! Everything that is complete becomes messages, as if the session had just been opened; what is not
+//! complete (an answer, calls, commands, what waits for the user) follows as events with their pieces joined.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::agent::AgentEvent;
+use crate::agent::api::events::join;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::message::{CompactionSummary, Message, Usage};
+
+/// Bytes of a command's output that are kept while it runs; of more than twice as much the end.
+const KEPT_OUTPUT: usize = 128 * 1024;
+
+/// What is known of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    session: SessionInfo,
+    messages: Vec<Arc<Message>>,
+    /// The titles of calls, by their ids.
+    titles: BTreeMap<String, String>,
+    /// That there is more before the messages.
+    history: Option<AgentEvent>,
+    /// What was used before the session was opened; `None` while that is not known.
+    before: Option<(Usage, bool)>,
+    /// What was used since.
+    since: Usage,
+    /// The last event of each kind that says how things are.
+    settings: [Option<AgentEvent>; 5],
+    mode: PermissionMode,
+    running: bool,
+    calls: Vec<OpenCall>,
+    /// The beginning and the pieces of the answer that is being written.
+    answer: Vec<AgentEvent>,
+    /// Commands of the user that run: their beginning and their output.
+    shells: Vec<[AgentEvent; 2]>,
+    /// A compaction, a wait, a summary that is under way.
+    busy: Option<AgentEvent>,
+    /// What waits for the user.
+    waiting: Vec<AgentEvent>,
+}
+
+/// A call whose result is not a message yet.
+#[derive(Debug)]
+struct OpenCall {
+    id: String,
+    start: AgentEvent,
+    /// Its last update.
+    update: Option<AgentEvent>,
+    end: Option<AgentEvent>,
+}
+
+impl Opening {
+    /// What a session begins with.
+    pub fn new(session: SessionInfo, mode: PermissionMode) -> Self {
+        Opening { session, mode, ..Opening::default() }
+    }
+
+    /// Takes an event.
+    pub fn take(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::SessionOpened { session, messages, titles } => self.open(session, messages, titles),
+            AgentEvent::HistoryAvailable { .. } => self.history = Some(event.clone()),
+            AgentEvent::SessionUsage { usage, priced } => {
+                self.before = usage.map(|usage| (usage, *priced));
+            }
+            AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
+            AgentEvent::ModelChanged { .. } => self.set(0, event),
+            AgentEvent::ThinkingLevelChanged { .. } => self.set(1, event),
+            AgentEvent::QueueUpdate { .. } => self.set(2, event),
+            AgentEvent::CommandsChanged { .. } => self.set(3, event),
+            AgentEvent::ResourcesChanged { .. } => self.set(4, event),
+            AgentEvent::PermissionModeChanged { mode } => self.mode = *mode,
+            event => self.work(event),
+        }
+    }
+
+    /// Takes an event of what the agent does.
+    fn work(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::AgentStart => self.running = true,
+            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
+                self.running = false;
+                self.calls.clear();
+                self.answer.clear();
+                self.busy = None;
+                self.waiting.clear();
+            }
+            AgentEvent::MessageStart { message } => {
+                if matches!(**message, Message::Assistant(_)) {
+                    self.answer = vec![event.clone()];
+                }
+            }
+            AgentEvent::MessageUpdate { .. } => self.piece(event),
+            AgentEvent::ToolTitle { tool_call_id, title } => {
+                self.titles.insert(tool_call_id.clone(), title.clone());
+                if !self.answer.is_empty() {
+                    self.answer.push(event.clone());
+                }
+            }
+            AgentEvent::MessageEnd { message } => self.message(message),
+            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+                let (id, start) = (tool_call_id.clone(), event.clone());
+                self.calls.push(OpenCall { id, start, update: None, end: None });
+            }
+            AgentEvent::ToolExecutionUpdate { tool_call_id, .. } => {
+                self.on_call(tool_call_id, |call| call.update = Some(event.clone()));
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                self.on_call(tool_call_id, |call| {
+                    call.end = Some(event.clone());
+                    call.update = None;
+                });
+            }
+            event => self.happen(event),
+        }
+    }
+
+    /// Takes an event of what happens beside answers and calls.
+    fn happen(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::BashStart { id, .. } => {
+                let output = AgentEvent::BashExecutionUpdate { id: id.clone(), delta: String::new() };
+                self.shells.push([event.clone(), output]);
+            }
+            AgentEvent::BashExecutionUpdate { id, delta } => self.output(id.as_ref(), delta),
+            AgentEvent::BashEnd { id, message } => {
+                let is_it =
+                    |start: &AgentEvent| matches!(start, AgentEvent::BashStart { id: own, .. } if own == id);
+                self.shells.retain(|[start, _]| !is_it(start));
+                self.messages.push(Arc::new(Message::BashExecution(message.clone())));
+            }
+            AgentEvent::CompactionStart { .. }
+            | AgentEvent::AutoRetryStart { .. }
+            | AgentEvent::BranchSummary { running: true } => self.busy = Some(event.clone()),
+            AgentEvent::CompactionEnd { result, .. } => {
+                self.busy = None;
+                if let Some(result) = result {
+                    if let Some(usage) = &result.usage {
+                        self.since.add(usage);
+                    }
+                    let summary = CompactionSummary {
+                        summary: result.summary.clone(),
+                        tokens_before: result.tokens_before,
+                        timestamp: 0,
+                    };
+                    self.messages.push(Arc::new(Message::CompactionSummary(summary)));
+                }
+            }
+            AgentEvent::AutoRetryEnd { .. } | AgentEvent::BranchSummary { running: false } => {
+                self.busy = None;
+            }
+            AgentEvent::ApprovalRequested { .. } | AgentEvent::Asked { .. } => {
+                self.waiting.push(event.clone());
+            }
+            AgentEvent::ApprovalEnded { id, .. } => self.decided(id),
+            AgentEvent::AskWithdrawn { id } => self.answered(id),
+            // Taken before.
+            AgentEvent::SessionOpened { .. }
+            | AgentEvent::HistoryAvailable { .. }
+            | AgentEvent::SessionUsage { .. }
+            | AgentEvent::SessionInfoChanged { .. }
+            | AgentEvent::ModelChanged { .. }
+            | AgentEvent::ThinkingLevelChanged { .. }
+            | AgentEvent::QueueUpdate { .. }
+            | AgentEvent::CommandsChanged { .. }
+            | AgentEvent::ResourcesChanged { .. }
+            | AgentEvent::PermissionModeChanged { .. }
+            | AgentEvent::AgentStart
+            | AgentEvent::AgentSettled { .. }
+            | AgentEvent::Stopped
+            | AgentEvent::MessageStart { .. }
+            | AgentEvent::MessageUpdate { .. }
+            | AgentEvent::MessageEnd { .. }
+            | AgentEvent::ToolTitle { .. }
+            | AgentEvent::ToolExecutionStart { .. }
+            | AgentEvent::ToolExecutionUpdate { .. }
+            | AgentEvent::ToolExecutionEnd { .. }
+            // What is over when it is reported.
+            | AgentEvent::AgentEnd { .. }
+            | AgentEvent::TurnStart
+            | AgentEvent::TurnEnd { .. }
+            | AgentEvent::Stalled { .. }
+            | AgentEvent::SessionRefused { .. }
+            | AgentEvent::Answered { .. }
+            | AgentEvent::QueueReturned { .. }
+            | AgentEvent::QueueChangeFailed { .. }
+            | AgentEvent::RulesChanged
+            | AgentEvent::Notice { .. }
+            | AgentEvent::RunStopped { .. }
+            | AgentEvent::FilesRestored { .. }
+            | AgentEvent::ExtensionsChanged => {}
+        }
+    }
+
+    /// A question was answered.
+    pub fn answered(&mut self, id: &str) {
+        self.waiting.retain(|event| !matches!(event, AgentEvent::Asked { id: own, .. } if own == id));
+    }
+
+    fn decided(&mut self, id: &str) {
+        self.waiting
+            .retain(|event| !matches!(event, AgentEvent::ApprovalRequested { request } if request.id == id));
+    }
+
+    fn set(&mut self, kind: usize, event: &AgentEvent) {
+        if let Some(place) = self.settings.get_mut(kind) {
+            *place = Some(event.clone());
+        }
+    }
+
+    fn open(&mut self, session: &SessionInfo, messages: &[Arc<Message>], titles: &BTreeMap<String, String>) {
+        let (settings, shells) = (std::mem::take(&mut self.settings), std::mem::take(&mut self.shells));
+        *self = Opening {
+            session: session.clone(),
+            messages: messages.to_vec(),
+            titles: titles.clone(),
+            // Of a new one, nothing was used before.
+            before: (!session.resumed).then(|| (Usage::default(), true)),
+            settings,
+            mode: self.mode,
+            shells,
+            ..Opening::default()
+        };
+    }
+
+    fn piece(&mut self, event: &AgentEvent) {
+        let joined = self.answer.last_mut().is_some_and(|last| join(last, event, usize::MAX));
+        if !joined && !self.answer.is_empty() {
+            self.answer.push(event.clone());
+        }
+    }
+
+    fn message(&mut self, message: &Arc<Message>) {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                self.answer.clear();
+                self.since.add(&answer.usage);
+            }
+            Message::ToolResult(result) => self.calls.retain(|call| call.id != result.tool_call_id),
+            _ => {}
+        }
+        self.messages.push(Arc::clone(message));
+    }
+
+    fn on_call(&mut self, id: &str, change: impl FnOnce(&mut OpenCall)) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
+            change(call);
+        }
+    }
+
+    fn output(&mut self, id: Option<&String>, piece: &str) {
+        for [_, output] in &mut self.shells {
+            let AgentEvent::BashExecutionUpdate { id: own, delta } = output else { continue };
+            if own.as_ref() == id {
+                delta.push_str(piece);
+                if delta.len() > 2 * KEPT_OUTPUT {
+                    // A line begins outside of every control sequence.
+                    let from = delta.len().saturating_sub(KEPT_OUTPUT);
+                    let cut = delta.as_bytes().iter().skip(from).position(|byte| *byte == b'\n');
+                    let cut = cut.map_or(delta.len(), |at| from.saturating_add(at).saturating_add(1));
+                    *delta = delta.get(cut..).unwrap_or_default().to_owned();
+                }
+            }
+        }
+    }
+
+    /// The events that a screen begins with.
+    pub fn events(&self) -> Vec<AgentEvent> {
+        let opened = AgentEvent::SessionOpened {
+            session: self.session.clone(),
+            messages: self.messages.clone(),
+            titles: self.titles.clone(),
+        };
+        let usage = self.before.map(|(mut usage, priced)| {
+            usage.add(&self.since);
+            AgentEvent::SessionUsage { usage: Some(usage), priced }
+        });
+        let usage =
+            usage.or(self.session.resumed.then_some(AgentEvent::SessionUsage { usage: None, priced: true }));
+        let calls = self.calls.iter().flat_map(|call| {
+            [Some(&call.start), call.update.as_ref(), call.end.as_ref()].into_iter().flatten().cloned()
+        });
+        let mut events = vec![opened];
+        events.extend(self.history.clone());
+        events.extend(usage);
+        events.extend(self.settings.iter().flatten().cloned());
+        events.push(AgentEvent::PermissionModeChanged { mode: self.mode });
+        events.extend(self.running.then_some(AgentEvent::AgentStart));
+        events.extend(calls);
+        events.extend(self.answer.iter().cloned());
+        events.extend(self.shells.iter().flatten().cloned());
+        events.extend(self.busy.clone());
+        events.extend(self.waiting.iter().cloned());
+        events
+    }
+}

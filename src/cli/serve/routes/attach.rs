@@ -1,0 +1,123 @@
+//! Requests of `tau attach`: the session for a whole screen. They are tau's own and not described to
+//! clients, since what they carry may change with every version.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::super::app::App;
+use super::super::attached;
+use super::super::extract::{AlreadyOpen, JsonBody, Opened, Params};
+use super::super::problem::Problem;
+use super::super::screen_stream::ScreenStream;
+use crate::app::request::ShellReply;
+use crate::cli::attach::wire::{
+    Commands, Found, HEADER, Joining, Leave, Left, PROTOCOL, ServerRequest, Taken, Wanted,
+};
+
+/// Longest name of a client, in bytes.
+const NAME: usize = 64;
+
+/// That the client speaks what is spoken here.
+pub(super) struct SameProtocol;
+
+impl FromRequestParts<App> for SameProtocol {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let theirs = parts.headers.get(HEADER).and_then(|value| value.to_str().ok());
+        if theirs == Some(PROTOCOL) {
+            return Ok(SameProtocol);
+        }
+        let theirs: String = theirs.unwrap_or("something else").chars().take(64).collect();
+        Err(Problem::conflict(
+            "other-version",
+            format!(
+                "the server speaks \"{PROTOCOL}\" and you \"{theirs}\"; use the same version of tau on both sides"
+            ),
+        ))
+    }
+}
+
+/// Finds the session to attach to, or makes one.
+pub(super) async fn find(
+    State(app): State<App>,
+    _: SameProtocol,
+    JsonBody(wanted): JsonBody<Wanted>,
+) -> Result<Json<Found>, Problem> {
+    attached::find(app.hub(), wanted).await.map(|id| Json(Found { id }))
+}
+
+/// The stream of a screen.
+pub(super) async fn stream(
+    State(app): State<App>,
+    _: SameProtocol,
+    Opened(live): Opened,
+    Params(joining): Params<Joining>,
+) -> Result<Response, Problem> {
+    check_name(&joining.client)?;
+    let counted = app.open_stream()?;
+    let after = live.known(|_, log| joining.after.and_then(|id| log.position(&id)));
+    let hub = app.clone();
+    let server_ends = move || hub.hub().is_closing();
+    let stream = ScreenStream::new(&live, &joining.client, after, server_ends, app.metrics(), counted);
+    Ok(stream.into_response())
+}
+
+/// Takes commands of a screen, in their order, each once.
+pub(super) async fn commands(
+    State(app): State<App>,
+    _: SameProtocol,
+    AlreadyOpen(live): AlreadyOpen,
+    JsonBody(body): JsonBody<Commands>,
+) -> Result<Json<Taken>, Problem> {
+    let Commands { client, first, commands } = body;
+    let not_attached = || Problem::conflict("not-attached", "this client is not attached to the session");
+    let turn = live.turn(&client).ok_or_else(not_attached)?;
+    let _turn = turn.lock().await;
+    for (number, command) in (first..).zip(commands) {
+        let next = live.next_of(&client).ok_or_else(not_attached)?;
+        if number > next {
+            let text = format!("command {next} is missing; {number} cannot come before it");
+            return Err(Problem::conflict("out-of-order", text));
+        }
+        if number == next {
+            let carried = attached::judged(app.hub(), &live, command).await;
+            live.carry_out(&client, carried).await?;
+        }
+    }
+    let next = live.next_of(&client).ok_or_else(not_attached)?;
+    Ok(Json(Taken { next }))
+}
+
+/// Finds or makes the session that a screen continues with instead.
+pub(super) async fn leave(
+    State(app): State<App>,
+    _: SameProtocol,
+    Opened(live): Opened,
+    JsonBody(body): JsonBody<Leave>,
+) -> Result<Json<Left>, Problem> {
+    attached::leave(app.hub(), &live, body.command).await.map(Json)
+}
+
+/// Answers a request of a screen about files, models or sessions of the server.
+pub(super) async fn request(
+    _: SameProtocol,
+    Opened(live): Opened,
+    JsonBody(request): JsonBody<ServerRequest>,
+) -> Result<Json<ShellReply>, Problem> {
+    let live = Arc::clone(&live);
+    Ok(Json(attached::perform(&live, request).await))
+}
+
+fn check_name(name: &str) -> Result<(), Problem> {
+    let is_sound =
+        !name.is_empty() && name.len() <= NAME && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    match is_sound {
+        true => Ok(()),
+        false => Err(Problem::invalid("client: use up to 64 letters, digits and `-`")),
+    }
+}

@@ -1,0 +1,375 @@
+//! `tau attach`: the real screen in a terminal, on a session of the real server.
+
+use serde_json::{Value, json};
+
+use super::client::Served;
+use super::create;
+use super::dropping::Dropping;
+use crate::headless::{bare, run};
+use crate::screen::Screen;
+
+/// What both sides speak.
+const SPOKEN: &str = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach 1");
+
+/// A screen that is attached to a session of the server at an address.
+fn attached_at(address: &str, token: &str, session: &str, size: (u16, u16)) -> Screen {
+    let script = format!("export TAU_SERVE_TOKEN={token}");
+    Screen::prepared(&script, &format!("attach http://{address} {session}"), size.0, size.1)
+}
+
+fn attached(server: &Served, session: &str) -> Screen {
+    attached_at(&server.address, &server.token, session, (90, 40))
+}
+
+fn send(screen: &Screen, text: &str) {
+    screen.type_keys(text);
+    screen.wait_for_composer(text);
+    screen.type_keys("\r");
+}
+
+async fn quiet() -> Served {
+    Served::start(&["--log", "off"]).await
+}
+
+/// Sends a request of tau's own.
+async fn own(server: &Served, method: &str, path: &str, spoken: &str, body: &Value) -> super::client::Reply {
+    let headers = format!(
+        "host: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\nx-tau-attach: {spoken}\r\n",
+        server.address, server.token
+    );
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    server.raw(method, path, &headers, body.as_bytes()).await
+}
+
+#[tokio::test]
+async fn two_screens_share_a_session_and_its_decisions() {
+    let server = quiet().await;
+    let id = create(&server, json!({ "name": "Shared", "permissionMode": "ask" })).await;
+    let (one, other) = (attached(&server, "shared"), attached(&server, &id));
+    send(&one, "write");
+    // The call waits on both screens; the other one decides.
+    one.wait_for("tau-demo.md");
+    other.wait_for("waiting for you");
+    other.press_until("y", "I wrote nothing else");
+    one.wait_for("I wrote nothing else");
+    assert!(server.dir.path().join("tau-demo.md").exists());
+    // A third one that comes later sees what happened, and where it is.
+    let late = attached(&server, &id);
+    late.wait_for("I wrote nothing else");
+    late.wait_for(&server.address);
+    // A command of the user, too.
+    send(&late, "!echo from the third");
+    one.wait_for("$ echo from the third");
+    // Leaving ends nothing.
+    late.type_keys("\x04");
+    late.wait_for("detached; the session continues: tau attach");
+    send(&one, "help");
+    other.wait_for("help");
+}
+
+#[tokio::test]
+async fn a_run_continues_without_its_screen_and_is_seen_by_one_that_comes_in_its_middle() {
+    let server = quiet().await;
+    let id = create(&server, json!({ "permissionMode": "ask" })).await;
+    let mut screen = attached(&server, &id);
+    send(&screen, "write");
+    screen.wait_for("waiting for you");
+    screen.type_keys("\x1b[27u");
+    screen.close();
+    screen.wait_exit();
+    let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
+    assert_eq!(shown["running"], json!(true), "{shown}");
+    // The call that waits is asked again on the next screen, and stopping works from there.
+    let next = attached(&server, &id);
+    next.wait_for("waiting for you");
+    next.press_until("y", "I wrote nothing else");
+    assert_eq!(next.text().matches("write  tau-demo.md").count(), 1, "{}", next.text());
+}
+
+#[tokio::test]
+async fn terminals_of_commands_are_typed_into_from_an_attached_screen() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let screen = attached(&server, &id);
+    send(&screen, "!cat");
+    screen.wait_for("$ cat");
+    // F2 gives it the keyboard.
+    screen.type_keys("\x1bOQ");
+    screen.wait_for("f2");
+    screen.type_keys("typed from afar\r");
+    screen.wait_until("the line and its echo", |cells| {
+        cells.contents().matches("typed from afar").count() >= 2
+    });
+    screen.type_keys("\x04");
+    screen.wait_for("✓");
+}
+
+#[tokio::test]
+async fn sessions_of_the_server_are_made_left_and_found_again() {
+    let server = quiet().await;
+    let id = create(&server, json!({ "name": "First" })).await;
+    let screen = attached(&server, &id);
+    send(&screen, "help");
+    screen.wait_for("↑");
+    send(&screen, "/new");
+    screen.wait_until("an empty session", |cells| !cells.contents().contains("↑"));
+    send(&screen, "/name Second");
+    send(&screen, "list");
+    screen.wait_for("That gave");
+    send(&screen, "/resume");
+    screen.wait_for("First");
+    screen.type_keys("First");
+    screen.wait_for("1/");
+    screen.type_keys("\r");
+    screen.wait_until("the first session", |cells| {
+        let text = cells.contents();
+        text.contains("help") && !text.contains("┌")
+    });
+    send(&screen, "/clone");
+    let list = loop {
+        let list = server.send("GET", "/api/sessions", &Value::Null).await.is(200).json();
+        let live =
+            list["sessions"].as_array().unwrap().iter().filter(|row| row["live"] == json!(true)).count();
+        if live == 3 {
+            break list;
+        }
+    };
+    assert!(list.to_string().contains("Second"), "{list}");
+}
+
+#[tokio::test]
+async fn an_export_is_written_where_the_screen_is() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let screen = attached(&server, &id);
+    send(&screen, "help");
+    screen.wait_for("↑");
+    send(&screen, "/export talk.md");
+    screen.wait_for("on this machine");
+    let text = std::fs::read_to_string(screen.home().join("work/talk.md")).unwrap();
+    assert!(text.contains("help"), "{text}");
+    assert!(!server.dir.path().join("talk.md").exists());
+    // Keys are the server's.
+    send(&screen, "/login");
+    screen.wait_for("keys stay on the server");
+}
+
+#[tokio::test]
+async fn a_lost_connection_comes_back_without_loss_or_doubles() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let between = Dropping::to(&server.address);
+    let screen = attached_at(&between.address, &server.token, &id, (90, 40));
+    send(&screen, "help");
+    screen.wait_for("↑");
+    between.cut();
+    screen.wait_for("connection lost");
+    // What is written meanwhile is neither lost nor sent twice.
+    send(&screen, "!echo once and only once");
+    screen.type_keys("a draft");
+    between.restore();
+    screen.wait_for("$ echo once and only once");
+    screen.wait_until("the connection", |cells| !cells.contents().contains("connection lost"));
+    screen.wait_for_composer("a draft");
+    // Both screens have the same, whether they lost anything or not.
+    let other = attached(&server, &id);
+    other.wait_for("$ echo once and only once");
+    for screen in [&screen, &other] {
+        assert_eq!(screen.text().matches("$ echo once and only once").count(), 1, "{}", screen.text());
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_started_again_has_its_screen_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let token = "a-token-of-a-test-0123456789";
+    let start = async || {
+        let mut command = super::client::command(dir.path(), &["--listen", &address], &["--log", "off"]);
+        command.env("TAU_SERVE_TOKEN", token);
+        super::client::ready_with(command, token).await
+    };
+    let mut server = start().await;
+    let screen = attached_at(&address, token, "--new", (90, 40));
+    send(&screen, "help");
+    screen.wait_for("↑");
+    server.kill().await.unwrap();
+    screen.wait_for("connection lost");
+    let _server = start().await;
+    screen.wait_until("the connection", |cells| !cells.contents().contains("connection lost"));
+    screen.wait_for("↑");
+    send(&screen, "!echo back");
+    screen.wait_for("$ echo back");
+}
+
+#[tokio::test]
+async fn what_keeps_it_from_attaching_is_said() {
+    let server = quiet().await;
+    let id = create(&server, json!({ "name": "Fix the tests" })).await;
+    let url = format!("http://{}", server.address);
+    let token = server.token.as_str();
+    let cases: [(&[&str], &str, i32, &str); 7] = [
+        (&["attach", &url], "wrong-token-of-this-test", 3, "does not take this token"),
+        (&["attach", &url, "Fix the test5"], token, 3, "did you mean Fix the tests?"),
+        (&["attach", &url, "zzzz"], token, 3, "there is no session \"zzzz\""),
+        (&["attach", "http://127.0.0.1:1"], token, 3, "cannot connect to 127.0.0.1:1"),
+        (&["attach", "unix:/nowhere/at/all"], token, 3, "cannot connect to /nowhere/at/all"),
+        (&["attach", "http://192.0.2.1:4180"], token, 3, "add --cleartext"),
+        (&["attach", &url], "", 3, "no token is known for it"),
+    ];
+    for (arguments, token, code, text) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = bare(dir.path());
+        command.args(arguments).env("TERM", "xterm").env("TAU_SERVE_TOKEN", token);
+        let ended = run(&mut command, None).await;
+        assert_eq!(ended.code, code, "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains(text), "{arguments:?}: {}", ended.err);
+    }
+    // A tau of another version.
+    let path = format!("/api/sessions/{id}/attach?client=a");
+    for spoken in ["tau 0.0.1, attach 1", "", "tau"] {
+        let reply = own(&server, "GET", &path, spoken, &Value::Null).await.is(409);
+        assert!(reply.body.contains("use the same version of tau on both sides"), "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_ones_own_is_found_without_address_and_token() {
+    let server = quiet().await;
+    create(&server, json!({ "name": "Mine" })).await;
+    // The same home as that of the server, which has written its address and token there.
+    let home = server.dir.path().display();
+    let script = format!("unset TAU_HOME; export HOME={home}");
+    let screen = Screen::prepared(&script, "attach", 90, 24);
+    screen.wait_for(&server.address);
+    screen.type_keys("\x04");
+    screen.wait_for("detached");
+    let (code, err) = server.end().await;
+    assert_eq!(code, Some(143), "{err}");
+}
+
+#[tokio::test]
+async fn a_command_that_is_sent_twice_is_done_once() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let path = format!("/api/sessions/{id}/attach");
+    let command = |text: &str| json!({ "type": "bash", "id": text, "command": format!("echo {text}"), "excludeFromContext": true });
+    let body = |first: u64, commands: Value| json!({ "client": "me", "first": first, "commands": commands });
+    // Nobody is attached yet.
+    own(&server, "POST", &path, SPOKEN, &body(0, json!([command("a")]))).await.is(409);
+    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
+    assert_eq!(stream.next().await.unwrap().data, json!({ "next": 0 }));
+    assert_eq!(stream.next().await.unwrap().name, "opened");
+    for (first, commands, next) in [
+        (0, json!([command("a")]), 1),
+        (0, json!([command("a"), command("b")]), 2),
+        (1, json!([command("b")]), 2),
+        (2, json!([]), 2),
+    ] {
+        let reply = own(&server, "POST", &path, SPOKEN, &body(first, commands)).await.is(200);
+        assert_eq!(reply.json(), json!({ "next": next }));
+    }
+    own(&server, "POST", &path, SPOKEN, &body(7, json!([command("c")]))).await.is(409);
+    let mut begun = Vec::new();
+    let mut ended = 0;
+    while ended < 2 {
+        for event in stream.next().await.unwrap().data["events"].as_array().unwrap() {
+            match event["type"].as_str().unwrap() {
+                "bash_start" => begun.push(event["id"].as_str().unwrap().to_owned()),
+                "bash_end" => ended += 1,
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(begun, ["a", "b"]);
+    // What makes no sense for a shared session, and settings of the client, are refused to it alone.
+    let refused = json!([{ "type": "shutdown" }, { "type": "set_system", "text": "x" }]);
+    own(&server, "POST", &path, SPOKEN, &body(2, refused)).await.is(200);
+    let mut notices = Vec::new();
+    while notices.len() < 2 {
+        let frame = stream.next().await.unwrap();
+        notices
+            .extend(frame.data["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()));
+    }
+    assert!(notices[0].contains("does not end the session") && notices[1].contains("settings of the server"));
+}
+
+#[tokio::test]
+async fn a_model_is_resolved_by_the_server_and_its_address_stays_there() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let path = format!("/api/sessions/{id}/attach");
+    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
+    stream.next().await.unwrap();
+    stream.next().await.unwrap();
+    let model = json!({ "id": "gpt-5", "provider": "openai", "baseUrl": "http://127.0.0.1:9/steal" });
+    let body = json!({ "client": "me", "first": 0, "commands": [{ "type": "set_model", "model": model }] });
+    own(&server, "POST", &path, SPOKEN, &body).await.is(200);
+    // There is no key for it, so it is refused, and no model of the client's making is used.
+    loop {
+        let events = stream.next().await.unwrap().data["events"].clone();
+        assert!(!events.to_string().contains("/steal"), "{events}");
+        if events.to_string().contains("there is no key for openai") {
+            break;
+        }
+    }
+    let request = json!({ "ask": "models", "keyless": false });
+    let models = own(&server, "POST", &format!("{path}/request"), SPOKEN, &request).await.is(200).json();
+    let usable = models["models"]["usable"].as_array().unwrap();
+    assert!(!usable.is_empty(), "{models}");
+    assert!(usable.iter().all(|model| model["baseUrl"] == json!("")), "{models}");
+}
+
+#[tokio::test]
+async fn malformed_requests_leave_the_server_alive() {
+    let server = Served::start(&["--log", "off", "--rate", "100000"]).await;
+    let id = create(&server, json!({})).await;
+    let path = format!("/api/sessions/{id}/attach");
+    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
+    stream.next().await.unwrap();
+    let sound = json!({ "client": "me", "first": 0, "commands": [{ "type": "query", "ticket": 1, "query": { "query": "outline" } }] });
+    let text = sound.to_string();
+    let places = ["/api/attach".to_owned(), path.clone(), format!("{path}/leave"), format!("{path}/request")];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    };
+    let headers = format!(
+        "host: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\nx-tau-attach: {SPOKEN}\r\n",
+        server.address, server.token
+    );
+    for _ in 0..1_000 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=random(4) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes[at] = u8::try_from(random(256)).unwrap(),
+                1 => bytes.truncate(at.max(1)),
+                _ => bytes.insert(at, b"{}[]\",:0"[random(8)]),
+            }
+        }
+        let place = &places[random(places.len())];
+        let reply = server.raw("POST", place, &headers, &bytes).await;
+        assert!(
+            reply.status < 500 && reply.status != 0,
+            "{place} {}: {reply:?}",
+            String::from_utf8_lossy(&bytes)
+        );
+    }
+    for query in ["", "?client=", "?client=a%20b", "?client=%ff", "?client=a&after=%00"] {
+        let reply = own(&server, "GET", &format!("{path}{query}&x=1"), "", &Value::Null).await;
+        assert!(reply.status >= 400 && reply.status < 500, "{reply:?}");
+    }
+    server.send("GET", "/health", &Value::Null).await.is(200);
+    let screen = attached(&server, &id);
+    send(&screen, "help");
+    screen.wait_for("↑");
+}
