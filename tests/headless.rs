@@ -8,6 +8,7 @@ mod ends;
 mod inputs;
 mod recorded;
 mod robust;
+mod schema;
 mod secrets;
 
 use std::path::Path;

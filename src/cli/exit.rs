@@ -26,6 +26,8 @@ pub enum Exit {
     Limit,
     /// The model made the same call again and again, and nobody could be asked.
     Stuck,
+    /// The answer is not valid against the schema of `--output-schema`.
+    Invalid,
     /// A fault in tau itself.
     Crash,
     /// The terminal was closed (SIGHUP).
@@ -42,7 +44,7 @@ pub enum Exit {
 
 impl Exit {
     /// Every end that has one code, with what it means, in the order of the codes.
-    pub const TABLE: [(Exit, u8, &'static str); 11] = [
+    pub const TABLE: [(Exit, u8, &'static str); 12] = [
         (Exit::Ok, 0, "done"),
         (Exit::Model, 1, "model error"),
         (Exit::Usage, 2, "usage"),
@@ -50,6 +52,7 @@ impl Exit {
         (Exit::Refused, 4, "tool refused"),
         (Exit::Limit, 5, "limit reached"),
         (Exit::Stuck, 6, "model repeats itself"),
+        (Exit::Invalid, 7, "bad answer"),
         (Exit::Crash, 101, "crash"),
         (Exit::HungUp, 129, "hangup"),
         (Exit::Aborted, 130, "aborted"),
@@ -162,7 +165,7 @@ mod tests {
     #[test]
     fn the_codes_are_those_that_are_documented() {
         let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, ..)| exit.code()).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 101, 129, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 101, 129, 130, 143]);
         assert_eq!(Exit::Signal(3).code(), 131);
     }
 }

@@ -10,6 +10,7 @@ use tokio::io::AsyncReadExt;
 use super::args::CliArgs;
 use super::compose::{ComposedAgent, Setup};
 use super::exit::{Exit, Refusal, fail, warn};
+use super::output_schema::OutputSchema;
 use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
@@ -24,7 +25,11 @@ use crate::app::geometry::Motion;
 const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
 
 /// Runs prompts and prints the answers.
-pub fn print(args: CliArgs) -> Exit {
+pub fn print(mut args: CliArgs) -> Exit {
+    let schema = match output_schema(&mut args) {
+        Ok(schema) => schema,
+        Err(refusal) => return refusal.fail(),
+    };
     let prompts = match stdin_prompts::text(&args.prompts) {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
@@ -36,6 +41,7 @@ pub fn print(args: CliArgs) -> Exit {
     let options = print::PrintOptions {
         prompts,
         output: args.output.clone(),
+        schema,
         timeout: args.timeout.map(Duration::from_secs),
     };
     start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
@@ -49,7 +55,11 @@ pub fn print(args: CliArgs) -> Exit {
 }
 
 /// Runs prompts and writes every event.
-pub fn json(args: CliArgs) -> Exit {
+pub fn json(mut args: CliArgs) -> Exit {
+    let schema = match output_schema(&mut args) {
+        Ok(schema) => schema,
+        Err(refusal) => return refusal.fail(),
+    };
     let JsonPrompts { prompts, first_line } = match stdin_prompts::json(&args.prompts) {
         Ok(input) => input,
         Err(error) => return fail(Exit::Usage, &error),
@@ -69,10 +79,17 @@ pub fn json(args: CliArgs) -> Exit {
             }
             let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
             let header = config.session.header().to_owned();
-            let options = json::JsonOptions { prompts, input, header, output, timeout };
+            let options = json::JsonOptions { prompts, input, header, output, schema, timeout };
             json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
         },
     )
+}
+
+/// Reads what `--output-schema` names, and tells the model in the system prompt.
+fn output_schema(args: &mut CliArgs) -> Result<Option<OutputSchema>, Refusal> {
+    let schema = args.output_schema.as_deref().map(OutputSchema::read).transpose()?;
+    args.append_system_prompt.extend(schema.iter().map(OutputSchema::instructions));
+    Ok(schema)
 }
 
 /// Serves a client on the standard streams.

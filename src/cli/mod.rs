@@ -32,6 +32,7 @@ mod mcp_login;
 pub(crate) mod mcp_servers;
 mod models;
 pub(crate) mod outgoing;
+pub mod output_schema;
 pub mod permission_rules;
 pub(crate) mod permissions;
 pub mod plain;
@@ -109,6 +110,10 @@ fn run() -> Exit {
     }
     crash::or_crash(match args.front_end(StandardStreams::here()) {
         _ if args.replay.is_some() => replay(args),
+        FrontEnd::Screen | FrontEnd::Rpc if args.output_schema.is_some() => fail(
+            Exit::Usage,
+            "--output-schema is for prompts whose answers are printed: use it with --print or --json",
+        ),
         FrontEnd::Screen => screen(args),
         FrontEnd::Print => headless::print(args),
         FrontEnd::Json => headless::json(args),

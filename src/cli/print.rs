@@ -15,6 +15,7 @@ use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, without_numbers};
+use super::output_schema::OutputSchema;
 use super::plain;
 use super::profile::FrontEndProfile;
 use super::progress::{BEAT, Liveliness, ProgressLine};
@@ -46,12 +47,14 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
 };
 
 /// What to print, and how far to go.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct PrintOptions {
     /// Sent one after another.
     pub prompts: Vec<CliPrompt>,
     /// Gets the text of the last answer too.
     pub output: Option<PathBuf>,
+    /// What answers have to look like.
+    pub schema: Option<OutputSchema>,
     /// Time for everything, at most.
     pub timeout: Option<Duration>,
 }
@@ -102,6 +105,16 @@ pub async fn run(
     session.driver.shut_down(exit).await
 }
 
+/// Why an answer that reached the model's limit is not used.
+pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
+
+/// The text of a final answer.
+enum Answered {
+    Fully(String),
+    /// The model reached its output limit.
+    CutOff(String),
+}
+
 struct PrintRun<S> {
     driver: BatchDriver<S>,
     streams: PrintStreams,
@@ -124,8 +137,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
         let mut last = None;
         for prompt in &options.prompts {
-            match self.prompt(prompt).await {
-                Ok(text) => last = text.or(last),
+            match self.prompt(prompt, options.schema.as_ref()).await {
+                Ok(text) => last = Some(text),
                 Err(exit) => return exit,
             }
         }
@@ -148,18 +161,61 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     }
 
     /// One prompt: the text of its final answer, which has been printed.
-    async fn prompt(&mut self, prompt: &CliPrompt) -> Result<Option<String>, Exit> {
+    async fn prompt(&mut self, prompt: &CliPrompt, schema: Option<&OutputSchema>) -> Result<String, Exit> {
+        let printed = match (self.ask(prompt.clone()).await?, schema) {
+            (Answered::Fully(text), None) => Ok(text),
+            (Answered::Fully(text), Some(schema)) => self.repaired(text, schema).await,
+            (Answered::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
+        };
+        match printed {
+            Ok(text) => {
+                self.print(&text).await?;
+                self.driver.stops.stopping().map_or(Ok(text), Err)
+            }
+            Err((exit, ..)) if self.driver.stops.stopping().is_some() => Err(exit),
+            Err((exit, text, why)) => {
+                self.print(&text).await?;
+                self.say(&why);
+                Err(exit)
+            }
+        }
+    }
+
+    /// The JSON of an answer, which may take one more prompt; else how the program ends, the text to print, and
+    /// what is wrong with it.
+    async fn repaired(
+        &mut self,
+        text: String,
+        schema: &OutputSchema,
+    ) -> Result<String, (Exit, String, String)> {
+        let violations = match schema.check(&text) {
+            Ok(output) => return Ok(output.text),
+            Err(violations) => violations,
+        };
+        self.say(&format!("asking for a valid answer once more: {}", violations.summary()));
+        let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
+        match self.ask(prompt).await {
+            Ok(Answered::Fully(second)) => match schema.check(&second) {
+                Ok(output) => Ok(output.text),
+                Err(violations) => Err((Exit::Invalid, second, violations.failure())),
+            },
+            Ok(Answered::CutOff(second)) => Err((Exit::Limit, second, CUT_OFF.to_owned())),
+            Err(exit) => Err((exit, text, violations.failure())),
+        }
+    }
+
+    /// Sends a prompt and follows it to its end: the text of its final answer.
+    async fn ask(&mut self, prompt: CliPrompt) -> Result<Answered, Exit> {
         (self.ended, self.outcome, self.failed) = (None, None, false);
         self.answer = AnswerText::default();
-        let images = prompt.images.clone();
-        let command = AgentCommand::Prompt { text: prompt.text.clone(), images, streaming: Queue::Steer };
+        let CliPrompt { text, images } = prompt;
+        let command = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
         self.driver.agent.commands.send(command).await.map_err(|_| Exit::Crash)?;
         self.settle().await?;
         if let Some(exit) = self.driver.stops.stopping().or(self.ended) {
             return Err(exit);
         }
-        let text = self.judge().await?;
-        self.driver.stops.stopping().map_or(Ok(text), Err)
+        self.judge()
     }
 
     /// Follows the events until the agent does nothing more by itself.
@@ -246,8 +302,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         let _ = self.driver.agent.commands.try_send(answer);
     }
 
-    /// What the final answer means; its text is printed.
-    async fn judge(&mut self) -> Result<Option<String>, Exit> {
+    /// What the final answer means.
+    fn judge(&mut self) -> Result<Answered, Exit> {
         let Some((stop_reason, error)) = self.outcome.take() else {
             if !self.failed {
                 self.say("the model gave no answer");
@@ -260,30 +316,27 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 Err(Exit::Model)
             }
             StopReason::Aborted => Err(Exit::Aborted),
-            StopReason::Length => {
-                self.print().await?;
-                self.say("the answer is incomplete: the model reached its output limit");
-                Err(Exit::Limit)
+            StopReason::Length => Ok(Answered::CutOff(self.answer.text().unwrap_or_default().to_owned())),
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {
+                Ok(Answered::Fully(self.answer.text().unwrap_or_default().to_owned()))
             }
-            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.print().await.map(Some),
         }
     }
 
     /// Prints the text of the answer. A reader that has left is no failure.
-    async fn print(&mut self) -> Result<String, Exit> {
-        let text = self.answer.text().unwrap_or_default().to_owned();
+    async fn print(&mut self, text: &str) -> Result<(), Exit> {
         if text.is_empty() {
             self.say("the model's answer has no text");
-            return Ok(text);
+            return Ok(());
         }
-        let shown = if self.streams.out_is_terminal { plain::text(&text) } else { text.clone() };
+        let shown = if self.streams.out_is_terminal { plain::text(text) } else { text.to_owned() };
         let out = &mut self.streams.out;
         let write = async {
             out.write_all(answer::line_ended(&shown).as_bytes()).await?;
             out.flush().await
         };
         match self.driver.within(write).await {
-            Some(Ok(())) => Ok(text),
+            Some(Ok(())) => Ok(()),
             Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => Err(Exit::Ok),
             Some(Err(error)) => {
                 self.say(&format!("cannot write the answer to standard output: {error}"));

@@ -78,9 +78,17 @@ pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
 /// A message that names the file.
 pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     match value.strip_prefix('@') {
-        Some(path) => text_of(path, read(Path::new(path), TEXT_BYTES)?),
+        Some(path) => text_of_file(Path::new(path)),
         None => Ok(value.to_owned()),
     }
+}
+
+/// The text of a file that an argument names.
+///
+/// # Errors
+/// A message that names the file.
+pub(crate) fn text_of_file(path: &Path) -> Result<String, String> {
+    text_of(&path.display().to_string(), read(path, TEXT_BYTES)?)
 }
 
 enum Attached {

@@ -24,6 +24,7 @@ async fn json(answers: Vec<Vec<Step>>, prompts: &[&str], input: &[(u64, &str)]) 
         input: lines_given.then_some(far),
         header: config.session.header().to_owned(),
         output: None,
+        schema: None,
         timeout: None,
     };
     let (out, mut read) = tokio::io::duplex(1 << 20);

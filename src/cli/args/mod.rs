@@ -67,6 +67,9 @@ pub struct CliArgs {
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
     pub output: Option<PathBuf>,
+    /// Answer with JSON that is valid against the JSON Schema in FILE
+    #[arg(long, value_name = "FILE", help_heading = "Front end", hide = true)]
+    pub output_schema: Option<PathBuf>,
     /// Stop a prompt after N answers of the model
     #[arg(long, value_name = "N", help_heading = "Front end", value_parser = count_parser::<u32>)]
     pub max_turns: Option<u32>,

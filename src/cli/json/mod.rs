@@ -19,7 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::exit::{Exit, output_failed, warn};
-use super::print::NOBODY_DECIDES;
+use super::output_schema::{Output, OutputSchema, Violations};
+use super::print::{CUT_OFF, NOBODY_DECIDES};
 use super::profile::FrontEndProfile;
 use super::prompts::CliPrompt;
 use super::protocol;
@@ -48,6 +49,8 @@ pub struct JsonOptions<R> {
     pub header: String,
     /// Gets the text of the last answer too.
     pub output: Option<PathBuf>,
+    /// What answers have to look like.
+    pub schema: Option<OutputSchema>,
     /// Time for everything, at most.
     pub timeout: Option<Duration>,
 }
@@ -67,6 +70,8 @@ pub async fn run<R: AsyncRead + Unpin>(
         prompts: options.prompts.into(),
         out,
         answer: AnswerText::default(),
+        schema: options.schema,
+        checked: None,
         interrupts: 0,
         outcome: Exit::Ok,
         error: None,
@@ -94,6 +99,9 @@ struct JsonRun<R, W, S> {
     prompts: VecDeque<CliPrompt>,
     out: W,
     answer: AnswerText,
+    schema: Option<OutputSchema>,
+    /// What the last answer is by the schema.
+    checked: Option<Result<Output, Violations>>,
     /// Interrupts that have not been answered.
     interrupts: usize,
     /// How the last prompt ended.
@@ -150,15 +158,60 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             (self.outcome, self.error) = (Exit::Ok, None);
             // With arguments any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
-            let CliPrompt { text, images } = next;
-            let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
-            if self.driver.agent.commands.send(prompt).await.is_err() || !self.settled().await {
+            let earlier = std::mem::take(&mut self.answer);
+            let continues = self.prompt(next).await && self.validated().await;
+            if self.answer.text().is_none() {
+                self.answer = earlier;
+            }
+            if !continues {
                 return;
             }
             // As in print mode: after a failure the next argument is not sent.
             if !self.takes_lines && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
                 return;
             }
+        }
+    }
+
+    /// Sends a prompt and follows it to its end. False when nothing further is to be done.
+    async fn prompt(&mut self, prompt: CliPrompt) -> bool {
+        let CliPrompt { text, images } = prompt;
+        let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
+        self.driver.agent.commands.send(prompt).await.is_ok() && self.settled().await
+    }
+
+    /// Checks the answer that was given, if it has to look like something; asks once more if it does not, and says
+    /// what came of it. False when nothing further is to be done.
+    async fn validated(&mut self) -> bool {
+        self.checked = self.check();
+        if let Some(Err(violations)) = &self.checked {
+            let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
+            if !self.prompt(prompt).await {
+                return false;
+            }
+            self.checked = self.check().or(self.checked.take());
+        }
+        if let Some(Err(violations)) = &self.checked
+            && self.outcome == Exit::Ok
+        {
+            (self.outcome, self.error) = (Exit::Invalid, Some(violations.failure()));
+        }
+        let mut record = json!({ "type": "output" });
+        self.put_output_into(&mut record);
+        self.checked.is_none() || self.record(record).await
+    }
+
+    /// What the answer is by the schema. `None` without one, or when there was no whole answer.
+    fn check(&self) -> Option<Result<Output, Violations>> {
+        let schema = self.schema.as_ref().filter(|_| self.outcome == Exit::Ok)?;
+        self.answer.text().map(|text| schema.check(text))
+    }
+
+    fn put_output_into(&self, record: &mut Value) {
+        match &self.checked {
+            Some(Ok(output)) => protocol::set(record, "output", output.value.clone()),
+            Some(Err(violations)) => protocol::set(record, "outputError", json!(violations.failure())),
+            None => {}
         }
     }
 
@@ -353,10 +406,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             StopReason::Error => (self.outcome, self.error) = (Exit::Model, error),
             StopReason::Aborted => self.outcome = Exit::Aborted,
             StopReason::Length => {
-                (self.outcome, self.error) = (
-                    Exit::Limit,
-                    Some("the answer is incomplete: the model reached its output limit".into()),
-                );
+                (self.outcome, self.error) = (Exit::Limit, Some(CUT_OFF.into()));
             }
             StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
         }
@@ -365,7 +415,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     /// Writes the last answer to the file that was named, if all went well.
     async fn keep(&mut self, output: Option<PathBuf>) {
         let good = self.driver.stops.stopping().is_none() && self.outcome == Exit::Ok;
-        if let (Some(path), Some(text), true) = (output, self.answer.text(), good) {
+        let text = match &self.checked {
+            Some(Ok(output)) => Some(output.text.as_str()),
+            _ => self.answer.text(),
+        };
+        if let (Some(path), Some(text), true) = (output, text, good) {
             let written = self.driver.within(answer::write(path, text.to_owned())).await;
             if let Some(Err(error)) = written {
                 warn(&error);
@@ -416,6 +470,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         if let Some(error) = self.error.take() {
             protocol::set(&mut end, "error", json!(error));
         }
+        self.put_output_into(&mut end);
         self.spending.put_into(&mut end);
         self.record(end).await;
         let flushed = self.driver.within(self.out.flush()).await;
