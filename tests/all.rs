@@ -99,6 +99,7 @@ mod trust_screen;
 mod undo;
 mod undo_screen;
 mod vim;
+mod vscode;
 mod web;
 mod widths;
 mod wire;

@@ -1,7 +1,6 @@
 // A VS Code extension that speaks the RPC mode of tau, in one file. It starts one agent for the
-// window, asks it about the selected text and shows what it says in an output channel.
-//
-//   npm install && npm run build        then F5 in this folder, or `code --extensionDevelopmentPath=.`
+// window, asks it about the selected text and shows what it says in an output channel. README.md
+// says how to build and install it.
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import * as vscode from "vscode";
@@ -15,7 +14,13 @@ class Agent {
   private number = 0;
   private rest = "";
 
-  constructor(program: string, args: string[], cwd: string | undefined, hear: (event: Json) => void, ended: (why: string) => void) {
+  constructor(
+    program: string,
+    args: string[],
+    cwd: string | undefined,
+    hear: (event: Json) => void,
+    ended: (why: string) => void,
+  ) {
     this.child = spawn(program, ["--mode", "rpc", ...args], { cwd });
     this.child.stdout.setEncoding("utf8");
     this.child.stdout.on("data", (piece: string) => {
@@ -70,6 +75,8 @@ export function activate(context: vscode.ExtensionContext): void {
   const status = vscode.window.createStatusBarItem(vscode.StatusBarAlignment.Left);
   status.command = "tau.stop";
   let agent: Agent | undefined;
+  /** What the user is asked at the moment, by its id, to close it when it is not asked any more. */
+  const open = new Map<string, vscode.CancellationTokenSource>();
 
   const hear = (event: Json): void => {
     const piece = event.assistantMessageEvent;
@@ -85,19 +92,58 @@ export function activate(context: vscode.ExtensionContext): void {
       channel.appendLine(`\n\n> ${event.toolName} ${JSON.stringify(event.args)}\n`);
     } else if (event.type === "message_end" && event.message.stopReason === "error") {
       channel.appendLine(`\n\n**${event.message.errorMessage}**\n`);
+    } else if (event.type === "approval_requested") {
+      void decide(event.request);
     } else if (event.type === "extension_ui_request") {
       void answer(event);
+    } else if (event.type === "approval_ended" || event.type === "extension_ui_withdrawn") {
+      open.get(event.id)?.cancel();
     }
   };
 
-  /** Asks the user what the agent asks. */
+  /** Lets the user choose one of these; `undefined` if they close the list, or `id` is not asked any more. */
+  const choose = async (id: string, title: string, detail: string, options: string[]): Promise<string | undefined> => {
+    const source = new vscode.CancellationTokenSource();
+    open.set(id, source);
+    try {
+      return await vscode.window.showQuickPick(options, { title, placeHolder: detail, ignoreFocusOut: true }, source.token);
+    } finally {
+      open.delete(id);
+      source.dispose();
+    }
+  };
+
+  /** Asks the user whether a call may run. A list that is closed denies it. */
+  const decide = async (call: Json): Promise<void> => {
+    const always = call.suggestedRule && !call.blocked ? `Allow ${call.suggestedRule} in this session` : undefined;
+    const options = ["Allow once", ...(always ? [always] : []), "Deny"];
+    const why = call.reasons.map((reason: Json) => reason.text).join("; ");
+    const chosen = await choose(call.id, `tau: ${call.toolName} ${call.title}`, why, options);
+    const decision =
+      chosen === "Allow once"
+        ? { decision: "allow" }
+        : chosen !== undefined && chosen === always
+          ? { decision: "allow_always", rule: call.suggestedRule, scope: "session" }
+          : { decision: "deny" };
+    // The agent ignores an answer to a call that does not wait any more.
+    void agent?.ask("answer_approval", { approvalId: call.id, ...decision });
+  };
+
+  /** Asks the user what an MCP server asks. */
   const answer = async (question: Json): Promise<void> => {
-    const options: string[] = question.method === "confirm" ? ["Yes", "No"] : (question.options ?? []);
-    if (options.length === 0) return;
-    const chosen = await vscode.window.showQuickPick(options, { title: question.title, ignoreFocusOut: true });
-    const reply =
-      chosen === undefined ? { cancelled: true } : question.method === "confirm" ? { confirmed: chosen === "Yes" } : { value: chosen };
-    agent?.send({ type: "extension_ui_response", id: question.id, ...reply });
+    const { id, method, title, message } = question;
+    const reply = (fields: Json): void => agent?.send({ type: "extension_ui_response", id, ...fields });
+    if (method === "confirm") {
+      const chosen = await choose(id, title, message, ["Yes", "No"]);
+      reply(chosen === undefined ? { cancelled: true } : { confirmed: chosen === "Yes" });
+    } else if (method === "url") {
+      const chosen = await choose(id, title, `${message} ${question.url}`, ["Open", "No"]);
+      if (chosen === "Open") await vscode.env.openExternal(vscode.Uri.parse(question.url));
+      reply({ confirmed: chosen === "Open" });
+    } else {
+      // This example has no forms.
+      reply({ declined: true });
+    }
   };
 
   const start = (): Agent => {
@@ -106,6 +152,7 @@ export function activate(context: vscode.ExtensionContext): void {
     const ended = (why: string): void => {
       agent = undefined;
       status.hide();
+      for (const source of open.values()) source.cancel();
       channel.appendLine(`\n**${why}**\n`);
     };
     return new Agent(settings.get("program", "tau"), settings.get<string[]>("arguments", []), folder, hear, ended);
