@@ -102,6 +102,7 @@ async fn a_client_starts_prompts_answers_and_stops() {
     let started = client.state("session_start", json!({"permissionMode": "ask"})).await;
     let id = started["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(started["state"], "idle", "{started}");
+    assert!(started.get("text").is_none(), "there is no answer yet: {started}");
     let asked = client.state("session_prompt", json!({"sessionId": id, "prompt": "make it"})).await;
     let waits = &asked["approvals"][0];
     assert_eq!((&asked["state"], &waits["tool"]), (&json!("waiting"), &json!("write")), "{asked}");
@@ -137,6 +138,32 @@ async fn a_client_starts_prompts_answers_and_stops() {
     drop(client.input.take());
     let ended = client.child.wait().in_time("the end of the server").await.unwrap();
     assert_eq!(ended.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_call_that_waits_reports_progress_to_whoever_asks() {
+    let mut client = Client::start(vec![stalls("it begins")]).await;
+    let id = client.state("session_start", json!({})).await["sessionId"].clone();
+    let params = json!({
+        "name": "session_prompt", "arguments": {"sessionId": id, "prompt": "go", "waitSeconds": 600},
+        "_meta": {"progressToken": "mine"},
+    });
+    client
+        .write(&json!({"jsonrpc": "2.0", "id": "p", "method": "tools/call", "params": params}).to_string())
+        .await;
+    let mut last = 0.0;
+    for _ in 0..2 {
+        let line = client.output.next_line().in_time("progress").await.unwrap().unwrap();
+        let record: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(record["method"], "notifications/progress", "{record}");
+        let params = &record["params"];
+        assert_eq!(params["progressToken"], "mine", "{record}");
+        assert!(params["progress"].as_f64().unwrap() > last, "it increases: {record}");
+        assert_eq!(params["message"], "working: 0 tool calls, 0 tokens", "{record}");
+        last = params["progress"].as_f64().unwrap();
+    }
+    let stopped = client.state("session_stop", json!({"sessionId": id})).await;
+    assert_eq!(stopped["state"], "idle", "{stopped}");
 }
 
 #[tokio::test]

@@ -10,9 +10,10 @@ use std::time::Duration;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
+    ServerConfig, Tool,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{Peer, RequestContext, RoleServer};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,8 @@ use crate::agent::protocol::command::{QuestionAnswer, Queue};
 const WAIT: u64 = 45;
 /// Longest wait, in seconds.
 const LONGEST: u64 = 3_600;
+/// How often a client that asked for it is told, while a call waits, how far the run is.
+const PROGRESS: Duration = Duration::from_secs(1);
 
 const INSTRUCTIONS: &str = "Sessions of tau, a coding agent that works on files and runs commands in a directory. \
 Start a session, prompt it, and wait until its state is `idle`. If its state is `waiting`, it asks for something: \
@@ -136,7 +139,7 @@ impl SessionTools {
         SessionTools { hub }
     }
 
-    async fn call(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
+    async fn call(&self, name: &str, arguments: Value, progress: &Progress) -> Result<Value, Problem> {
         match name {
             "session_start" => {
                 let Start { cwd, model, permission_mode, name } = read(arguments)?;
@@ -156,17 +159,17 @@ impl SessionTools {
                 }
                 let live = self.hub.open(&session_id).await?;
                 send(&live, prompt).await?;
-                Ok(wait(&live, wait_seconds).await)
+                Ok(wait(&live, wait_seconds, progress).await)
             }
             "session_wait" => {
                 let Wait { session_id, wait_seconds } = read(arguments)?;
-                Ok(wait(&self.hub.open(&session_id).await?, wait_seconds).await)
+                Ok(wait(&self.hub.open(&session_id).await?, wait_seconds, progress).await)
             }
             "session_answer" => {
                 let answer: Answer = read(arguments)?;
                 let (live, wait_seconds) = (self.hub.open(&answer.session_id).await?, answer.wait_seconds);
                 decide(&live, answer).await?;
-                Ok(wait(&live, wait_seconds).await)
+                Ok(wait(&live, wait_seconds, progress).await)
             }
             _ => {
                 let Stop { session_id } = read(arguments)?;
@@ -232,10 +235,46 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Tells a client how far a run is, if it gave a token for that.
+struct Progress {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+}
+
+impl Progress {
+    /// What the run has done, `waited` after the call; never ends, and only reports.
+    async fn report(&self, live: &LiveSession, began: Instant) {
+        let Some(token) = &self.token else { return std::future::pending().await };
+        let calls_before = live.known(|facts, _| facts.tool_calls);
+        loop {
+            tokio::time::sleep(PROGRESS).await;
+            let (calls, tokens) =
+                live.known(|facts, _| (facts.tool_calls - calls_before, facts.run.usage.total_tokens));
+            // Seconds, as they are what increases whatever the model does. How many there will be is not known.
+            let progress = ProgressNotificationParam::new(token.clone(), began.elapsed().as_secs_f64())
+                .with_message(format!("working: {calls} tool calls, {tokens} tokens"));
+            if self.peer.notify_progress(progress).await.is_err() {
+                // The client has left, which ends the call elsewhere.
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
 /// Waits until nothing runs, something waits for an answer, or the time is over; the state then.
-async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>) -> Value {
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(WAIT).min(LONGEST));
+async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress) -> Value {
+    let began = Instant::now();
+    let end = began + Duration::from_secs(seconds.unwrap_or(WAIT).min(LONGEST));
     let _client = live.client();
+    tokio::select! {
+        () = until(live, end) => {}
+        () = progress.report(live, began) => {}
+    }
+    state(live)
+}
+
+/// Waits until nothing runs, something waits for an answer, or the time is over.
+async fn until(live: &Arc<LiveSession>, end: Instant) {
     loop {
         let (over, last) = live.known(|facts, log| {
             let over = !facts.running || !facts.approvals.is_empty() || !facts.questions.is_empty();
@@ -250,7 +289,6 @@ async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>) -> Value {
             Ok(false) | Err(_) => break,
         }
     }
-    state(live)
 }
 
 /// What a client sees of a session.
@@ -277,7 +315,9 @@ fn state(live: &LiveSession) -> Value {
         let questions: Vec<&Value> = facts.questions.values().collect();
         let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.session.cwd });
         let mut set = |name: &str, value: Value| crate::cli::protocol::set(&mut state, name, value);
-        set("text", json!(facts.run.answer.text()));
+        if let Some(text) = facts.run.answer.text() {
+            set("text", json!(text));
+        }
         if let Some(error) = &facts.run.error {
             set("error", json!(error));
         }
@@ -350,8 +390,9 @@ impl ServerHandler for SessionTools {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let progress = Progress { peer: context.peer.clone(), token: context.meta.get_progress_token() };
         let done = tokio::select! {
-            done = self.call(&request.name, arguments) => done,
+            done = self.call(&request.name, arguments, &progress) => done,
             // The run continues; another call can wait for it.
             () = context.ct.cancelled() => Err(Problem::refused("the call was cancelled")),
         };
