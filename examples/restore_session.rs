@@ -13,33 +13,39 @@ use tau::agent::session::Session;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = std::env::args().nth(1).unwrap_or_else(|| "demo".to_owned());
     let folder = tempfile::tempdir()?;
-
     let file = first(&model, folder.path()).await?;
     println!("stored in {}", file.display());
+    restored(&model, &file, |line| println!("{line}")).await
+}
 
-    // Another process would begin here: the file is all it needs. The agent works in the directory
-    // that the session names, with its model and thinking level.
-    let session = Session::open(&file)?;
+/// Continues the conversation of a file. Another process would begin here: the file is all it needs.
+pub(crate) async fn restored(
+    model: &str,
+    file: &Path,
+    mut say: impl FnMut(String),
+) -> Result<(), Box<dyn std::error::Error>> {
+    // The agent works in the directory that the session names, with its model and thinking level.
+    let session = Session::open(file)?;
     let agent = CodingAgent::builder(session.info().cwd.clone())
-        .with(|agent| agent.model_named(&model))?
+        .with(|agent| agent.model_named(model))?
         .agent(|agent| agent.session(session))
         .start();
     // The end of a long conversation is there at once; this loads the rest of it.
     for message in agent.load_history().await? {
         match message.as_ref() {
-            Message::User(user) => println!("you: {}", user.content.text()),
-            Message::Assistant(answer) => println!("model: {}", start(&answer.text())),
+            Message::User(user) => say(format!("you: {}", user.content.text())),
+            Message::Assistant(answer) => say(format!("model: {}", start(&answer.text()))),
             _ => {}
         }
     }
-    println!("and now: {}", start(&agent.run("help").await?.text()));
-    println!("{} messages", agent.state().messages.len());
+    say(format!("and now: {}", start(&agent.run("help").await?.text())));
+    say(format!("{} messages", agent.state().messages.len()));
     agent.shutdown().await;
     Ok(())
 }
 
 /// A first conversation; the file it is stored in.
-async fn first(model: &str, folder: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+pub(crate) async fn first(model: &str, folder: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let agent = CodingAgent::builder(folder)
         .with(|agent| agent.model_named(model))?
         .agent(|agent| agent.session_dir(folder.join("sessions")))

@@ -6,6 +6,28 @@ use tau::agent::session::{Access, Session};
 use super::*;
 use crate::sessions::{HEADER, line};
 
+#[allow(dead_code, reason = "its main function is not called here")]
+#[path = "../../examples/restore_session.rs"]
+mod restore_session;
+
+/// The example as `cargo run` runs it, but for where its lines go.
+#[tokio::test]
+async fn the_example_continues_a_stored_conversation() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = restore_session::first("demo", folder.path()).in_time("the conversation").await.unwrap();
+    assert!(file.starts_with(folder.path()));
+    let mut lines = Vec::new();
+    let restored = restore_session::restored("demo", &file, |line| lines.push(line));
+    restored.in_time("the second conversation").await.unwrap();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert_eq!(lines[0], "you: help");
+    let answer = lines[1].strip_prefix("model: ").unwrap();
+    assert!(!answer.is_empty() && lines[2] == format!("and now: {answer}"), "{lines:?}");
+    assert_eq!(lines[3], "4 messages");
+    let stored = Session::open(&file).unwrap();
+    assert_eq!(stored.context().messages.len(), 4, "what was said then is in the same file");
+}
+
 #[tokio::test]
 async fn the_complete_history_can_be_loaded() {
     let dir = tempfile::tempdir().unwrap();
