@@ -4,6 +4,7 @@
 //! ```text
 //! cargo build --release && cargo run --release --example bench
 //! cargo run --release --example bench -- start echo --runs 40
+//! cargo run --release --example bench -- soak --protocol rpc,acp --minutes 60
 //! ```
 //!
 //! Programs run in a terminal of their own (120x40) that answers the usual questions. Other
@@ -25,6 +26,7 @@ mod pipes;
 mod pressure;
 mod process;
 mod sessions;
+mod soak;
 mod stream;
 mod terminal;
 
@@ -61,6 +63,8 @@ enum Part {
     Extensions,
     /// Help, the version, and a turn of print mode, from exec to the end.
     Pipes,
+    /// Random commands on each protocol: every one is answered, and nothing grows. Only when it is named.
+    Soak,
 }
 
 /// Measures start, echo, a long answer, memory and idling.
@@ -98,6 +102,15 @@ struct Options {
     /// Be the MCP server that is called
     #[arg(long, hide = true)]
     mcp_server: bool,
+    /// What `soak` speaks; everything when nothing is named
+    #[arg(long, value_enum, value_delimiter = ',')]
+    protocol: Vec<soak::Protocol>,
+    /// Minutes of a busy client that `soak` compresses
+    #[arg(long, default_value_t = 60)]
+    minutes: usize,
+    /// With which random commands `soak` begins
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Leave other agents out
     #[arg(long)]
     alone: bool,
@@ -128,6 +141,10 @@ fn main() {
         eprintln!("there is no tau to measure: run `cargo build --release` first, or name one with --tau");
         std::process::exit(2);
     };
+    if options.parts.contains(&Part::Soak) {
+        let held = soak::run(&tau, &options.protocol, options.minutes, options.seed);
+        std::process::exit(i32::from(!held));
+    }
     let mut subjects = vec![Subject { name: "tau".to_owned(), path: tau, args: vec!["--model", "demo"] }];
     if !options.alone {
         subjects.extend(["codex", "opencode", "pi", "claude", "zerostack"].into_iter().filter_map(peer));

@@ -1,0 +1,66 @@
+//! What a process holds, from `/proc` (Linux).
+
+use std::path::Path;
+
+use super::super::process::Usage;
+
+/// What a process holds at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// Memory, in kilobytes.
+    pub resident: u64,
+    pub threads: usize,
+    /// Open files, sockets and pipes.
+    pub descriptors: usize,
+    /// Other processes in its folders: what it started and what that started.
+    pub processes: usize,
+    /// Entries in its folder for temporary files. How much is in each of them is bounded, and named in sessions:
+    /// the output of commands that was too long for them.
+    pub temporary: usize,
+}
+
+impl Held {
+    /// What `pid` holds, whose folders are in `place`.
+    pub fn of(pid: u32, place: &Path, temporary: &Path) -> Result<Self, String> {
+        let count = |name: &str| std::fs::read_dir(format!("/proc/{pid}/{name}")).map(Iterator::count);
+        let threads = count("task").map_err(|error| format!("the process has ended: {error}"))?;
+        Ok(Held {
+            resident: Usage::of(pid).resident,
+            threads,
+            descriptors: count("fd").map_err(|error| error.to_string())?,
+            processes: others(pid, place),
+            temporary: std::fs::read_dir(temporary).map(Iterator::count).unwrap_or(0),
+        })
+    }
+}
+
+/// Processes that work in `place`, but for `pid`.
+fn others(pid: u32, place: &Path) -> usize {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_there =
+        |id: &u32| std::fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|cwd| cwd.starts_with(place));
+    ids.filter(|id| *id != pid).filter(is_there).count()
+}
+
+/// Whether the last round holds no more than is usual: the most of the first half, and a little.
+pub fn check(rounds: &[Held]) -> Result<(), String> {
+    let (first, Some(last)) = (rounds.get(..rounds.len() / 2).unwrap_or_default(), rounds.last()) else {
+        return Err("nothing was read".to_owned());
+    };
+    let usual = |of: fn(&Held) -> u64| first.iter().map(of).max().unwrap_or(0);
+    type Figure = (&'static str, fn(&Held) -> u64, fn(u64) -> u64);
+    let figures: [Figure; 5] = [
+        ("kilobytes of memory", |held| held.resident, |usual| usual + usual / 10 + 4096),
+        ("threads", |held| held.threads as u64, |usual| usual + 4),
+        ("open files", |held| held.descriptors as u64, |usual| usual + 4),
+        ("processes", |held| held.processes as u64, |_| 0),
+        ("temporary files", |held| held.temporary as u64, |usual| usual + 4),
+    ];
+    let grown: Vec<String> = figures
+        .iter()
+        .filter(|(_, of, most)| of(last) > most(usual(*of)))
+        .map(|(name, of, most)| format!("{} {name}, more than {}", of(last), most(usual(*of))))
+        .collect();
+    if grown.is_empty() { Ok(()) } else { Err(format!("it grows: {}", grown.join("; "))) }
+}

@@ -1,0 +1,129 @@
+//! Prompts on standard input of JSON mode: a session that grows, and is compacted.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::pipes::Pipes;
+use super::{Dice, PATIENCE, Place, Talk};
+
+/// Prompts that wait, at most.
+const AT_ONCE: usize = 4;
+
+struct JsonLines {
+    pipes: Pipes,
+    /// Sent, and how many of them were answered: prompts, interrupts, lines that are no command.
+    prompts: (usize, usize),
+    interrupts: (usize, usize),
+    mistakes: (usize, usize),
+    approvals: Vec<String>,
+}
+
+/// Starts tau in JSON mode.
+pub fn start(place: &Place, tau: &Path) -> Result<Box<dyn Talk>, String> {
+    println!("\njson: tau --json");
+    let arguments = ["--json", "--model", "own/m", "--permission-mode", "ask"];
+    let mut pipes = Pipes::start(&mut place.tau(tau, &arguments))?;
+    // The first line decides that lines follow.
+    pipes.write(br#"{"type":"message","content":"go"}"#)?;
+    let (interrupts, mistakes, approvals) = ((0, 0), (0, 0), Vec::new());
+    Ok(Box::new(JsonLines { pipes, prompts: (1, 0), interrupts, mistakes, approvals }))
+}
+
+impl JsonLines {
+    fn take(&mut self, record: &Value) {
+        let id = |record: &Value| record["id"].as_str().map(str::to_owned);
+        match record["type"].as_str() {
+            Some("agent_settled") => self.prompts.1 += 1,
+            Some("interrupted") => self.interrupts.1 += 1,
+            Some("error") => self.mistakes.1 += 1,
+            Some("approval_requested") => self.approvals.extend(id(&record["request"])),
+            Some("approval_ended") => self.approvals.retain(|waiting| Some(waiting) != id(record).as_ref()),
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, record: &Value) -> Result<(), String> {
+        self.pipes.write(record.to_string().as_bytes())
+    }
+
+    fn interrupt(&mut self) -> Result<(), String> {
+        self.interrupts.0 += 1;
+        self.send(&json!({"type": "interrupt"}))
+    }
+
+    /// Waits until no more than `most` prompts wait, ending those that take long.
+    fn catch_up(&mut self, most: usize) -> Result<(), String> {
+        let (since, mut quiet) = (Instant::now(), Instant::now());
+        loop {
+            match self.pipes.next(Duration::from_millis(if self.prompts.0 - self.prompts.1 > most {
+                100
+            } else {
+                0
+            }))? {
+                Some(record) => self.take(&record),
+                None if self.prompts.0 - self.prompts.1 <= most => return Ok(()),
+                None => {}
+            }
+            for id in std::mem::take(&mut self.approvals) {
+                let decision = if id.len() % 2 == 0 { "allow" } else { "deny" };
+                self.send(&json!({"type": "approval", "id": id, "decision": decision}))?;
+            }
+            if quiet.elapsed() > Duration::from_millis(300) && self.prompts.0 - self.prompts.1 > most {
+                quiet = Instant::now();
+                self.interrupt()?;
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(format!("{:?} prompts (sent, ended) after {PATIENCE:?}", self.prompts));
+            }
+        }
+    }
+}
+
+impl Talk for JsonLines {
+    fn act(&mut self, dice: &mut Dice) -> Result<(), String> {
+        self.catch_up(AT_ONCE)?;
+        match dice.below(20) {
+            0..12 => {
+                self.prompts.0 += 1;
+                self.send(&json!({"type": "message", "content": "go"}))
+            }
+            12..15 => self.interrupt(),
+            15 => self.send(&json!({"type": "approval", "id": "none", "decision": "allow"})),
+            16 => self.send(&json!({"type": "answer", "id": "none", "declined": true})),
+            17 => {
+                self.mistakes.0 += 1;
+                self.send(&json!({"type": "message", "content": 7}))
+            }
+            _ => {
+                // Nothing that could be a command by chance.
+                self.mistakes.0 += 1;
+                self.pipes.write(&[b"{", dice.nonsense(b"[1, 2, 3]").as_slice()].concat())
+            }
+        }
+    }
+
+    fn rest(&mut self) -> Result<(), String> {
+        self.catch_up(0)?;
+        let since = Instant::now();
+        while self.interrupts.0 != self.interrupts.1 || self.mistakes.0 != self.mistakes.1 {
+            if let Some(record) = self.pipes.next(Duration::from_millis(100))? {
+                self.take(&record);
+            }
+            if since.elapsed() > PATIENCE {
+                let (interrupts, mistakes) = (self.interrupts, self.mistakes);
+                return Err(format!("interrupts {interrupts:?} and mistakes {mistakes:?} (sent, answered)"));
+            }
+        }
+        Ok(())
+    }
+
+    fn pid(&self) -> u32 {
+        self.pipes.pid()
+    }
+
+    fn answered(&self) -> usize {
+        self.prompts.1 + self.interrupts.1 + self.mistakes.1
+    }
+}

@@ -1,0 +1,189 @@
+//! An hour of random commands on each protocol, as fast as they are answered: every request is answered, and
+//! what the process holds does not grow.
+//!
+//! Commands come in rounds. After each round everything is brought to rest (nothing runs, nothing waits, no
+//! session is open that need not be), and what the process holds is read. The first half of the rounds
+//! says what is usual; the last one must not be above it.
+
+mod acp;
+mod held;
+mod http;
+mod json_lines;
+mod mcp;
+mod pipes;
+mod proxy;
+mod rpc;
+mod serve;
+mod upstream;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use held::Held;
+
+/// Commands of a client in a minute in which much happens: about seven a second.
+const PER_MINUTE: usize = 400;
+/// After how many of them what the process holds is read.
+const ROUNDS: usize = 10;
+/// How long an answer may take. What is asked for takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How tau is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Protocol {
+    /// `tau --mode rpc`.
+    Rpc,
+    /// `tau --json`, with prompts on standard input.
+    Json,
+    /// `tau acp`.
+    Acp,
+    /// `tau serve`.
+    Serve,
+    /// `tau mcp-serve`, on the standard streams.
+    Mcp,
+    /// `tau proxy`.
+    Proxy,
+}
+
+/// One protocol, with a process that speaks it.
+trait Talk {
+    /// Does something at random.
+    fn act(&mut self, dice: &mut Dice) -> Result<(), String>;
+    /// Brings everything to rest.
+    fn rest(&mut self) -> Result<(), String>;
+    /// The process.
+    fn pid(&self) -> u32;
+    /// Requests that were answered so far.
+    fn answered(&self) -> usize;
+}
+
+/// Numbers that look random and are the same for the same seed.
+pub struct Dice(u64);
+
+impl Dice {
+    /// A number below `most`.
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % most.max(1) as u64).unwrap()
+    }
+
+    /// One of these.
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        of.get(self.below(of.len()))
+    }
+
+    /// Bytes that are no command of any protocol, on one line.
+    fn nonsense(&mut self, whole: &[u8]) -> Vec<u8> {
+        match self.below(3) {
+            0 => whole.get(..self.below(whole.len())).unwrap_or_default().to_vec(),
+            1 => (0..self.below(80)).map(|_| u8::try_from(self.below(245) + 11).unwrap()).collect(),
+            _ => "[".repeat(self.below(600)).into_bytes(),
+        }
+    }
+}
+
+/// Folders of a process: a home, a place to work in, and one for temporary files.
+pub struct Place {
+    dir: tempfile::TempDir,
+    upstream: std::net::SocketAddr,
+}
+
+impl Place {
+    fn new(seed: u64) -> Self {
+        let place = Place { dir: tempfile::tempdir().unwrap(), upstream: upstream::start(seed) };
+        for name in ["home", "work", "tmp"] {
+            std::fs::create_dir(place.path(name)).unwrap();
+        }
+        let model = |id| {
+            format!("[[vendors.own.models]]\nid = \"{id}\"\ncontext_window = 60000\nmax_tokens = 4000\n")
+        };
+        let text = format!(
+            "[vendors.own]\nbase_url = \"http://{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n{}{}",
+            place.upstream,
+            model("m"),
+            model("n")
+        );
+        std::fs::write(place.path("home").join("models.toml"), text).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The program, with its errors in a file.
+    fn tau(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("TAU_HOME", self.path("home"));
+        command.env("TMPDIR", self.path("tmp")).current_dir(self.path("work")).args(arguments);
+        let errors = std::fs::File::create(self.path("errors")).unwrap();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        command
+    }
+}
+
+/// Runs `minutes` worth of commands on each protocol; whether all of them held.
+pub fn run(tau: &Path, protocols: &[Protocol], minutes: usize, seed: u64) -> bool {
+    let all = Protocol::value_variants();
+    let mut held = true;
+    for protocol in if protocols.is_empty() { all } else { protocols } {
+        let place = Place::new(seed);
+        let started: Result<Box<dyn Talk>, String> = match protocol {
+            Protocol::Rpc => rpc::start(&place, tau),
+            Protocol::Json => json_lines::start(&place, tau),
+            Protocol::Acp => acp::start(&place, tau),
+            Protocol::Serve => serve::start(&place, tau),
+            Protocol::Mcp => mcp::start(&place, tau),
+            Protocol::Proxy => proxy::start(&place, tau),
+        };
+        let done = started.and_then(|mut talk| soak(talk.as_mut(), &place, minutes * PER_MINUTE, seed));
+        if let Err(why) = done {
+            held = false;
+            let name = format!("{protocol:?}").to_lowercase();
+            let errors = std::fs::read_to_string(place.path("errors")).unwrap_or_default();
+            let last: Vec<&str> = errors.lines().rev().take(5).collect();
+            println!("{name}: FAILED: {why}\n  its last errors: {last:?}");
+        }
+    }
+    held
+}
+
+fn soak(talk: &mut dyn Talk, place: &Place, commands: usize, seed: u64) -> Result<(), String> {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let (mut rounds, start) = (Vec::new(), Instant::now());
+    println!(
+        "{:>9} {:>9} {:>9} {:>8} {:>8} {:>9} {:>6} {:>7}",
+        "commands", "answered", "resident", "threads", "files", "processes", "temp", "seconds"
+    );
+    for round in 1..=ROUNDS {
+        for _ in 0..commands / ROUNDS {
+            talk.act(&mut dice)?;
+        }
+        talk.rest()?;
+        // What ended has to be gone soon, but not at once.
+        std::thread::sleep(Duration::from_millis(700));
+        let held = Held::of(talk.pid(), place.dir.path(), &place.path("tmp"))?;
+        println!(
+            "{:>9} {:>9} {:>6.1} MB {:>8} {:>8} {:>9} {:>6} {:>7}",
+            round * (commands / ROUNDS),
+            talk.answered(),
+            held.resident as f64 / 1024.0,
+            held.threads,
+            held.descriptors,
+            held.processes,
+            held.temporary,
+            start.elapsed().as_secs()
+        );
+        rounds.push(held);
+    }
+    held::check(&rounds)
+}
