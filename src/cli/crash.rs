@@ -32,6 +32,19 @@ static NOTICE: Notify = Notify::const_new();
 /// How long the loop has to end the program in order: to end the children, to close the session.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Installs a panic hook for a program with many agents: a panic is reported and ends what it happened in. The
+/// others continue, so [`crashed`] does not complete. Reports go to `state`.
+pub fn install_for_server(state: PathBuf) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let (what, place) = described(panic);
+        let saved = match write_report(&state, &report(&what, &place)) {
+            Ok(path) => format!("the crash report is in {}", terminal::plain(&path.display().to_string())),
+            Err(error) => format!("no crash report could be written: {error}"),
+        };
+        super::exit::warn(&format!("a session crashed: {} ({place}); {saved}", terminal::plain(&what)));
+    }));
+}
+
 /// Installs the panic hook. Reports go to `state`, which is created when it is needed.
 pub fn install(state: PathBuf) {
     let watchdog = watchdog();
@@ -89,10 +102,9 @@ pub fn or_crash(exit: Exit) -> Exit {
 }
 
 fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
-    let what = panic.payload_as_str().unwrap_or("(no message)");
-    let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    let mut text = format!("tau crashed: {} ({place})\r\n", terminal::plain(what));
-    match write_report(state, &report(what, &place)) {
+    let (what, place) = described(panic);
+    let mut text = format!("tau crashed: {} ({place})\r\n", terminal::plain(&what));
+    match write_report(state, &report(&what, &place)) {
         Ok(path) => text.push_str(&format!(
             "the session is saved; continue it with: tau --continue\r\nthe crash report is in {}\r\n",
             terminal::plain(&path.display().to_string())
@@ -100,6 +112,12 @@ fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
         Err(error) => text.push_str(&format!("no crash report could be written: {error}\r\n")),
     }
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// The message of a panic, and where it happened.
+fn described(panic: &PanicHookInfo<'_>) -> (String, String) {
+    let what = panic.payload_as_str().unwrap_or("(no message)").to_owned();
+    (what, panic.location().map(ToString::to_string).unwrap_or_default())
 }
 
 fn report(what: &str, place: &str) -> String {

@@ -4,7 +4,8 @@
 //! is not used here. What an agent needs beyond this is in `compose`.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::args::CliArgs;
 use super::exit::Refusal;
@@ -14,7 +15,7 @@ use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
 use crate::agent::catalogue::{Catalogue, listing};
 use crate::agent::provider::direct::Direct;
-use crate::agent::provider::http::Http;
+use crate::agent::provider::http::{Http, Network};
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::{Failure, Transport};
@@ -159,6 +160,32 @@ pub enum Connections {
     WithAgent,
     /// On a thread of their own, which hands on an answer at the pace of a screen.
     OwnThread,
+    /// With the agent, as one of many: small pieces are collected for a moment only, since on their way to
+    /// clients they are collected again.
+    ForClients,
+}
+
+/// The longest pause in which pieces for clients are collected.
+const FOR_CLIENTS: Duration = Duration::from_millis(16);
+
+/// The HTTP clients of agents in one process: those that connect in the same way share one, with its
+/// connections and certificates.
+#[derive(Clone, Debug, Default)]
+pub struct HttpClients(Arc<Mutex<Vec<(Network, Connections, Arc<Http>)>>>);
+
+impl HttpClients {
+    /// The client for these settings.
+    fn of(&self, settings: &Settings, connections: Connections) -> Arc<Http> {
+        let network = settings.network();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.iter().find(|(own, how, _)| *own == network && *how == connections);
+        if let Some((.., http)) = same {
+            return Arc::clone(http);
+        }
+        let http = Arc::new(http(settings, connections));
+        known.push((network, connections, Arc::clone(&http)));
+        http
+    }
 }
 
 /// The connection to the providers, as the settings want it.
@@ -170,6 +197,7 @@ fn http(settings: &Settings, connections: Connections) -> Http {
     let http = Http::new(settings.network());
     match connections {
         Connections::WithAgent => http,
+        Connections::ForClients => http.pausing_up_to(FOR_CLIENTS),
         Connections::OwnThread => http.on_own_thread(),
     }
 }
@@ -180,14 +208,16 @@ pub(crate) fn transport(
     settings: &Settings,
     keys: &Arc<Keys>,
     connections: Connections,
+    clients: &HttpClients,
 ) -> Arc<dyn Transport> {
+    let http = clients.of(settings, connections);
     match (&args.proxy, &args.proxy_token) {
         (Some(base), Some(token)) => {
             let proxy = Proxy::new(base, token.expose());
-            Arc::new(proxy.with_http(Arc::new(http(settings, connections)), settings.limits()))
+            Arc::new(proxy.with_http(http, settings.limits()))
         }
         _ => {
-            let direct = Arc::new(direct(settings, connections));
+            let direct = Arc::new(Direct::new(http, settings.limits()));
             Arc::new(KeyRefresh::new(direct, Arc::clone(keys) as _))
         }
     }

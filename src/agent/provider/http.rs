@@ -26,6 +26,7 @@ use super::{Failure, FailureKind, Headers, HttpRequest};
 pub use body::ResponseBody;
 use client::Roots;
 pub use client::{Network, ProxyChoice};
+use read_pace::ReadPace;
 pub(crate) use worker::RuntimeThread;
 use worker::Worker;
 
@@ -44,6 +45,8 @@ pub struct Http {
     /// For plain HTTP to this machine, where no certificates are needed.
     plain: OnceLock<Result<Client, Failure>>,
     worker: Worker,
+    /// How small pieces of answers are collected.
+    pace: ReadPace,
 }
 
 /// The error of a client from [`Http::bare`].
@@ -67,6 +70,12 @@ impl Http {
     #[must_use]
     pub fn on_own_thread(self) -> Self {
         Http { worker: Worker::own_thread(), ..self }
+    }
+
+    /// The same, with pauses of at most `longest` in which small pieces of an answer are collected.
+    #[must_use]
+    pub fn pausing_up_to(self, longest: Duration) -> Self {
+        Http { pace: ReadPace::up_to(longest), ..self }
     }
 
     /// Sends a POST and waits for the head of its answer. The only time limit is that for
@@ -149,7 +158,7 @@ impl Http {
         };
         let response = answered.map_err(|error| transport_failure(&error, &host))?;
         match response.status().as_u16() {
-            200..=299 => Ok(ResponseBody::read(response, host, &self.worker)),
+            200..=299 => Ok(ResponseBody::read(response, host, &self.worker, self.pace)),
             300..=399 => Err(redirected(&response, &host)),
             _ => Err(refused(response, headers, cancel).await),
         }

@@ -79,8 +79,13 @@ impl Setup {
         let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
-        let transport =
-            environment::transport(&self.args, &self.settings, &self.keys, self.profile.connections);
+        let transport = environment::transport(
+            &self.args,
+            &self.settings,
+            &self.keys,
+            self.profile.connections,
+            &self.http,
+        );
         let config = AgentConfig {
             transport: Arc::new(Router::new(Arc::new(DemoTransport { pace: demo_pace() }), transport)),
             keys: Arc::clone(&self.keys) as _,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::CliArgs;
-use super::environment::{Environment, OnBadConfig};
+use super::environment::{Environment, HttpClients, OnBadConfig};
 use super::exit::Refusal;
 use super::profile::FrontEndProfile;
 use super::project_settings::ProjectSettings;
@@ -74,6 +74,8 @@ pub struct Setup {
     pub extensions: Arc<Extensions>,
     /// The tools for the web: the same as long as tau runs.
     pub web: Web,
+    /// What requests to models are sent with: the same for all sessions of this process.
+    pub http: HttpClients,
 }
 
 impl Setup {
@@ -104,7 +106,8 @@ impl Setup {
     /// # Errors
     /// As [`Setup::read`].
     pub fn of_session(&self, dir: &Path) -> Result<Self, Refusal> {
-        Self::read_at(self.args.clone(), self.profile, dir)
+        let setup = Self::read_at(self.args.clone(), self.profile, dir)?;
+        Ok(Setup { http: self.http.clone(), ..setup })
     }
 
     /// The same for a session that runs in `dir`: with its project settings instead of those of
@@ -126,7 +129,8 @@ impl Setup {
         let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
         self.extensions.set_options(extensions::options(&new.settings));
         self.web.set_options(web::options(&new.settings));
-        Ok(Setup { project_dir, extensions: Arc::clone(&self.extensions), web: self.web.clone(), ..new })
+        let (extensions, web, http) = (Arc::clone(&self.extensions), self.web.clone(), self.http.clone());
+        Ok(Setup { project_dir, extensions, web, http, ..new })
     }
 
     /// The permission mode that is set. One for the screen counts only where somebody can be asked.
@@ -178,6 +182,7 @@ impl Setup {
             project,
             extensions,
             web,
+            http: HttpClients::default(),
         })
     }
 

@@ -79,6 +79,22 @@ impl Drop for Client {
     }
 }
 
+/// The end of a session, however it comes: whoever waits for it is told, and can open it again.
+struct Ending<F: FnOnce()> {
+    live: Arc<LiveSession>,
+    ended: Option<F>,
+}
+
+impl<F: FnOnce()> Drop for Ending<F> {
+    fn drop(&mut self) {
+        self.live.board().queries.clear();
+        if let Some(ended) = self.ended.take() {
+            ended();
+        }
+        self.live.ended.send_replace(true);
+    }
+}
+
 impl LiveSession {
     /// A session with the agent of this handle; what it reports is folded until it ends. `each` gets
     /// every event, and `ended` is called in the end.
@@ -112,19 +128,15 @@ impl LiveSession {
             clients: AtomicUsize::new(0),
             services: Arc::new(services),
         });
-        let live = Arc::clone(&session);
+        let ending = Ending { live: Arc::clone(&session), ended: Some(ended) };
         let (mut events, task) = (agent.events, agent.task);
         tokio::spawn(async move {
             while let Some(event) = events.recv().await {
                 each(&event);
-                live.take(event);
+                ending.live.take(event);
             }
             // A crash was reported as an event.
             let _ = task.await;
-            live.board().queries.clear();
-            // Whoever waits for the end can open the session again.
-            ended();
-            live.ended.send_replace(true);
         });
         session
     }

@@ -10,12 +10,13 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::accept::{Listener, accept};
 use super::app::{App, Shared};
 use super::guard::Guard;
 use super::hub::{Hub, HubLimits};
 use super::mcp_tools::SessionTools;
 use super::metrics::Metrics;
-use super::{Listener, PROFILE, accept, greeting, routes, token};
+use super::{PROFILE, greeting, routes, token};
 use crate::cli::args::CliArgs;
 use crate::cli::args::mcp_serve::McpServeArgs;
 use crate::cli::args::serve::LogFormat;
@@ -47,7 +48,7 @@ pub fn run(args: McpServeArgs) -> Exit {
         Ok(setup) => setup,
         Err(refusal) => return refusal.fail(),
     };
-    crash::install(setup.paths.state.clone());
+    crash::install_for_server(setup.paths.state.clone());
     setup.notices.iter().for_each(|notice| warn(notice));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

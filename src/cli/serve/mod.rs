@@ -4,6 +4,7 @@
 //! read; [`routes`] are the requests, [`guard`] decides who may send them. What the server answers is in
 //! [`types`] and [`problem`], from which the OpenAPI document is made.
 
+mod accept;
 mod app;
 mod attached;
 mod event_log;
@@ -23,7 +24,6 @@ mod screen_stream;
 mod stream;
 mod types;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,7 @@ use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
+use accept::{Listener, accept};
 use app::{App, Shared};
 use guard::Guard;
 use hub::{Hub, HubLimits};
@@ -54,7 +55,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
     on_ask: OnAsk::Ask,
-    connections: Connections::WithAgent,
+    connections: Connections::ForClients,
 };
 
 /// Where the token is if no file is named.
@@ -81,7 +82,7 @@ pub fn run(args: ServeArgs) -> Exit {
         Ok(prepared) => prepared,
         Err(refusal) => return refusal.fail(),
     };
-    crash::install(setup.paths.state.clone());
+    crash::install_for_server(setup.paths.state.clone());
     setup.notices.iter().for_each(|notice| warn(notice));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -128,12 +129,6 @@ fn random() -> Result<String, Refusal> {
         .fill(&mut bytes)
         .map_err(|_| Refusal::config("cannot make a token: the system gives no random bytes"))?;
     Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
-}
-
-/// The socket that is listened on.
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
 }
 
 async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
@@ -215,30 +210,5 @@ fn remove_stale(path: &Path) {
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
         // Binding reports what is wrong.
         let _ = std::fs::remove_file(path);
-    }
-}
-
-/// Answers connections until it is stopped, and then those that are open.
-async fn accept(listener: Listener, router: axum::Router, mut stopped: watch::Receiver<bool>) {
-    let stop = async move {
-        // Without a sender the server has ended.
-        let _ = stopped.wait_for(|stopped| *stopped).await;
-    };
-    let served = match listener {
-        Listener::Tcp(listener) => {
-            use axum::serve::ListenerExt as _;
-            let listener = listener.tap_io(|stream| {
-                // Small events would otherwise wait for each other.
-                let _ = stream.set_nodelay(true);
-            });
-            let service = router.into_make_service_with_connect_info::<SocketAddr>();
-            axum::serve(listener, service).with_graceful_shutdown(stop).await
-        }
-        Listener::Unix(listener) => {
-            axum::serve(listener, router.into_make_service()).with_graceful_shutdown(stop).await
-        }
-    };
-    if let Err(error) = served {
-        warn(&format!("cannot take connections any more: {error}"));
     }
 }

@@ -32,15 +32,15 @@ pub struct ResponseBody {
 
 impl ResponseBody {
     /// Begins to read. `host` is named in failures.
-    pub(super) fn read(response: Response, host: String, worker: &Worker) -> Self {
+    pub(super) fn read(response: Response, host: String, worker: &Worker, pace: ReadPace) -> Self {
         let (sender, parts) = mpsc::channel(WAITING);
         let pause = worker.pause();
-        let reader = BodyReader { response, host, pace: ReadPace::default(), pause, flows: false };
+        let reader = BodyReader { response, host, pace, pause, flows: false };
         ResponseBody { parts, _reader: worker.spawn(reader.run(sender)) }
     }
 
     /// The next bytes; `None` at the end. Of an answer in many small pieces those of up to
-    /// 48 milliseconds come together.
+    /// 48 milliseconds come together, or of as many as the connections were made with.
     ///
     /// # Errors
     /// When the connection is lost or the encoding of the body is damaged.
