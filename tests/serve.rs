@@ -1,6 +1,7 @@
 //! `tau serve`: the real program, driven over HTTP.
 
 mod attach;
+mod branches;
 mod browser;
 mod client;
 mod dropping;

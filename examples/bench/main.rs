@@ -20,6 +20,7 @@
     reason = "a measuring program: it runs programs, reads clocks and /proc, and prints"
 )]
 
+mod attached;
 mod extensions;
 mod long;
 mod pipes;
@@ -45,7 +46,7 @@ const COMPOSER: usize = 12;
 enum Part {
     /// From exec to the first painted frame.
     Start,
-    /// From a key to its echo.
+    /// From a key to its echo; of tau also attached to a session of `tau serve`.
     Echo,
     /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it, scrolling in it.
     Reply,
@@ -174,6 +175,9 @@ fn main() {
         }
         if wanted(Part::Echo) {
             measure_echo(subject, options.keys);
+        }
+        if wanted(Part::Echo) && subject.name == "tau" {
+            attached::measure(subject, options.keys);
         }
         if wanted(Part::Reply) && subject.name == "tau" {
             measure_reply(subject, options.keys);

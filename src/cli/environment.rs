@@ -171,7 +171,10 @@ const FOR_CLIENTS: Duration = Duration::from_millis(16);
 /// The HTTP clients of agents in one process: those that connect in the same way share one, with its
 /// connections and certificates.
 #[derive(Clone, Debug, Default)]
-pub struct HttpClients(Arc<Mutex<Vec<(Network, Connections, Arc<Http>)>>>);
+pub struct HttpClients(Arc<Mutex<Vec<KnownClient>>>);
+
+/// A client, and what it is for.
+type KnownClient = (Network, Connections, Arc<Http>);
 
 impl HttpClients {
     /// The client for these settings.

@@ -138,6 +138,42 @@ async fn sessions_of_the_server_are_made_left_and_found_again() {
 }
 
 #[tokio::test]
+async fn branches_models_and_going_back_work_from_an_attached_screen() {
+    let server = quiet().await;
+    let work = server.dir.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let id = create(&server, json!({ "cwd": work })).await;
+    let (screen, other) = (attached(&server, &id), attached(&server, &id));
+    send(&screen, "help");
+    screen.wait_for("↑");
+    send(&screen, "write");
+    screen.wait_for("I wrote nothing else");
+    assert!(work.join("tau-demo.md").exists());
+    // The models are those of the server.
+    send(&screen, "/model");
+    screen.wait_for("scripted demo");
+    screen.type_keys("\x1b[27u");
+    // Its files are completed.
+    screen.type_keys("look at @tau-de");
+    screen.wait_for("tau-demo.md");
+    screen.type_keys("\x1b[27u\x15");
+    screen.wait_for_composer("ask for something, or !command");
+    send(&screen, "/tree");
+    screen.wait_for("write");
+    screen.type_keys("\x1b[27u");
+    screen.wait_until("no list", |cells| !cells.contents().contains("┌"));
+    send(&screen, "/undo");
+    screen.wait_for("┌");
+    screen.type_keys("\r");
+    screen.press_until("\r", "restored");
+    assert!(!work.join("tau-demo.md").exists());
+    // The prompt comes back to the screen that went back, and to no other.
+    screen.wait_for_composer("write");
+    other.wait_until("the shorter conversation", |cells| !cells.contents().contains("I wrote nothing else"));
+    other.wait_for_composer("ask for something, or !command");
+}
+
+#[tokio::test]
 async fn an_export_is_written_where_the_screen_is() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;

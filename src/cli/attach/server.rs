@@ -179,7 +179,9 @@ impl Server {
     /// What an answer that is a refusal means.
     fn trouble(&self, answer: &ServerAnswer) -> Trouble {
         let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let detail = problem.get("detail").and_then(|text| text.as_str()).map(str::to_owned);
+        let detail = problem.get("detail").and_then(|text| text.as_str());
+        // What helps a client does not help whoever sits at the screen.
+        let detail = detail.map(|text| text.replace("GET /api/sessions lists them", "/resume lists them"));
         let kind = problem.get("type").and_then(|kind| kind.as_str()).unwrap_or_default();
         let kind = kind.rsplit(':').next().unwrap_or_default();
         let name = self.name();

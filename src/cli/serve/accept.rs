@@ -29,7 +29,17 @@ pub(super) enum Listener {
 }
 
 /// Answers connections until it is stopped, and then what they are in the middle of.
-pub(super) async fn accept(listener: Listener, router: Router, mut stopped: watch::Receiver<bool>) {
+pub(super) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
+    accept_within(listener, router, stopped, HEAD).await;
+}
+
+/// The same with this limit for the head of a request.
+async fn accept_within(
+    listener: Listener,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+    head: Duration,
+) {
     let graceful = GracefulShutdown::new();
     loop {
         let connected = tokio::select! {
@@ -41,9 +51,9 @@ pub(super) async fn accept(listener: Listener, router: Router, mut stopped: watc
             Ok(Connected::Tcp(stream, client)) => {
                 // Small events would otherwise wait for each other.
                 let _ = stream.set_nodelay(true);
-                serve(stream, Some(client), &router, graceful.watcher());
+                serve(stream, Some(client), &router, graceful.watcher(), head);
             }
-            Ok(Connected::Unix(stream)) => serve(stream, None, &router, graceful.watcher()),
+            Ok(Connected::Unix(stream)) => serve(stream, None, &router, graceful.watcher(), head),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(PAUSE).await;
@@ -69,7 +79,7 @@ async fn next(listener: &Listener) -> std::io::Result<Connected> {
 }
 
 /// Serves a connection in a task of its own.
-fn serve<S>(stream: S, client: Option<SocketAddr>, router: &Router, watcher: Watcher)
+fn serve<S>(stream: S, client: Option<SocketAddr>, router: &Router, watcher: Watcher, head: Duration)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -82,7 +92,7 @@ where
         router.clone().oneshot(request)
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    server.timer(TokioTimer::new()).header_read_timeout(head);
     let connection = watcher.watch(server.serve_connection(TokioIo::new(stream), service));
     tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -90,4 +100,34 @@ where
             tracing::debug!(%error, "a connection ended");
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    #[tokio::test]
+    async fn a_head_that_does_not_come_closes_its_connection_and_no_other() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", axum::routing::get(async || "here"));
+        let (stop, stopped) = watch::channel(false);
+        let limit = Duration::from_millis(50);
+        let serving = tokio::spawn(accept_within(Listener::Tcp(listener), router, stopped, limit));
+        let mut slow = TcpStream::connect(address).await.unwrap();
+        slow.write_all(b"GET / HTTP/1.1\r\nhost: local").await.unwrap();
+        let mut answer = Vec::new();
+        // It ends, with or without a word.
+        let _ = slow.read_to_end(&mut answer).await;
+        assert!(!String::from_utf8_lossy(&answer).contains("here"));
+        let mut sound = TcpStream::connect(address).await.unwrap();
+        sound.write_all(b"GET / HTTP/1.1\r\nhost: local\r\nconnection: close\r\n\r\n").await.unwrap();
+        answer.clear();
+        sound.read_to_end(&mut answer).await.unwrap();
+        assert!(String::from_utf8_lossy(&answer).ends_with("here"));
+        stop.send_replace(true);
+        serving.await.unwrap();
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::hub::{Hub, NewSession, SessionOptions};
-use super::live::{Carried, LiveSession};
+use super::live::{Carried, Ended, LiveSession};
 use super::problem::Problem;
 use super::screen_stream::shown;
 use crate::agent::AgentCommand;
@@ -19,6 +19,7 @@ use crate::agent::session::row::SessionRow;
 use crate::app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
 use crate::cli::attach::wire::{Left, ServerRequest, Wanted};
 use crate::cli::tui::call::Call;
+use crate::cli::tui::services::Services;
 
 /// Names that are suggested for one that is not known.
 const NEAR: usize = 3;
@@ -176,7 +177,7 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
 /// The model of this name as it is known here.
 async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
     let request = ServerRequest::Models { keyless: false };
-    if let ShellReply::Models(list) = answered(live, request).await
+    if let ShellReply::Models(list) = answered(live.services(), request).await
         && let Some(model) = list.usable.into_iter().find(|model| model.reference() == reference)
     {
         return Ok(model);
@@ -184,20 +185,19 @@ async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Mo
     hub.model(reference)
 }
 
-/// The session that a screen continues with instead of this one.
+/// The session that a screen continues with instead of this one, which may not be open any more.
 ///
 /// # Errors
 /// When it cannot be made or opened.
 pub(super) async fn leave(
     hub: &Hub,
-    live: &Arc<LiveSession>,
+    live: Option<Arc<LiveSession>>,
     command: SessionCommand,
 ) -> Result<Left, Problem> {
-    let (cwd, model, thinking, mode) =
-        live.known(|facts, _| (facts.session.cwd.clone(), facts.model.clone(), facts.thinking, facts.mode));
-    let (next, text) = match command {
-        SessionCommand::New => (None, None),
-        SessionCommand::Continued { parent } => (Some(parent), None),
+    let gone = || Problem::conflict("not-open", "this session is not open any more; open another one first");
+    let parent = match command {
+        SessionCommand::New => None,
+        SessionCommand::Continued { parent } => Some(parent),
         SessionCommand::Open { path } | SessionCommand::Offer { path } => {
             let rows = hub.saved(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
@@ -206,37 +206,51 @@ pub(super) async fn leave(
             return Ok(Left { id: live.id.clone(), text: None });
         }
         SessionCommand::Fork { entry_id } => {
-            let (fork, text) = hub.fork(live, Some(entry_id)).await?;
+            let (fork, text) = hub.fork(&*live.ok_or_else(gone)?, Some(entry_id)).await?;
             return Ok(Left { id: fork.id.clone(), text });
         }
         SessionCommand::Clone => {
-            let (fork, _) = hub.fork(live, None).await?;
+            let (fork, _) = hub.fork(&*live.ok_or_else(gone)?, None).await?;
             return Ok(Left { id: fork.id.clone(), text: None });
         }
         SessionCommand::Import { path } => {
-            let copy = hub.import(live, path).await?;
+            let copy = hub.import(&*live.ok_or_else(gone)?, path).await?;
             return Ok(Left { id: copy.id.clone(), text: None });
         }
         SessionCommand::GoTo { .. } | SessionCommand::Name { .. } => {
             return Err(Problem::refused("this stays in the session; send it as a command"));
         }
     };
+    let Some(live) = live else {
+        let live = hub.create(NewSession { parent, ..NewSession::default() }).await?;
+        return Ok(Left { id: live.id.clone(), text: None });
+    };
+    let (cwd, model, thinking, mode) =
+        live.known(|facts, _| (facts.session.cwd.clone(), facts.model.clone(), facts.thinking, facts.mode));
     // A model of a folder's own settings may not be known to the server as a whole.
     let model = model.filter(|name| hub.model(name).is_ok());
     let options = SessionOptions { model, thinking: Some(thinking), mode: Some(mode) };
-    let new = NewSession { cwd: Some(cwd), options, parent: next, ..NewSession::default() };
+    let new = NewSession { cwd: Some(cwd), options, parent, ..NewSession::default() };
     let live = hub.create(new).await?;
-    Ok(Left { id: live.id.clone(), text })
+    Ok(Left { id: live.id.clone(), text: None })
 }
 
 /// Answers a request of a screen. Settings that change by it apply here, and not to the screen.
-pub(super) async fn perform(live: &LiveSession, request: ServerRequest) -> ShellReply {
-    match answered(live, request).await {
+pub(super) async fn perform(
+    services: Arc<Services>,
+    live: Option<Arc<LiveSession>>,
+    request: ServerRequest,
+) -> ShellReply {
+    match answered(services, request).await {
         ShellReply::Applied(applied) => {
             let Applied { text, commands, sandbox, warnings, .. } = applied;
             for command in commands {
-                if live.send(command).await.is_err() {
-                    return ShellReply::Failed("the session was closed meanwhile".to_owned());
+                let sent = match &live {
+                    Some(live) => live.send(command).await,
+                    None => Err(Ended),
+                };
+                if sent.is_err() {
+                    return ShellReply::Failed("the session is not open any more".to_owned());
                 }
             }
             ShellReply::Applied(Applied { text, sandbox, warnings, ..Applied::default() })
@@ -250,8 +264,7 @@ pub(super) async fn perform(live: &LiveSession, request: ServerRequest) -> Shell
 }
 
 /// The whole answer to a request.
-async fn answered(live: &LiveSession, request: ServerRequest) -> ShellReply {
-    let services = live.services();
+async fn answered(services: Arc<Services>, request: ServerRequest) -> ShellReply {
     let (sender, mut replies) = mpsc::channel(16);
     let (asks, _) = mpsc::channel(1);
     let call = Call::new(Ticket::default(), sender, asks);

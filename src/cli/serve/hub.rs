@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
@@ -55,6 +55,8 @@ pub(crate) struct Hub {
     /// True once the server is about to end.
     closing: Mutex<bool>,
     metrics: Arc<Metrics>,
+    /// What screens ask whose session is not open any more.
+    services: OnceLock<Arc<Services>>,
     own: Weak<Hub>,
 }
 
@@ -89,6 +91,7 @@ impl Hub {
             opening: AsyncMutex::default(),
             closing: Mutex::new(false),
             metrics,
+            services: OnceLock::new(),
             own: Weak::clone(own),
         });
         let swept = Arc::downgrade(&hub);
@@ -137,6 +140,19 @@ impl Hub {
         Err(Problem::refused(format!(
             "model: there is no key for {provider}; save one with `tau auth set {provider}`"
         )))
+    }
+
+    /// What screens ask whose session is not open any more.
+    ///
+    /// # Errors
+    /// When a file that a flag names cannot be read.
+    pub fn services(&self) -> Result<Arc<Services>, Problem> {
+        if let Some(services) = self.services.get() {
+            return Ok(Arc::clone(services));
+        }
+        let prompt = self.setup.prompt_of_nobody().map_err(|refusal| Problem::failed(refusal.text))?;
+        let services = Arc::new(Services::of(self.setup.clone(), prompt));
+        Ok(Arc::clone(self.services.get_or_init(|| services)))
     }
 
     /// The keys and secret variables that no export may have.

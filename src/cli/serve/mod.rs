@@ -7,6 +7,7 @@
 mod accept;
 mod app;
 mod attached;
+mod branch_types;
 mod event_log;
 mod extract;
 mod facts;

@@ -24,6 +24,8 @@ use crate::cli::attach::wire::{Closed, Greeting, Happened, frame};
 const CHUNK: usize = 64 * 1024;
 /// Most bytes of pieces of a text that are sent as one.
 const JOINED: usize = 16 * 1024;
+/// Most bytes of the frame with the whole session: clients take events of 64 MiB.
+const LARGEST: usize = 48 << 20;
 /// Longest silence of a stream.
 const QUIET: Duration = Duration::from_secs(15);
 
@@ -95,7 +97,7 @@ impl ScreenStream {
                 State::Opening => {
                     let (events, position) = self.screen.opening();
                     self.state = State::Following(position);
-                    return Some(self.events(frame::OPENED, Some(position), events));
+                    return Some(self.opening(position, events));
                 }
                 State::Following(position) => {
                     let (following, told) = self.screen.after(position, CHUNK);
@@ -125,6 +127,22 @@ impl ScreenStream {
                 }
                 State::Over => return None,
             }
+        }
+    }
+
+    /// The session as a whole; of one that is larger than a screen takes at once, the end.
+    fn opening(&self, position: Position, mut events: Vec<AgentEvent>) -> Bytes {
+        loop {
+            let frame = self.events(frame::OPENED, Some(position), events.clone());
+            let Some(AgentEvent::SessionOpened { messages, .. }) = events.first_mut() else { return frame };
+            if frame.len() <= LARGEST || messages.is_empty() {
+                return frame;
+            }
+            messages.drain(..messages.len().div_ceil(2));
+            let text = "the beginning of this session is too large to be shown here".to_owned();
+            let hint = Some("it is in the session's file, and /export has all of it".to_owned());
+            events.retain(|event| !matches!(event, AgentEvent::Notice { .. }));
+            events.insert(1, AgentEvent::Notice { level: NoticeLevel::Warning, text, hint });
         }
     }
 

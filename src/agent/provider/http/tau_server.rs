@@ -15,6 +15,8 @@ use crate::agent::provider::{Failure, FailureKind, Headers};
 
 /// Longest time for a request that is not a stream.
 const REQUEST: Duration = Duration::from_secs(60);
+/// How long a connection is kept for the next request: less than the server waits for one.
+const IDLE: Duration = Duration::from_secs(15);
 /// Largest answer, in bytes.
 const LARGEST: usize = 256 * 1024 * 1024;
 
@@ -60,9 +62,12 @@ impl TauServer {
         let is_near = is_loopback(&base) || socket.is_some();
         let proxy = if is_near { &ProxyChoice::Never } else { &network.proxy };
         let roots = if base.scheme() == "http" { Roots::None } else { Roots::System };
-        let client = client::build_with(network, proxy, roots, &|builder| match &socket {
-            Some(path) => builder.unix_socket(path.clone()),
-            None => builder,
+        let client = client::build_with(network, proxy, roots, &|builder| {
+            let builder = builder.pool_idle_timeout(IDLE);
+            match &socket {
+                Some(path) => builder.unix_socket(path.clone()),
+                None => builder,
+            }
         })?;
         let name = socket.map_or_else(|| authority(&base), |path| path.display().to_string());
         let is_private = is_near || base.scheme() == "https";

@@ -1,8 +1,6 @@
 //! Requests of `tau attach`: the session for a whole screen. They are tau's own and not described to
 //! clients, since what they carry may change with every version.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
@@ -10,7 +8,7 @@ use axum::response::Response;
 
 use super::super::app::App;
 use super::super::attached;
-use super::super::extract::{AlreadyOpen, JsonBody, Opened, Params};
+use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
 use crate::app::request::ShellReply;
@@ -97,20 +95,26 @@ pub(super) async fn commands(
 pub(super) async fn leave(
     State(app): State<App>,
     _: SameProtocol,
-    Opened(live): Opened,
+    Names(id): Names<String>,
     JsonBody(body): JsonBody<Leave>,
 ) -> Result<Json<Left>, Problem> {
-    attached::leave(app.hub(), &live, body.command).await.map(Json)
+    attached::leave(app.hub(), app.hub().find(&id), body.command).await.map(Json)
 }
 
-/// Answers a request of a screen about files, models or sessions of the server.
+/// Answers a request of a screen about files, models or sessions of the server. It opens nothing: the session
+/// may have been closed on purpose.
 pub(super) async fn request(
+    State(app): State<App>,
     _: SameProtocol,
-    Opened(live): Opened,
+    Names(id): Names<String>,
     JsonBody(request): JsonBody<ServerRequest>,
 ) -> Result<Json<ShellReply>, Problem> {
-    let live = Arc::clone(&live);
-    Ok(Json(attached::perform(&live, request).await))
+    let live = app.hub().find(&id);
+    let services = match &live {
+        Some(live) => live.services(),
+        None => app.hub().services()?,
+    };
+    Ok(Json(attached::perform(services, live, request).await))
 }
 
 fn check_name(name: &str) -> Result<(), Problem> {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod attach;
+mod branches;
 mod log;
 mod openapi;
 mod prompts;
@@ -52,6 +53,10 @@ pub(crate) fn router(app: App) -> Router {
         .route("/api/sessions/{id}/abort", post(prompts::abort))
         .route("/api/sessions/{id}/approvals/{approval}", post(answers::approval))
         .route("/api/sessions/{id}/questions/{question}", post(answers::question))
+        .route("/api/sessions/{id}/tree", get(branches::tree))
+        .route("/api/sessions/{id}/fork", post(branches::fork))
+        .route("/api/sessions/{id}/undo", post(branches::undo))
+        .route("/api/sessions/{id}/compact", post(branches::compact))
         .route("/api/sessions/{id}/events", get(reading::events))
         .route("/api/sessions/{id}/history", get(reading::history))
         .route("/api/sessions/{id}/commands", get(reading::commands))

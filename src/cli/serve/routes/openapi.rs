@@ -11,7 +11,7 @@ use utoipa::{Modify, OpenApi};
 
 use super::super::problem::Problem;
 use super::super::types::{EventFrame, ExportFormat};
-use super::{answers, prompts, reading, server, sessions};
+use super::{answers, branches, prompts, reading, server, sessions};
 
 /// What every request may be answered with: status and description.
 const ALWAYS: [(&str, &str); 6] = [
@@ -39,6 +39,7 @@ const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
     paths(
         sessions::list, sessions::create, sessions::show, sessions::put, sessions::change, sessions::delete, sessions::close,
         prompts::prompt, prompts::prompt_anywhere, prompts::steer, prompts::follow_up, prompts::abort,
+        branches::tree, branches::fork, branches::undo, branches::compact,
         answers::approval, answers::question,
         reading::events, reading::history, reading::commands, reading::export,
         server::models, server::metrics, server::health, document,

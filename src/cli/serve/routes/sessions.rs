@@ -252,7 +252,7 @@ fn waiting(live: &LiveSession) -> usize {
 }
 
 /// An open session as it is now.
-fn detail(live: &LiveSession) -> SessionDetail {
+pub(super) fn detail(live: &LiveSession) -> SessionDetail {
     let clients = live.clients();
     live.known(|facts, log| SessionDetail {
         id: live.id.clone(),
