@@ -28,6 +28,27 @@ async fn a_message_is_on_disk_before_its_end_is_told() {
     assert_eq!(ends, 4);
 }
 
+/// However closely commands follow each other: what comes after a prompt and would end its run, ends it.
+#[tokio::test]
+async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
+    for command in [AgentCommand::Session(SessionCommand::New), AgentCommand::Compact { instructions: None }]
+    {
+        let mut bench = Bench::new(vec![vec![Hang]]);
+        // Nothing runs in between, so the agent finds both.
+        bench.prompt("go").await;
+        bench.send(command.clone()).await;
+        let reported = brief(&bench.settled().await);
+        assert_eq!(reported.last().map(String::as_str), Some("settled aborted"), "{command:?}: {reported:?}");
+    }
+    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], vec![Hang]]);
+    bench.prompt("hi").await;
+    bench.settled().await;
+    bench.send(AgentCommand::Compact { instructions: None }).await;
+    bench.send(AgentCommand::Session(SessionCommand::New)).await;
+    let reported = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    assert_eq!(reported, ["compacts Manual", "compacted aborted"]);
+}
+
 #[tokio::test]
 async fn sessions_change_after_the_run_has_ended() {
     let mut bench = Bench::new(vec![vec![Hang]]);

@@ -6,8 +6,6 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::announce;
 use super::compact::CompactionEnd;
 use super::compact::branch_summary::summarize_branch;
@@ -58,7 +56,7 @@ async fn summarize(
 ) -> Result<Option<Body>, String> {
     let (from_id, messages) = abandoned(engine, leaf);
     let Some(from_id) = from_id.filter(|_| !messages.is_empty()) else { return Ok(None) };
-    engine.current.stop = CancellationToken::new();
+    engine.begin();
     engine.emit(AgentEvent::BranchSummary { running: true });
     let result = summarize_branch(engine, &messages, options.instructions.as_deref()).await;
     engine.emit(AgentEvent::BranchSummary { running: false });

@@ -21,7 +21,7 @@ use super::queue::Queues;
 use super::shell::Shells;
 use super::undo_place::{Undo, UndoPlace};
 use crate::agent::extensions::mcp::{Mcp, search};
-use crate::agent::protocol::command::AgentCommand;
+use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::extension::{McpResource, PromptCommand};
 use crate::agent::protocol::message::Message;
@@ -127,7 +127,30 @@ pub(crate) struct Engine {
     save_failed: bool,
 }
 
+impl Pending {
+    /// Whether a command waits that ends what runs: it came before what runs had begun.
+    fn ends_what_runs(&self) -> bool {
+        self.commands.iter().any(|command| match command {
+            AgentCommand::Session(command) => !matches!(command, SessionCommand::Name { .. }),
+            AgentCommand::Compact { .. }
+            | AgentCommand::ReplaceMessages { .. }
+            | AgentCommand::Undo { .. }
+            | AgentCommand::Redo { .. } => true,
+            _ => false,
+        })
+    }
+}
+
 impl Engine {
+    /// Begins something that can be stopped. Commands take effect in their order whether they come one by one or
+    /// all at once: what waits behind this and would stop it, has stopped it.
+    pub(crate) fn begin(&mut self) {
+        self.current.stop = CancellationToken::new();
+        if self.pending.ends_what_runs() {
+            self.current.stop.cancel();
+        }
+    }
+
     pub(crate) fn new(config: AgentConfig, inbox: mpsc::Receiver<AgentCommand>, outbox: Outbox) -> Self {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);

@@ -9,8 +9,6 @@ mod summarize;
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
 use super::announce;
 use super::context_usage::{UNKNOWN, limit, overhead, total};
 use super::event_hooks;
@@ -33,7 +31,7 @@ pub(crate) enum CompactionEnd {
 
 /// Compacts because the user asked for it, while nothing else runs.
 pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
-    engine.current.stop = CancellationToken::new();
+    engine.begin();
     engine.current.phase = Phase::Compacting;
     compact(engine, CompactionReason::Manual, instructions.as_deref()).await;
     announce::record_pending(engine);

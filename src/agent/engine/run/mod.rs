@@ -6,7 +6,6 @@
 pub(crate) mod log;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::state::{Engine, Phase};
 use super::{announce, attend, commands, compact, event_hooks, expand, grants, mode_note, tool_calls, turn};
@@ -54,7 +53,7 @@ pub(crate) async fn run_queued(engine: &mut Engine) {
 /// Resets what belongs to a single run.
 fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
-    engine.current.stop = CancellationToken::new();
+    engine.begin();
     announce::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
