@@ -1,7 +1,7 @@
 //! Everything an agent starts with: transport, keys, tools, prompt, scratch directory, behaviour.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Setup;
@@ -95,7 +95,7 @@ impl Setup {
             place: SessionPlace { dir: self.session_dir(), cwd: self.cwd.clone() },
             session,
             system: text.text.into(),
-            scratch: Arc::new(scratch()?),
+            scratch: scratch()?,
             env: Arc::new(env),
             shell: self.settings.shell.clone().unwrap_or_else(|| PathBuf::from("bash")),
             bash_timeout: self.settings.bash_timeout,
@@ -266,14 +266,20 @@ pub(super) fn check_tools(
     Ok(())
 }
 
-fn scratch() -> Result<Scratch, Refusal> {
+/// The scratch folder of this process, which all its sessions share: it is bounded, and a server has many.
+fn scratch() -> Result<Arc<Scratch>, Refusal> {
+    static SHARED: OnceLock<Arc<Scratch>> = OnceLock::new();
+    if let Some(scratch) = SHARED.get() {
+        return Ok(Arc::clone(scratch));
+    }
     let dir = std::env::temp_dir();
-    Scratch::new(&dir).map_err(|error| {
+    let scratch = Scratch::new(&dir).map_err(|error| {
         let dir = dir.display();
         Refusal::config(format!(
             "cannot use the temporary directory {dir}: {error}; create it, or set TMPDIR to another one"
         ))
-    })
+    })?;
+    Ok(Arc::clone(SHARED.get_or_init(|| Arc::new(scratch))))
 }
 
 /// `TAU_DEMO_SPEED=max` makes the demo answer without pauses, for measuring.
