@@ -16,6 +16,8 @@ use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
 use super::{crash, json, print, prompts, rpc, sessions};
 use crate::agent::catalogue::keys::KeySource;
+use crate::agent::context::request;
+use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::settings::Paths;
@@ -34,18 +36,25 @@ pub fn print(mut args: CliArgs) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    if prompts.is_empty() {
+    let continues = continues(&args);
+    if prompts.is_empty() && !continues {
         return fail(Exit::Usage, NO_PROMPT);
     }
     let check = for_prompts(&prompts);
     let options = print::PrintOptions {
+        continues: continues && prompts.is_empty(),
         prompts,
         output: args.output.clone(),
         schema,
         timeout: args.timeout.map(Duration::from_secs),
     };
     start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
-        if let Err(refusal) = has_key(&setup, &mut signals).await {
+        let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
+        let ready = match continued {
+            Ok(()) => has_key(&setup, &mut signals).await,
+            refused => refused,
+        };
+        if let Err(refusal) = ready {
             return refusal.fail();
         }
         let agent = task::spawn(agent.config);
@@ -64,7 +73,9 @@ pub fn json(mut args: CliArgs) -> Exit {
         Ok(input) => input,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    if prompts.is_empty() && first_line.is_none() {
+    let is_empty = prompts.is_empty() && first_line.is_none();
+    let continues = is_empty && continues(&args);
+    if is_empty && !continues {
         return fail(Exit::Usage, NO_PROMPT);
     }
     let check = for_prompts(&prompts);
@@ -74,15 +85,35 @@ pub fn json(mut args: CliArgs) -> Exit {
         json::PROFILE,
         check,
         async move |setup, ComposedAgent { config, .. }, mut signals: Signals| {
-            if let Err(refusal) = has_key(&setup, &mut signals).await {
+            let continued = if continues { can_continue(&config) } else { Ok(()) };
+            let ready = match continued {
+                Ok(()) => has_key(&setup, &mut signals).await,
+                refused => refused,
+            };
+            if let Err(refusal) = ready {
                 return refusal.fail();
             }
             let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
             let header = config.session.header().to_owned();
-            let options = json::JsonOptions { prompts, input, header, output, schema, timeout };
+            let options = json::JsonOptions { continues, prompts, input, header, output, schema, timeout };
             json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
         },
     )
+}
+
+/// Whether a run that was ended while it waited for a quota is to be continued, without a prompt.
+fn continues(args: &CliArgs) -> bool {
+    let names_session = args.continue_last || args.session.is_some() || args.session_id.is_some();
+    args.wait_for_quota && names_session
+}
+
+/// Refuses to continue a session in which nothing is left to answer.
+fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
+    if request::can_continue(&config.session.context().messages) {
+        return Ok(());
+    }
+    let text = "there is nothing to continue: the last answer of the session is complete; pass a prompt";
+    Err(Refusal::usage(text))
 }
 
 /// Reads what `--output-schema` names, and tells the model in the system prompt.

@@ -27,7 +27,7 @@ use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest};
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::app::geometry::Motion;
@@ -49,6 +49,8 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
 /// What to print, and how far to go.
 #[derive(Debug, Default)]
 pub struct PrintOptions {
+    /// Whether a run that was ended before its answer is continued, before all prompts.
+    pub continues: bool,
     /// Sent one after another.
     pub prompts: Vec<CliPrompt>,
     /// Gets the text of the last answer too.
@@ -131,13 +133,16 @@ struct PrintRun<S> {
 
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn work(&mut self, options: &PrintOptions) -> Exit {
-        if options.prompts.is_empty() {
+        let prompts = options.prompts.iter().cloned().map(AgentCommand::from);
+        let commands: Vec<_> =
+            options.continues.then_some(AgentCommand::Continue).into_iter().chain(prompts).collect();
+        if commands.is_empty() {
             self.say("no prompt: pass one as an argument or pipe it in");
             return Exit::Usage;
         }
         let mut last = None;
-        for prompt in &options.prompts {
-            match self.prompt(prompt, options.schema.as_ref()).await {
+        for command in commands {
+            match self.prompt(command, options.schema.as_ref()).await {
                 Ok(text) => last = Some(text),
                 Err(exit) => return exit,
             }
@@ -161,8 +166,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     }
 
     /// One prompt: the text of its final answer, which has been printed.
-    async fn prompt(&mut self, prompt: &CliPrompt, schema: Option<&OutputSchema>) -> Result<String, Exit> {
-        let printed = match (self.ask(prompt.clone()).await?, schema) {
+    async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
+        let printed = match (self.ask(prompt).await?, schema) {
             (Answered::Fully(text), None) => Ok(text),
             (Answered::Fully(text), Some(schema)) => self.repaired(text, schema).await,
             (Answered::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
@@ -194,7 +199,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         };
         self.say(&format!("asking for a valid answer once more: {}", violations.summary()));
         let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
-        match self.ask(prompt).await {
+        match self.ask(prompt.into()).await {
             Ok(Answered::Fully(second)) => match schema.check(&second) {
                 Ok(output) => Ok(output.text),
                 Err(violations) => Err((Exit::Invalid, second, violations.failure())),
@@ -205,12 +210,10 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     }
 
     /// Sends a prompt and follows it to its end: the text of its final answer.
-    async fn ask(&mut self, prompt: CliPrompt) -> Result<Answered, Exit> {
+    async fn ask(&mut self, prompt: AgentCommand) -> Result<Answered, Exit> {
         (self.ended, self.outcome, self.failed) = (None, None, false);
         self.answer = AnswerText::default();
-        let CliPrompt { text, images } = prompt;
-        let command = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
-        self.driver.agent.commands.send(command).await.map_err(|_| Exit::Crash)?;
+        self.driver.agent.commands.send(prompt).await.map_err(|_| Exit::Crash)?;
         self.settle().await?;
         if let Some(exit) = self.driver.stops.stopping().or(self.ended) {
             return Err(exit);

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use base64::Engine;
 
+use crate::agent::protocol::command::{AgentCommand, Queue};
 use crate::agent::protocol::message::Block;
 
 /// A prompt, ready for `AgentCommand::Prompt`.
@@ -19,6 +20,12 @@ pub struct CliPrompt {
     pub text: String,
     /// `Block::Image`s.
     pub images: Vec<Block>,
+}
+
+impl From<CliPrompt> for AgentCommand {
+    fn from(CliPrompt { text, images }: CliPrompt) -> Self {
+        AgentCommand::Prompt { text, images, streaming: Queue::Steer }
+    }
 }
 
 /// Largest text that is put into a prompt, in bytes.

@@ -199,7 +199,9 @@ async fn a_run_can_wait_for_a_quota_also_after_a_restart() {
 
     let waiting = ["--json", "--wait-for-quota", "--timeout", "2"];
     let mut longest = 120_000;
-    for (more, requests) in [(&["go"][..], 2), (&["--continue", "continue"][..], 2)] {
+    // Without a prompt the run that was ended is continued.
+    for (more, requests) in [(&["go"][..], 2), (&["--continue", "continue"][..], 2), (&["--continue"][..], 2)]
+    {
         let ended = run(&mut place.tau(&[&waiting, more].concat()), None).await;
         assert_eq!(ended.code, 5, "{ended:?}");
         let records = ended.records();

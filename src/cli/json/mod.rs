@@ -28,7 +28,7 @@ use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::approval::ApprovalAnswer;
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, Queue};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::agent::protocol::run::RunEnd;
@@ -41,6 +41,8 @@ pub const PROFILE: FrontEndProfile = super::print::PROFILE;
 
 /// What to do, and how far to go.
 pub struct JsonOptions<R> {
+    /// Whether a run that was ended before its answer is continued, before all prompts.
+    pub continues: bool,
     /// Sent one after another.
     pub prompts: Vec<CliPrompt>,
     /// Lines with further prompts and interrupts; `None` when nothing is read.
@@ -67,7 +69,12 @@ pub async fn run<R: AsyncRead + Unpin>(
         driver: BatchDriver::new(agent, options.timeout, signals),
         takes_lines: options.input.is_some(),
         lines: options.input.map(|input| LineReader::new(input, LONGEST)),
-        prompts: options.prompts.into(),
+        prompts: options
+            .continues
+            .then_some(AgentCommand::Continue)
+            .into_iter()
+            .chain(options.prompts.into_iter().map(Into::into))
+            .collect(),
         out,
         answer: AnswerText::default(),
         schema: options.schema,
@@ -96,7 +103,7 @@ struct JsonRun<R, W, S> {
     takes_lines: bool,
     /// `None` once nothing more is read.
     lines: Option<LineReader<R>>,
-    prompts: VecDeque<CliPrompt>,
+    prompts: VecDeque<AgentCommand>,
     out: W,
     answer: AnswerText,
     schema: Option<OutputSchema>,
@@ -174,9 +181,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     }
 
     /// Sends a prompt and follows it to its end. False when nothing further is to be done.
-    async fn prompt(&mut self, prompt: CliPrompt) -> bool {
-        let CliPrompt { text, images } = prompt;
-        let prompt = AgentCommand::Prompt { text, images, streaming: Queue::Steer };
+    async fn prompt(&mut self, prompt: AgentCommand) -> bool {
         self.driver.agent.commands.send(prompt).await.is_ok() && self.settled().await
     }
 
@@ -186,7 +191,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         self.checked = self.check();
         if let Some(Err(violations)) = &self.checked {
             let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
-            if !self.prompt(prompt).await {
+            if !self.prompt(prompt.into()).await {
                 return false;
             }
             self.checked = self.check().or(self.checked.take());
@@ -285,7 +290,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     async fn line(&mut self, line: &InputLine, in_progress: bool) -> bool {
         match input::parse(line) {
             Ok(InputCommand::Message(text)) => {
-                self.prompts.push_back(CliPrompt { text, images: Vec::new() });
+                self.prompts.push_back(CliPrompt { text, images: Vec::new() }.into());
                 true
             }
             Ok(InputCommand::Interrupt) => {
