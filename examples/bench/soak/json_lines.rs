@@ -1,6 +1,6 @@
 //! Prompts on standard input of JSON mode: a session that grows, and is compacted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ const AT_ONCE: usize = 4;
 
 struct JsonLines {
     pipes: Pipes,
+    sessions: PathBuf,
     /// Sent, and how many of them were answered: prompts, interrupts, lines that are no command.
     prompts: (usize, usize),
     interrupts: (usize, usize),
@@ -28,7 +29,8 @@ pub fn start(place: &Place, tau: &Path) -> Result<Box<dyn Talk>, String> {
     // The first line decides that lines follow.
     pipes.write(br#"{"type":"message","content":"go"}"#)?;
     let (interrupts, mistakes, approvals) = ((0, 0), (0, 0), Vec::new());
-    Ok(Box::new(JsonLines { pipes, prompts: (1, 0), interrupts, mistakes, approvals }))
+    let sessions = place.path("home").join("sessions");
+    Ok(Box::new(JsonLines { pipes, sessions, prompts: (1, 0), interrupts, mistakes, approvals }))
 }
 
 impl JsonLines {
@@ -119,6 +121,11 @@ impl Talk for JsonLines {
         Ok(())
     }
 
+    /// One session, whose entries are in memory: about one and a quarter times its file.
+    fn kept(&self) -> u64 {
+        size(&self.sessions) / 1024 * 5 / 4
+    }
+
     fn pid(&self) -> u32 {
         self.pipes.pid()
     }
@@ -126,4 +133,16 @@ impl Talk for JsonLines {
     fn answered(&self) -> usize {
         self.prompts.1 + self.interrupts.1 + self.mistakes.1
     }
+}
+
+/// Bytes of all files in a folder.
+fn size(folder: &Path) -> u64 {
+    let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    inside
+        .map(|entry| match entry.metadata() {
+            Ok(facts) if facts.is_dir() => size(&entry.path()),
+            Ok(facts) => facts.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }
