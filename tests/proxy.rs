@@ -290,3 +290,61 @@ async fn malformed_requests_are_refused_and_the_server_lives() {
     let (answer, body) = proxy.send(&head, &whole).await;
     assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
 }
+
+/// A client needs to know nothing of the models: the server says which ones it has.
+#[tokio::test]
+async fn clients_learn_the_models_of_the_server() {
+    let mut proxy = Proxy::start(vec![uses("yes", 1, 1)]).await;
+    let token = proxy.token(&["alice", "--allow", "own/*"]).await;
+    let home = tempfile::tempdir().unwrap();
+    let tau = |arguments: &[&str]| {
+        let mut command = bare(home.path());
+        command.env("TAU_HOME", home.path()).env("TAU_PROXY_TOKEN", &token).args(arguments);
+        command
+    };
+    let listed = run(&mut tau(&["models", "--proxy", &proxy.url, "--json"]), None).await;
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let rows: Value = serde_json::from_str(&listed.out).unwrap();
+    let names: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(names, ["m", "free"]);
+    assert_eq!(
+        (&rows[0]["usable"], &rows[0]["cost"]["output"]),
+        (&json!(true), &json!(2000.0)),
+        "{}",
+        rows[0]
+    );
+
+    // The list is kept; without a name the first of its models is used.
+    for arguments in [&["-p", "hi", "--model", "own/free"][..], &["-p", "hi"]] {
+        let ended = run(&mut tau(&[&["--proxy", &proxy.url], arguments].concat()), None).await;
+        assert_eq!(
+            (ended.code, ended.out.trim(), ended.err.as_str()),
+            (0, "yes", ""),
+            "{arguments:?}: {ended:?}"
+        );
+    }
+    let models: Vec<String> = proxy
+        .upstream
+        .requests()
+        .iter()
+        .map(|request| {
+            let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+            body["model"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(models, ["free", "m"]);
+
+    // A client that has never asked asks when it starts.
+    let fresh = tempfile::tempdir().unwrap();
+    let mut first = bare(fresh.path());
+    first
+        .env("TAU_HOME", fresh.path())
+        .env("TAU_PROXY_TOKEN", &token)
+        .args(["--proxy", &proxy.url, "-p", "hi"]);
+    let ended = run(&mut first, None).await;
+    assert_eq!((ended.code, ended.out.trim()), (0, "yes"), "{ended:?}");
+
+    proxy.stop().await;
+    let gone = run(&mut tau(&["models", "--proxy", &proxy.url]), None).await;
+    assert!(gone.code == 1 && gone.err.contains("cannot connect"), "{gone:?}");
+}

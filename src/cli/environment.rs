@@ -13,17 +13,21 @@ use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, permission_rules};
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
-use crate::agent::catalogue::{Catalogue, listing};
+use crate::agent::catalogue::{Catalogue, listing, served};
+use crate::agent::protocol::model::Model;
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::http::{Http, Network};
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::{Failure, Transport};
+use crate::agent::secrets::Secret;
 use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
 use crate::agent::undo::UndoOptions;
 
 /// Megabytes that undo keeps if nothing else is set.
 const UNDO_QUOTA: u64 = 512;
+/// How long an app server may take to list its models.
+const LISTING: Duration = Duration::from_secs(2);
 
 /// What a settings file that cannot be read leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +134,16 @@ impl Environment {
                 Catalogue::new(UserFile::default(), AdHoc::of(&settings)).with_lists(&paths)
             }
         };
+        let catalogue = match (&args.proxy, &args.proxy_token) {
+            (Some(base), Some(token)) => {
+                let served = served(&paths, &settings, base, token);
+                catalogue.with_served(served.unwrap_or_else(|why| {
+                    notices.push(why);
+                    Vec::new()
+                }))
+            }
+            _ => catalogue,
+        };
         let catalogue = Arc::new(catalogue);
         let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         let flag = args
@@ -224,6 +238,46 @@ pub(crate) fn transport(
             Arc::new(KeyRefresh::new(direct, Arc::clone(keys) as _))
         }
     }
+}
+
+/// What the app server at `base` serves: as it said when it was asked last, else as it says now.
+fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Result<Vec<Model>, String> {
+    match served::kept(&paths.cache, base) {
+        Some(models) => Ok(models),
+        None => ask_served(paths, settings, base, token)
+            .map_err(|why| format!("cannot list the models of {base}: {why}")),
+    }
+}
+
+/// Asks the app server at `base` which models it serves, and keeps the list. Blocks, at most [`LISTING`].
+///
+/// # Errors
+/// Why there is no list, in words.
+pub(crate) fn ask_served(
+    paths: &Paths,
+    settings: &Settings,
+    base: &str,
+    token: &Secret,
+) -> Result<Vec<Model>, String> {
+    let http = http(settings, Connections::WithAgent);
+    let asking = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let asked = runtime
+            .map_err(|error| error.to_string())?
+            .block_on(async { tokio::time::timeout(LISTING, served::ask(&http, base, token)).await });
+        match asked {
+            Ok(asked) => asked.map_err(|failure| failure.to_string()),
+            Err(_) => Err(format!("no answer within {} seconds", LISTING.as_secs())),
+        }
+    };
+    // On a thread of its own, as the caller may be in a runtime.
+    let asked = std::thread::scope(|scope| scope.spawn(asking).join());
+    let models =
+        asked.unwrap_or_else(|_| Err("asking for them failed because of a bug in tau".to_owned()))?;
+    if let Err(error) = served::keep(&paths.cache, base, &models) {
+        tracing::warn!(%error, "cannot keep the list of models of the proxy");
+    }
+    Ok(models)
 }
 
 /// Where what tools change is kept, and how much of it, as the settings want it.

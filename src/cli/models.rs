@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::CliArgs;
 use super::args::models::ModelsArgs;
-use super::environment::{Environment, OnBadConfig, refresh};
+use super::environment::{self, Environment, OnBadConfig, refresh};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, table};
 use crate::agent::catalogue::demo;
@@ -25,7 +25,17 @@ pub fn run(args: &ModelsArgs) -> Exit {
 }
 
 fn work(args: &ModelsArgs) -> Result<Exit, Refusal> {
-    let read = || Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse);
+    let flags = CliArgs {
+        proxy: args.proxy.clone(),
+        proxy_token: args.proxy_token.clone().filter(|_| args.proxy.is_some()),
+        ..CliArgs::without_arguments()
+    };
+    if let (Some(base), Some(token)) = (&flags.proxy, &flags.proxy_token) {
+        let here = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
+        let asked = environment::ask_served(&here.paths, &here.settings, base, token);
+        asked.map_err(|why| Refusal { exit: Exit::Model, text: format!("{base}: {why}") })?;
+    }
+    let read = || Environment::read(&flags, OnBadConfig::Refuse);
     let mut environment = read()?;
     let mut exit = Exit::Ok;
     if args.refresh {
@@ -96,7 +106,10 @@ fn rows(environment: &Environment, query: &str) -> Vec<ModelRow> {
         words.iter().all(|word| text.contains(word))
     };
     let demo = demo();
+    // An app server says itself what it has.
+    let served = environment.catalogue.served();
     let models = environment.catalogue.models().iter().map(AsRef::as_ref).chain([&demo]);
+    let models = models.filter(|model| served.is_empty() || environment.catalogue.is_served(model));
     let row = |model: &Model| ModelRow {
         usable: model.provider == demo.provider || usable.contains(&model.provider),
         model: model.clone(),

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod listing;
 pub mod providers;
 pub mod search_services;
+pub mod served;
 pub mod user;
 
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,8 @@ pub struct Catalogue {
     user: UserFile,
     adhoc: Option<AdHoc>,
     lists: ServerLists,
+    /// What the app server serves that all requests go through; empty without one, or if that is not known.
+    served: Vec<Model>,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
@@ -67,13 +70,30 @@ impl Catalogue {
         if let Some(adhoc) = &adhoc {
             adhoc.join(&mut user);
         }
-        Catalogue { user, adhoc, lists: ServerLists::default(), models: OnceLock::new() }
+        Catalogue { user, adhoc, lists: ServerLists::default(), served: Vec::new(), models: OnceLock::new() }
     }
 
     /// The same with what servers said of their models, from the cache folder.
     pub fn with_lists(mut self, paths: &Paths) -> Self {
         self.lists = ServerLists::under(&paths.cache);
         self
+    }
+
+    /// The same behind an app server that serves these models, and no others.
+    pub(crate) fn with_served(mut self, served: Vec<Model>) -> Self {
+        self.served = served;
+        self
+    }
+
+    /// What the app server serves, as far as that is known.
+    pub(crate) fn served(&self) -> &[Model] {
+        &self.served
+    }
+
+    /// Whether the app server has this model, as far as that is known.
+    pub(crate) fn is_served(&self, model: &Model) -> bool {
+        let is_meant = |served: &Model| served.provider == model.provider && served.id == model.id;
+        self.served.is_empty() || self.served.iter().any(is_meant)
     }
 
     /// What servers said of their models.
@@ -98,8 +118,9 @@ impl Catalogue {
     /// All providers: the user's own first.
     pub fn providers(&self) -> Vec<String> {
         let known = PROVIDERS.iter().map(|provider| provider.id);
-        let mut names: Vec<String> =
-            self.user.providers.keys().map(String::as_str).chain(known).map(str::to_owned).collect();
+        let own = self.user.providers.keys().map(String::as_str);
+        let served = self.served.iter().map(|model| model.provider.as_str());
+        let mut names: Vec<String> = own.chain(known).chain(served).map(str::to_owned).collect();
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names
@@ -108,9 +129,11 @@ impl Catalogue {
     /// What a server lists and nothing else knows of.
     fn listed(&self, provider: &str, known: &[Model]) -> Vec<Model> {
         let mut listed = self.endpoint(provider).map(|endpoint| self.lists.of(&endpoint)).unwrap_or_default();
+        listed.extend(self.served.iter().filter(|model| model.provider == provider).cloned());
         let ids: std::collections::HashSet<&str> =
             known.iter().filter(|model| model.provider == provider).map(|model| model.id.as_str()).collect();
-        listed.retain(|model| !ids.contains(model.id.as_str()));
+        let mut seen = std::collections::HashSet::new();
+        listed.retain(|model| !ids.contains(model.id.as_str()) && seen.insert(model.id.clone()));
         listed
     }
 
@@ -142,10 +165,12 @@ impl Catalogue {
     pub(crate) fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
         let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
-        if let Some(model) =
-            own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_provider(provider, id))
-        {
+        let named = own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_provider(provider, id));
+        if let Some(model) = named.filter(|model| self.is_served(model)) {
             return Some(model);
+        }
+        if let Some(served) = self.served.iter().find(|model| model.provider == provider) {
+            return self.of_provider(provider, &served.id);
         }
         let known = providers::named(provider).map(embedded::of_provider).unwrap_or_default();
         let thinks = known.iter().position(|model| model.reasoning).unwrap_or(0);
@@ -246,12 +271,15 @@ impl Catalogue {
     /// The models that can be used now: of providers with a key, and of those that need no key.
     pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
         let usable = self.usable(keys);
-        self.models().iter().filter(|model| usable.contains(&model.provider)).cloned().collect()
+        let can_be_used = |model: &&Arc<Model>| usable.contains(&model.provider) && self.is_served(model);
+        self.models().iter().filter(can_be_used).cloned().collect()
     }
 
     /// The providers that have a key or need no key. Reads no model facts.
     pub fn usable(&self, keys: &Keys) -> Vec<String> {
-        let names = self.providers();
+        let mut names = self.providers();
+        let serves = |name: &String| self.served.iter().any(|model| model.provider == *name);
+        names.retain(|name| self.served.is_empty() || serves(name));
         let held = keys.held(&names);
         names.iter().filter(|name| self.is_keyless(name) || held.contains(name)).cloned().collect()
     }

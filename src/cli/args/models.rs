@@ -2,6 +2,8 @@
 
 use clap::Parser;
 
+use crate::agent::secrets::Secret;
+
 const AFTER: &str = "\
 A `?` stands for an unknown size or price. Prices are in US dollars per million tokens, for input
 and output. KEY shows whether the provider can be used now; `tau auth` lists where keys are found.
@@ -20,6 +22,12 @@ pub struct ModelsArgs {
     /// First ask every provider that has a key for its models
     #[arg(long)]
     pub refresh: bool,
+    /// The models that the `tau proxy` at URL serves, asked for now
+    #[arg(long, value_name = "URL", value_parser = super::address_parser, conflicts_with = "refresh", requires = "proxy_token")]
+    pub proxy: Option<String>,
+    /// Your token for --proxy; TAU_PROXY_TOKEN keeps it from other users
+    #[arg(long, value_name = "TOKEN", env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = super::secret_parser)]
+    pub proxy_token: Option<Secret>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
