@@ -7,6 +7,7 @@ use super::create;
 use super::dropping::Dropping;
 use crate::headless::{bare, run};
 use crate::screen::Screen;
+use crate::sessions::{HEADER, line};
 
 /// What both sides speak.
 const SPOKEN: &str = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach 1");
@@ -171,6 +172,31 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
     screen.wait_for_composer("write");
     other.wait_until("the shorter conversation", |cells| !cells.contents().contains("I wrote nothing else"));
     other.wait_for_composer("ask for something, or !command");
+}
+
+#[tokio::test]
+async fn what_is_not_loaded_of_a_long_session_is_found_and_gone_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = vec![HEADER.replace("/srv/web", dir.path().to_str().unwrap())];
+    for at in 0..140 {
+        let parent = (at > 0).then(|| format!("m{}", at - 1));
+        let text = format!("message number {at}.\n{}", "word ".repeat(10_000));
+        lines.push(line(&format!("m{at}"), parent.as_deref(), &text));
+    }
+    let folder = dir.path().join("sessions/--here--");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("large_s1.jsonl"), lines.join("\n") + "\n").unwrap();
+    let sessions = dir.path().join("sessions").display().to_string();
+    let server = Served::in_dir(dir, &["--log", "off", "--session-dir", &sessions]).await;
+    let screen = attached(&server, "s1");
+    screen.wait_for("message number 139.");
+    // Ctrl+Home, then Ctrl+F.
+    screen.type_keys("\x1b[1;5H");
+    screen.wait_for("message number 0.");
+    screen.type_keys("\x06");
+    screen.wait_for("── find");
+    screen.type_keys("number 70.");
+    screen.wait_for("message number 70.");
 }
 
 #[tokio::test]
