@@ -9,6 +9,7 @@ mod hostile;
 mod load;
 mod mcp;
 mod page;
+mod page_actions;
 mod sharing;
 
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ const HOSTILE: &str = "## A heading\n\nBold **word**, `code`, [link](https://exa
     - one\n- two\n  - deep\n\n1. first\n2. second\n\n| a | b |\n| --- | --- |\n| 1 | <b>2</b> |\n\n\
     ```rust\nfn main() { println!(\"</pre><script>hacked=1</script>\"); }\n```\n\n> quoted \u{202e}txt.exe";
 
-async fn place(acts: Vec<Act>) -> Option<(Browser, Served, Server)> {
+pub async fn place(acts: Vec<Act>) -> Option<(Browser, Served, Server)> {
     let browser = Browser::start().await?;
     let upstream = Server::start(acts).await;
     let dir = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ async fn place(acts: Vec<Act>) -> Option<(Browser, Served, Server)> {
 }
 
 /// Enters with the token, and makes a session in which everything is asked.
-async fn enter(browser: &mut Browser, server: &Served) {
+pub async fn enter(browser: &mut Browser, server: &Served) {
     browser.go(&format!("http://{}/#token={}", server.address, server.token)).await;
     browser.until("!document.querySelector('#app').hidden").await;
     assert_eq!(browser.value("location.hash").await, "", "the token does not stay in the address");
@@ -42,7 +42,7 @@ async fn enter(browser: &mut Browser, server: &Served) {
 }
 
 /// Sends a prompt with the keyboard alone.
-async fn prompt(browser: &mut Browser, text: &str) {
+pub async fn prompt(browser: &mut Browser, text: &str) {
     browser.value("document.querySelector('#prompt').focus()").await;
     browser.write(text).await;
     browser.press("Enter", 13).await;
@@ -76,7 +76,7 @@ const CONTRAST: &str = r"
 })()";
 
 /// Fails if something is wider than the page, hard to read, or has no name for a screen reader.
-async fn check(browser: &mut Browser, name: &str) {
+pub async fn check(browser: &mut Browser, name: &str) {
     for (width, height, scheme) in
         [(1280, 800, "light"), (390, 844, "dark"), (1280, 800, "dark"), (390, 844, "light")]
     {

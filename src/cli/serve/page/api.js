@@ -54,7 +54,9 @@ export const createSession = (options) => json("POST", "/api/sessions", options)
 export const showSession = (id) => json("GET", of(id));
 export const changeSession = (id, change) => json("PATCH", of(id), change);
 export const readHistory = (id, before) => json("GET", `${of(id)}/history${before === undefined ? "" : `?before=${before}`}`);
-export const prompt = (id, text) => json("POST", `${of(id)}/prompt`, { prompt: text, detach: true, streaming: "steer" });
+export const prompt = (id, text, images) => json("POST", `${of(id)}/prompt`, { prompt: text, images, detach: true, streaming: "steer" });
+export const deleteSession = (id) => json("DELETE", of(id));
+export const exportSession = async (id, format) => (await send("GET", `${of(id)}/export?format=${format}`)).blob();
 export const abort = (id) => json("POST", `${of(id)}/abort`);
 export const decide = (id, approval, decision) => json("POST", `${of(id)}/approvals/${encodeURIComponent(approval)}`, decision);
 export const answer = (id, question, value) => json("POST", `${of(id)}/questions/${encodeURIComponent(question)}`, value);

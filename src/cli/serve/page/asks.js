@@ -21,7 +21,23 @@ export function approval(request, decide) {
   }));
   const preview = request.preview;
   let shown = null;
-  if (preview.kind === "command") shown = element("pre", { tabindex: 0 }, visible(preview.command));
+  let editor = null;
+  if (preview.kind === "command") {
+    shown = element("pre", { tabindex: 0 }, visible(preview.command));
+    // What hides in a command would hide in the field, too.
+    if (visible(preview.command) === preview.command && !request.ran) {
+      const edit = element("button", { type: "button", class: "plain", onclick: () => {
+        editor = element("textarea", { "aria-label": "The command", rows: Math.min(preview.command.split("\n").length + 1, 12), spellcheck: "false" });
+        editor.value = preview.command;
+        shown.replaceWith(editor);
+        edit.remove();
+        if (always) always.remove();
+        editor.focus();
+      } }, "Edit the command");
+      shown = element("div", { class: "command" }, shown, edit);
+    }
+  }
+  const edited = () => (editor && editor.value !== preview.command ? { edited: editor.value } : {});
   if (preview.kind === "change") shown = diff(preview.change, !preview.change.cut && preview.change.hunks.length > 1 && ((_, box) => boxes.push(box)));
   const reason = element("input", { placeholder: "Why not? (optional)", "aria-label": "Reason for denying" });
   const deny = (stop) => decide({ decision: "deny", stop, ...(reason.value.trim() ? { reason: reason.value.trim() } : {}) });
@@ -33,7 +49,7 @@ export function approval(request, decide) {
     shown,
     request.ran && element("p", { class: "note" }, "It has run, and the sandbox refused a part of it. Allowed, it runs again without the sandbox."),
     element("p", { class: "note" }, visible(request.sandbox)),
-    element("div", { class: "row" }, element("button", { type: "button", class: "primary", onclick: () => decide({ decision: "allow", ...chosen() }) }, "Allow once"), element("button", { type: "button", onclick: () => deny(false) }, "Deny"), element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop")),
+    element("div", { class: "row" }, element("button", { type: "button", class: "primary", onclick: () => decide({ decision: "allow", ...chosen(), ...edited() }) }, "Allow once"), element("button", { type: "button", onclick: () => deny(false) }, "Deny"), element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop")),
     reason,
     always,
   );

@@ -1,5 +1,6 @@
 // The page: which session is open, its events, and what the user does.
 
+import { Pictures, sessionDialog } from "/page/actions.js";
 import * as api from "/page/api.js";
 import { approval, question } from "/page/asks.js";
 import { element, visible } from "/page/text.js";
@@ -126,6 +127,7 @@ async function route() {
   if (!found) {
     leave();
     at("composer").hidden = true;
+    at("actions").hidden = true;
     at("empty").hidden = false;
     at("title").textContent = "tau";
     return drawList();
@@ -141,6 +143,7 @@ async function enterSession(id) {
   at("problem").textContent = "";
   at("empty").hidden = true;
   at("composer").hidden = false;
+  at("actions").hidden = false;
   drawList();
   await load(session);
   if (matchMedia("(min-width: 721px)").matches && open === session) at("prompt").focus();
@@ -361,26 +364,29 @@ function grow() {
   at("prompt").style.height = `${at("prompt").scrollHeight + 2}px`;
 }
 at("prompt").addEventListener("input", grow);
+const pictures = new Pictures(complain);
 
 at("composer").addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = at("prompt").value;
   const session = open;
-  if (!text.trim() || !session) return;
+  if (!(text.trim() || pictures.blocks.length) || !session) return;
   at("problem").textContent = "";
   at("send").disabled = true;
+  const taken = pictures.take();
   try {
     if (!session.follows) {
       // This opens it on the server.
       await api.changeSession(session.id, {});
       await load(session);
     }
-    await api.prompt(session.id, text);
+    await api.prompt(session.id, text, taken.map((entry) => entry.block));
     at("prompt").value = "";
     grow();
     toEnd();
     refresh().then(() => retitle(session)).catch(complain);
   } catch (error) {
+    pictures.put(taken);
     complain(error);
   }
   at("send").disabled = false;
@@ -405,7 +411,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" && at("app").classList.contains("open")) {
     menu(false);
     at("menu").focus();
-  } else if (event.key === "Escape" && !at("new-dialog").open) {
+  } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     stop();
   }
 });
@@ -449,6 +455,20 @@ at("new-form").addEventListener("submit", async (event) => {
     at("new-error").textContent = error.message;
   }
 });
+
+sessionDialog(
+  () => ({ id: open.id, name: sessions.find((known) => known.id === open.id)?.name || "" }),
+  (id, name) => {
+    if (open?.id === id) at("title").textContent = visible(name);
+    say("The session was renamed");
+    refresh().catch(complain);
+  },
+  () => {
+    location.hash = "";
+    say("The session was deleted");
+    refresh().catch(complain);
+  },
+);
 
 if (api.findToken()) enter();
 else login();

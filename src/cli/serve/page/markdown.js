@@ -155,7 +155,7 @@ function code(text, language) {
     copy.textContent = "Copied";
   } }, "Copy");
   const pre = element("pre", { tabindex: 0, "aria-label": language ? `Code, ${language}` : "Code" }, element("code", {}, text));
-  return element("div", { class: "code" }, pre, navigator.clipboard ? copy : null);
+  return element("div", { class: "code" }, navigator.clipboard ? copy : null, pre);
 }
 
 // In the order in which they count: code, links, bold, italic, strikethrough, bare addresses.

@@ -1,0 +1,96 @@
+//! What the page does with a whole session, pictures for a prompt, and a command that is changed before it runs.
+
+use serde_json::{Value, json};
+
+use super::page::{check, enter, place, prompt};
+use crate::headless::{calls, says};
+
+/// A picture of one point.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[tokio::test]
+async fn a_command_is_changed_before_it_runs() {
+    let command = json!({"command": "echo one > made.txt"});
+    let acts = vec![calls("bash", &command), says("done")];
+    let Some((mut browser, server, upstream)) = place(acts).await else { return };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('.ask .command button')").await;
+    browser.click(".ask .command button").await;
+    browser.until("document.activeElement === document.querySelector('.ask textarea')").await;
+    browser.value("document.querySelector('.ask textarea').value = 'echo two > made.txt'").await;
+    check(&mut browser, "edit").await;
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('done')").await;
+    assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "two\n");
+    assert!(upstream.requests().last().unwrap().contains("The user changed the command"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_session_gets_pictures_a_name_and_an_end() {
+    let Some((mut browser, server, upstream)) = place(vec![says("```\nlong code\n```")]).await else {
+        return;
+    };
+    enter(&mut browser, &server).await;
+    let chosen = format!(
+        "(() => {{ const bytes = Uint8Array.from(atob('{PNG}'), (c) => c.charCodeAt(0)); \
+           const list = new DataTransfer(); \
+           list.items.add(new File([bytes], 'point.png', {{ type: 'image/png' }})); \
+           list.items.add(new File(['text'], 'notes.txt', {{ type: 'text/plain' }})); \
+           const input = document.querySelector('#file'); input.files = list.files; \
+           input.dispatchEvent(new Event('change')); }})()"
+    );
+    browser.value(&chosen).await;
+    browser.until("document.querySelector('#pictures img')").await;
+    assert!(browser.text("#problem").await.contains("notes.txt is not a PNG"));
+    check(&mut browser, "pictures").await;
+    prompt(&mut browser, "what is it?").await;
+    browser.until("document.querySelector('.user img')").await;
+    browser.until("document.querySelector('#transcript .code')").await;
+    assert_eq!(browser.value("document.querySelectorAll('#pictures li').length").await, 0);
+    // The model is not known to see, so tau leaves the picture out of the request, and the session has it.
+    assert_eq!(upstream.requests().len(), 1);
+    let covered = "(() => { const [a, b] = ['.code button', '.code pre'].map((s) => \
+        document.querySelector(s).getBoundingClientRect()); return a.bottom > b.top + 1; })()";
+    browser.size(390, 844, "light").await;
+    assert_eq!(browser.value(covered).await, false, "the button lies over the code");
+    browser.size(1280, 800, "light").await;
+    browser.until("document.querySelector('#state').innerText === ''").await;
+
+    browser.click("#actions").await;
+    browser.until("document.querySelector('#actions-dialog').open").await;
+    check(&mut browser, "actions").await;
+    browser.value("document.querySelector('#name').value = 'a point'").await;
+    browser.click("#rename").await;
+    browser.until("document.querySelector('#title').innerText === 'a point'").await;
+    browser.until("document.querySelector('#session-list .name').innerText === 'a point'").await;
+
+    // What is exported is handed to the browser as a file.
+    browser
+        .value(
+            "window.saved = null; HTMLAnchorElement.prototype.click = function () { \
+               window.saved = { name: this.download, isData: this.href.startsWith('blob:') }; }",
+        )
+        .await;
+    browser.click("#actions").await;
+    browser.value("document.querySelector('#format').value = 'md'").await;
+    browser.click("#export").await;
+    browser.until("window.saved").await;
+    let name = browser.value("window.saved.name").await;
+    assert!(name.as_str().is_some_and(|name| name.starts_with("tau-") && name.ends_with(".md")), "{name}");
+    assert_eq!(browser.value("window.saved.isData").await, true);
+
+    let id = browser.value("decodeURIComponent(location.hash.slice(4))").await;
+    let path = format!("/api/sessions/{}", id.as_str().unwrap());
+    browser.click("#delete").await;
+    browser.until("document.querySelector('#delete').innerText === 'Yes, delete it'").await;
+    server.send("GET", &path, &Value::Null).await.is(200);
+    check(&mut browser, "delete").await;
+    browser.click("#delete").await;
+    browser.until("document.querySelector('#composer').hidden").await;
+    server.send("GET", &path, &Value::Null).await.is(404);
+    browser.until("document.querySelectorAll('#session-list li').length === 0").await;
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
