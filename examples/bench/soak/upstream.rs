@@ -51,7 +51,7 @@ fn answer(mut stream: TcpStream, mut dice: Dice, number: usize) -> std::io::Resu
             stream.write_all(text("and then").as_bytes())?;
             stream.set_read_timeout(Some(STALL))?;
             // The client ends it.
-            stream.read(&mut [0])?;
+            let _ = stream.read(&mut [0])?;
             return Ok(());
         }
         _ => stream.write_all(call(&mut dice, number).as_bytes())?,
