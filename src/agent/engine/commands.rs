@@ -13,7 +13,7 @@ use super::queue::QueueChangeOutcome;
 use super::sampling;
 use super::sandbox_gate;
 use super::shell::{ShellEvent, UserCommand};
-use super::state::{Engine, Phase};
+use super::state::{Engine, Phase, ends_what_runs};
 use crate::agent::extensions::mcp::McpNews;
 use crate::agent::protocol::command::{
     AgentCommand, Queue, QueueChange, QueuedMessage, SessionCommand, Tuning,
@@ -47,7 +47,13 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::ChangeRules { ticket, change } => gate::change_rules(engine, ticket, &change),
         AgentCommand::Query { ticket, query: Query::Idle } => engine.pending.idle_queries.push(ticket),
         // Whatever follows a command that waits must wait too, or it would apply to the wrong session.
-        command if session_changes(engine) => engine.pending.commands.push_back(command),
+        command if session_changes(engine) => {
+            if ends_what_runs(&command) && matches!(engine.current.phase, Phase::Running | Phase::Compacting)
+            {
+                engine.current.stop.cancel();
+            }
+            engine.pending.commands.push_back(command);
+        }
         AgentCommand::Query { query: Query::Sync, .. } if !caught_up(engine) => {
             engine.pending.commands.push_back(command);
         }

@@ -127,17 +127,15 @@ pub(crate) struct Engine {
     save_failed: bool,
 }
 
-impl Pending {
-    /// Whether a command waits that ends what runs: it came before what runs had begun.
-    fn ends_what_runs(&self) -> bool {
-        self.commands.iter().any(|command| match command {
-            AgentCommand::Session(command) => !matches!(command, SessionCommand::Name { .. }),
-            AgentCommand::Compact { .. }
-            | AgentCommand::ReplaceMessages { .. }
-            | AgentCommand::Undo { .. }
-            | AgentCommand::Redo { .. } => true,
-            _ => false,
-        })
+/// Whether a command ends the run or the compaction that it finds.
+pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
+    match command {
+        AgentCommand::Session(command) => !matches!(command, SessionCommand::Name { .. }),
+        AgentCommand::Compact { .. }
+        | AgentCommand::ReplaceMessages { .. }
+        | AgentCommand::Undo { .. }
+        | AgentCommand::Redo { .. } => true,
+        _ => false,
     }
 }
 
@@ -146,7 +144,7 @@ impl Engine {
     /// all at once: what waits behind this and would stop it, has stopped it.
     pub(crate) fn begin(&mut self) {
         self.current.stop = CancellationToken::new();
-        if self.pending.ends_what_runs() {
+        if self.pending.commands.iter().any(ends_what_runs) {
             self.current.stop.cancel();
         }
     }
