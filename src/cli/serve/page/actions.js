@@ -73,7 +73,8 @@ export class Pictures {
     this.complain = complain;
     at("attach").addEventListener("click", () => at("file").click());
     at("file").addEventListener("change", () => {
-      this.add(at("file").files);
+      // The list is emptied with the field.
+      this.add([...at("file").files]);
       at("file").value = "";
     });
     at("prompt").addEventListener("paste", (event) => {
