@@ -49,9 +49,11 @@ async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
     assert_eq!(reported, ["compacts Manual", "compacted aborted"]);
 
     // Behind a name, which waits for the compaction and ends nothing.
-    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], vec![Hang]]);
+    let mut bench = Bench::new(vec![vec![Say("hello"), STOP], vec![Hang], vec![Hang]]);
     bench.prompt("hi").await;
     bench.settled().await;
+    bench.prompt("go").await;
+    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
     bench.send(AgentCommand::Compact { instructions: None }).await;
     bench.send(AgentCommand::Session(SessionCommand::Name { name: "a name".into() })).await;
     bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
