@@ -325,6 +325,10 @@ fn session_tree() {
     screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     screen.keys("<ctrl+t><up><up>");
     frames(&mut screen, "tree");
+    // How a call failed is seen in a narrow window too, where there is no room for the whole call.
+    crate::harness::frame(&mut screen, "tree", 30, 16);
+    let shown = crate::harness::text(&screen.draw());
+    assert!(shown.lines().any(|row| row.contains("bash cargo") && row.contains("✗101")), "{shown}");
     screen.keys("<enter><down>");
     frames(&mut screen, "tree-leaving");
     crate::harness::frame(&mut screen, "tree-leaving", 30, 16);

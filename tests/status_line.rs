@@ -46,6 +46,28 @@ fn where_there_is_no_room_parts_are_left_out_in_order() {
     assert!(shown(template, 20).ends_with("  Coder"), "{}", shown(template, 20));
 }
 
+#[test]
+fn the_permission_mode_is_shown_in_narrow_windows() {
+    let long = "Claude Sonnet 5.5 with a very long name";
+    let model = Some(std::sync::Arc::new(tau::agent::protocol::model::Model {
+        name: long.into(),
+        ..crate::harness::ai()
+    }));
+    let permission_mode = tau::agent::protocol::approval::PermissionMode::Plan;
+    let sandbox = "workspace-write, no network".to_owned();
+    let mut screen = Frame::boot(Boot { model, permission_mode, sandbox, ..boot() });
+    let mut row = |width| {
+        screen.send(Msg::Resized(Size { width, height: 16 }));
+        text(&screen.draw()).lines().last().unwrap().to_owned()
+    };
+    for width in 20..130 {
+        let row = row(width);
+        assert!(row.contains("◇ plan"), "{width}: {row}");
+    }
+    assert_eq!(row(40), " ~/work/par…  Claude So… · off · ◇ plan");
+    assert_eq!(row(30), " ~/wo…  Claud… · off · ◇ plan");
+}
+
 /// What the command was asked with, as JSON.
 fn asked(screen: &mut Frame) -> Option<(tau::app::request::Ticket, serde_json::Value)> {
     screen.take_effects().into_iter().find_map(|effect| match effect {

@@ -188,7 +188,8 @@ fn render(
             vec![panel::group_row(&calls, model.clock(), theme, width)]
         }
         EntryBody::Tool(tool) if part == 0 => {
-            vec![panel::tool_head(tool, model.clock(), theme, highlighter, width)]
+            let asked = approval::open_of(model, tool).is_some_and(|open| open.command.is_some());
+            vec![panel::tool_head(tool, asked, model.clock(), theme, highlighter, width)]
         }
         EntryBody::Tool(tool) if approval::part(model, entry, part).is_some() => {
             let asked = approval::part(model, entry, part);

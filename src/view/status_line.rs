@@ -23,15 +23,23 @@ const LEAST_NAME: usize = 10;
 /// Cells between the sides, and after the right one.
 const BETWEEN: usize = 3;
 
+/// In a narrow window: cells that stay for the left side and between the two, and for the name of the model.
+const NARROW_PLACE: usize = 9;
+const NARROW_NAME: usize = 4;
+
 /// Parts that are left out where there is no room, the first one first.
-const DROPPED: [StatusPart; 6] = [
+const DROPPED: [StatusPart; 8] = [
     StatusPart::Tokens,
     StatusPart::Cost,
     StatusPart::Context,
     StatusPart::Provider,
     StatusPart::Command,
     StatusPart::Sandbox,
+    StatusPart::Thinking,
+    StatusPart::Model,
 ];
+/// How many of them may be left out for the sake of the left side.
+const SPARE: usize = 6;
 
 /// The left side, as far as there is room for it beside `right`.
 pub(super) fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
@@ -75,13 +83,22 @@ fn fitted(
     let shown =
         |without: usize, name: usize| spans(model, theme, groups, &Fit { without, name, nouns: false });
     let cells = |without: usize, name: usize| wrap::spans_cells(&shown(without, name));
-    let shortened = |without: usize| {
+    let shortened = |without: usize, room: usize, least: usize| {
         let over = cells(without, full).saturating_sub(room);
-        full.saturating_sub(over).max(LEAST_NAME)
+        full.saturating_sub(over).max(least)
     };
-    let name = if width < WIDE { full } else { shortened(0) };
-    let without = (0..DROPPED.len()).find(|without| cells(*without, name) <= room).unwrap_or(DROPPED.len());
-    shown(without, shortened(without))
+    let name = if width < WIDE { full } else { shortened(0, room, LEAST_NAME) };
+    let without = (0..SPARE).find(|without| cells(*without, name) <= room).unwrap_or(SPARE);
+    let name = shortened(without, room, LEAST_NAME);
+    // What does not fit at all would not be drawn: the permission mode has to be.
+    let most = width.saturating_sub(NARROW_PLACE).max(room);
+    if cells(without, name) <= most {
+        return shown(without, name);
+    }
+    let mut fits = (SPARE..=DROPPED.len()).map(|without| (without, shortened(without, most, NARROW_NAME)));
+    let (without, name) =
+        fits.find(|(without, name)| cells(*without, *name) <= most).unwrap_or((DROPPED.len(), 0));
+    shown(without, name)
 }
 
 /// How parts are fitted into the room there is.

@@ -100,6 +100,7 @@ fn entry(
     let (who, token) = speaker(row.kind);
     let weight = if shown.active { token } else { ThemeToken::Muted };
     let mark = if shown.current { "● " } else { "  " };
+    let (text, failed) = failure(row);
     let skip = shown.lead.chars().count().saturating_sub(LEAD);
     let lead: String = shown.lead.chars().skip(skip).collect();
     let mut left = vec![
@@ -107,7 +108,7 @@ fn entry(
         Span::styled(lead, theme.style(ThemeToken::Faint)),
         Span::styled(if shown.folded { "▸ " } else { "" }, theme.style(ThemeToken::Accent)),
         Span::styled(who, theme.style(if shown.active { ThemeToken::Strong } else { ThemeToken::Muted })),
-        Span::styled(printable_line(&row.text).into_owned(), theme.style(weight)),
+        Span::styled(printable_line(text).into_owned(), theme.style(weight)),
     ];
     if let Some(label) = &row.label {
         let label = format!("[{}] ", printable_line(label));
@@ -118,7 +119,30 @@ fn entry(
         Times::Ages => age(model.now.saturating_sub(row.at)),
         Times::Clock => clock(row.at, row.ahead, model.now),
     };
-    both_ends(left, vec![Span::styled(time, theme.style(ThemeToken::Muted))], width)
+    let between = if failed.is_empty() || time.is_empty() { "" } else { "  " };
+    let right = vec![
+        Span::styled(failed.to_owned(), theme.style(ThemeToken::ToolError)),
+        Span::styled(format!("{between}{time}"), theme.style(ThemeToken::Muted)),
+    ];
+    both_ends(left, right, width)
+}
+
+/// What a call was, and how it failed: that is seen also where the row is too short for the rest.
+fn failure(row: &OutlineRow) -> (&str, &str) {
+    let at = match row.kind {
+        RowKind::Tool | RowKind::Shell => row.text.rfind(" ✗"),
+        RowKind::User
+        | RowKind::Assistant
+        | RowKind::Calls
+        | RowKind::Custom
+        | RowKind::Compaction
+        | RowKind::Branch
+        | RowKind::Setting => None,
+    };
+    let (text, failed) = row.text.split_at(at.unwrap_or(row.text.len()));
+    let failed = failed.trim_start();
+    let is_code = failed.strip_prefix('✗').is_some_and(|code| code.chars().all(|c| c.is_ascii_digit()));
+    if is_code { (text, failed) } else { (row.text.as_str(), "") }
 }
 
 fn speaker(kind: RowKind) -> (&'static str, ThemeToken) {

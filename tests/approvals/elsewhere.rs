@@ -122,8 +122,7 @@ fn a_screen_reader_says_the_prompt() {
     let mut other = Other::new(ScreenKind::Reader, SIZE);
     other.asked(command_request("c1", COMMAND, (11, 26)));
     let expected = [
-        "Run this command? bash, cd /tmp",
-        "command: cd /tmp && rm -rf build && ls",
+        "Run this command? bash\ncommand: cd /tmp && rm -rf build && ls\n",
         "because of: rm -rf build",
         "because: removes files",
         "no sandbox",

@@ -4,7 +4,24 @@ use super::*;
 
 #[test]
 fn a_command() {
-    frames(&mut waiting(command_request("c1", COMMAND, (11, 26))), "approval-command");
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    frames(&mut screen, "approval-command");
+    crate::harness::frame(&mut screen, "approval-command", 30, 16);
+    // What is asked about is on the screen once, and the rows that say why and how are there.
+    for (width, height) in [(30, 16), (40, 12), (80, 24), (120, 40)] {
+        screen.send(Msg::Resized(Size { width, height }));
+        let shown = text(&screen.draw());
+        assert_eq!(shown.matches("rm -rf").count(), 1, "{shown}");
+        has(&mut screen, &["$ cd /tmp && rm -rf build", "Run this command?", "removes files", "no sandbox"]);
+    }
+    // Whoever scrolls away still reads what is asked.
+    screen.send(Msg::Resized(Size { width: 80, height: 16 }));
+    (0..40).for_each(|n| screen.user(&format!("message {n}")));
+    also(&mut screen, command_request("c2", "make clean", (0, 4)));
+    screen.keys("<right><pageup><pageup>");
+    let shown = text(&screen.draw());
+    assert!(!shown.contains("$ make clean"), "{shown}");
+    has(&mut screen, &["Run this command?  bash  make clean"]);
 }
 
 #[test]

@@ -249,18 +249,20 @@ fn a_window_that_is_too_small() {
 }
 
 /// Frames at other sizes than the four, and why.
-const OTHER_SIZES: [&str; 11] = [
-    "inline-60x16",        // the shell's screen, by what is written below each other
-    "inline-scenes-80x24", // the same
-    "reader-scenes-80x24", // plain lines
-    "picture-80x24",       // the size of the picture matters, not the window's
-    "selection-80x24",     // a new size ends a selection
-    "diff-split-140x24",   // where there is room for both sides
-    "diff-split-80x24",    // and where there is none
-    "tree-leaving-30x16",  // choices that begin alike
-    "trust-40x12",         // a long line, from its first row
-    "trust-end-40x12",     // to its last
-    "small",               // windows below the least size
+const OTHER_SIZES: [&str; 13] = [
+    "inline-60x16",           // the shell's screen, by what is written below each other
+    "inline-scenes-80x24",    // the same
+    "reader-scenes-80x24",    // plain lines
+    "picture-80x24",          // the size of the picture matters, not the window's
+    "selection-80x24",        // a new size ends a selection
+    "diff-split-140x24",      // where there is room for both sides
+    "diff-split-80x24",       // and where there is none
+    "tree-30x16",             // how calls failed, where there is little room
+    "tree-leaving-30x16",     // choices that begin alike
+    "approval-command-30x16", // the narrowest window in which a command is asked about
+    "trust-40x12",            // a long line, from its first row
+    "trust-end-40x12",        // to its last
+    "small",                  // windows below the least size
 ];
 
 #[test]

@@ -33,6 +33,8 @@ pub(crate) const BAR_CELLS: u16 = 2;
 /// What a part of a call shows while the call's prompt is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedPart {
+    /// The head of the call.
+    Head,
     /// The command, or the arguments.
     Body,
     /// The hunk of this index.
@@ -64,6 +66,7 @@ pub(crate) fn part<'a>(
     let open = open_of(model, tool)?;
     let hunks = shown_hunks(open);
     let shown = match (part as usize).checked_sub(2 + tool.pictures.len()) {
+        None if part == 0 => AskedPart::Head,
         None if part == 1 => AskedPart::Body,
         None => return None,
         Some(at) if at < hunks => AskedPart::Hunk(at),
@@ -84,13 +87,13 @@ pub(crate) fn places(tool: &ToolPanel, approval: &Approval) -> (Option<u32>, u32
 pub(crate) fn version(model: &Model, revision: u32, approval: &Approval, part: AskedPart) -> RowsVersion {
     let (selected, rejected) = match part {
         AskedPart::Prompt => return RowsVersion::Transient,
-        AskedPart::Body => (false, false),
+        AskedPart::Head | AskedPart::Body => (false, false),
         AskedPart::Hunk(at) => (approval.hunk == at, approval.rejected.contains(&at)),
     };
     RowsVersion::Asked { revision, request: model.approvals.revision(), selected, rejected }
 }
 
-/// The rows of a part.
+/// The rows of a part below the head.
 pub(crate) fn rows(
     model: &Model,
     tool: &ToolPanel,
@@ -101,6 +104,7 @@ pub(crate) fn rows(
 ) -> Vec<Row> {
     let room = inner(width);
     let rows = match part {
+        AskedPart::Head => Vec::new(),
         AskedPart::Body => match &approval.command {
             Some(command) => command_rows(command, room, theme, highlighter),
             None if approval.change.is_none() => text_rows(&tool.arguments, theme, room),

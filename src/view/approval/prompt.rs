@@ -6,7 +6,7 @@ use super::typed;
 use crate::agent::protocol::approval::RuleScope;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approval::{Approval, Coverage, PromptStage, RuleDraft};
+use crate::app::approval::{Approval, Coverage, MarkedText, PromptStage, RuleDraft};
 use crate::app::geometry::ScreenKind;
 use crate::app::line_edit::LineEdit;
 use crate::app::printable::Printable;
@@ -25,8 +25,9 @@ const SPACIOUS: u16 = 20;
 const BESIDE: usize = 14;
 /// Windows with fewer rows have no list of the calls that wait.
 const ROOMY: u16 = 16;
-/// Rows of keys; where they need more, their words are left out.
-const KEY_ROWS: usize = 2;
+/// Rows of keys; where they need more, their words are left out. Low windows have fewer.
+const KEY_ROWS: usize = 4;
+const FEW_KEY_ROWS: usize = 2;
 
 /// The prompt as rows, and the cursor's row and column where a line is typed.
 pub(crate) struct Prompt {
@@ -39,13 +40,15 @@ struct Writer<'a> {
     rows: Vec<Row>,
     cursor: Option<(usize, u16)>,
     width: u16,
+    key_rows: usize,
     theme: &'a Theme,
 }
 
 impl Prompt {
     /// The prompt of a request, each row at most `width` cells wide.
     pub fn of(model: &Model, approval: &Approval, width: u16, theme: &Theme) -> Self {
-        let mut writer = Writer { rows: Vec::new(), cursor: None, width, theme };
+        let key_rows = if model.size.height < ROOMY { FEW_KEY_ROWS } else { KEY_ROWS };
+        let mut writer = Writer { rows: Vec::new(), cursor: None, width, key_rows, theme };
         if model.size.height >= SPACIOUS {
             writer.push(Line::default());
         }
@@ -84,6 +87,12 @@ fn question(approval: &Approval) -> &'static str {
         (None, Some(_)) => "Make this change?",
         (None, None) => "Allow this call?",
     }
+}
+
+/// Whether the call may not be on the screen with its prompt: the user scrolls, writes first, or looks at
+/// a later hunk.
+fn may_be_out_of_sight(model: &Model, approval: &Approval) -> bool {
+    !model.approvals.follow || !model.takes_answer() || approval.hunk > 0
 }
 
 fn sandbox(approval: &Approval) -> Option<String> {
@@ -186,16 +195,14 @@ impl Writer<'_> {
         wrap::wrap(&line, self.width, 2).into_iter().for_each(|row| self.push(row));
     }
 
-    /// The question, the call where its head may be out of sight, and which of several it is.
+    /// The question, the call where it may be out of sight, and which of several it is.
     fn head(&mut self, model: &Model, approval: &Approval) {
         let style = |token| self.theme.style(token);
-        let left = vec![
-            Span::styled(question(approval), style(ThemeToken::Strong)),
-            Span::styled(
-                format!("  {}  {}", approval.name.as_str(), approval.title.as_str()),
-                style(ThemeToken::Muted),
-            ),
-        ];
+        let mut left = vec![Span::styled(question(approval), style(ThemeToken::Strong))];
+        if may_be_out_of_sight(model, approval) {
+            let call = format!("  {}  {}", approval.name.as_str(), approval.title.as_str());
+            left.push(Span::styled(call, style(ThemeToken::Muted)));
+        }
         let count = model.approvals.pending().len();
         let place = format!("{} of {count}", model.approvals.open_index() + 1);
         let right = match count {
@@ -297,7 +304,7 @@ impl Writer<'_> {
             taken += cells(item) + if taken > 0 { 3 } else { 0 };
             rows.last_mut().into_iter().for_each(|row| row.push(*item));
         }
-        if rows.len() > KEY_ROWS {
+        if rows.len() > self.key_rows {
             let names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
             let line = Line::styled(names.join(" "), key_style);
             return wrap::wrap(&line, self.width, 0).into_iter().for_each(|row| self.push(row));
@@ -320,8 +327,14 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
     let count = model.approvals.pending().len();
     let of =
         if count > 1 { format!("{} of {count}: ", model.approvals.open_index() + 1) } else { String::new() };
-    let mut said =
-        vec![format!("{of}{} {}, {}", question(approval), approval.name.as_str(), approval.title.as_str())];
+    let (name, title) = (approval.name.as_str(), approval.title.as_str());
+    // A command is said below, once.
+    let is_said = |command: &MarkedText| command.text.starts_with(title.trim_end_matches('…').trim_end());
+    let call = match approval.command.as_ref().is_some_and(is_said) {
+        true => name.to_owned(),
+        false => format!("{name}, {title}"),
+    };
+    let mut said = vec![format!("{of}{} {call}", question(approval))];
     if let Some(command) = &approval.command {
         said.extend(command.text.lines().map(|line| format!("command: {line}")));
         let marks = command.marks.iter().filter_map(|mark| command.text.get(mark.clone()));

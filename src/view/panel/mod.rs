@@ -26,9 +26,11 @@ const CALL_LINES: usize = 7;
 /// Output lines of a folded user command: more, as it was run to be read.
 const COMMAND_LINES: usize = 20;
 
-/// The head of a call: state, name, title, and its result on the right.
+/// The head of a call: state, name, title, and its result on the right. `asked`: the call's command is
+/// below it in full, since it is what the user is asked about.
 pub(crate) fn tool_head(
     tool: &ToolPanel,
+    asked: bool,
     now: Millis,
     theme: &Theme,
     highlighter: &mut Highlighter,
@@ -49,7 +51,7 @@ pub(crate) fn tool_head(
     ];
     if !arguments::says_title(tool) {
         left.push(Span::styled(tool.title.as_str().to_owned(), theme.style(ThemeToken::Text)));
-    } else if arguments::stands_in_head(tool, width) {
+    } else if !asked && arguments::stands_in_head(tool, width) {
         left.extend(arguments::command_line(&tool.arguments.command, theme, highlighter));
     }
     head_row(Span::styled(mark, theme.style(token)), left, came_of(tool, now, theme), width)

@@ -6,8 +6,9 @@ use crate::app::geometry::Laid;
 use crate::app::transcript::EntryBody;
 use crate::view::approval::{self, Prompt};
 
-/// Rows of the transcript that the prompt leaves, where there is room.
-const CONTEXT: usize = 2;
+/// Rows of the transcript that the prompt leaves, where there is room: the last message of the user, the
+/// head of the call, and the start of what it would do.
+const CONTEXT: usize = 3;
 
 /// Where the prompt is.
 #[derive(Clone, Copy, Debug, PartialEq)]
