@@ -117,6 +117,18 @@ fn the_demo_is_not_in_the_cycle() {
     assert!(text(&screen.draw()).contains("only one model is available"));
 }
 
+/// A server that was found once is found again, also before it has been asked for its models.
+#[test]
+fn a_model_of_a_server_on_this_machine_is_still_the_model_after_a_restart() {
+    let script = "mkdir -p $TAU_HOME && echo 'model = \"llama.cpp/qwen3-8b.gguf\"' > $TAU_HOME/config.toml";
+    let screen = Terminal::prepared(script, "", 80, 24);
+    screen.wait_for("qwen3-8b · auto");
+    screen.type_keys("/reload\r");
+    screen.wait_for("nothing changes");
+    let contents = screen.text();
+    assert!(!contents.contains("no model matches") && !contents.contains("demo"), "{contents}");
+}
+
 #[test]
 fn the_real_program_lists_models_that_need_a_key() {
     let screen = Terminal::start(&[], 100, 30);

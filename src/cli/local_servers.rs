@@ -7,24 +7,24 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::agent::catalogue::listing::{self, ServerModel};
+use crate::agent::catalogue::providers::local_address;
+
 /// A server that answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocalServer {
     /// What usually listens on that port.
     pub name: String,
+    pub port: u16,
     /// Address for `--base-url`, with the wire format `openai-completions`.
     pub base_url: String,
-    /// Ids of its models, in its order; at least one.
-    pub models: Vec<String>,
+    /// Its models, in its order; at least one.
+    pub models: Vec<ServerModel>,
 }
-
-/// The servers that are looked for, with the port each listens on by default.
-pub(crate) const KNOWN: [(&str, u16); 4] =
-    [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
 /// How long a server may take. One that runs here answers within a few milliseconds.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -36,8 +36,7 @@ const ANSWER_BYTES: u64 = 1 << 20;
 pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     let asked = known.iter().map(|(name, port)| async move {
         let models = tokio::time::timeout(PATIENCE, models(*port)).await.ok().flatten()?;
-        let base_url = format!("http://127.0.0.1:{port}/v1");
-        Some(LocalServer { name: (*name).to_owned(), base_url, models })
+        Some(LocalServer { name: (*name).to_owned(), port: *port, base_url: local_address(*port), models })
     });
     futures_util::future::join_all(asked).await.into_iter().flatten().collect()
 }
@@ -55,7 +54,7 @@ pub(crate) fn port_of(address: &str) -> Option<u16> {
 }
 
 /// The models of the server on `port`; `None` without such a server.
-async fn models(port: u16) -> Option<Vec<String>> {
+async fn models(port: u16) -> Option<Vec<ServerModel>> {
     let mut stream = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.ok()?;
     let request = format!(
         "GET /v1/models HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
@@ -66,18 +65,8 @@ async fn models(port: u16) -> Option<Vec<String>> {
     parse(&answer)
 }
 
-#[derive(Deserialize)]
-struct Listing {
-    data: Vec<Listed>,
-}
-
-#[derive(Deserialize)]
-struct Listed {
-    id: String,
-}
-
 /// Reads an answer; some servers use chunks although HTTP/1.0 has none.
-fn parse(answer: &[u8]) -> Option<Vec<String>> {
+fn parse(answer: &[u8]) -> Option<Vec<ServerModel>> {
     let end = memchr::memmem::find(answer, b"\r\n\r\n")?;
     let head = std::str::from_utf8(answer.get(..end)?).ok()?.to_ascii_lowercase();
     let status = head.strip_prefix("http/1.")?.split_whitespace().nth(1)?;
@@ -87,10 +76,9 @@ fn parse(answer: &[u8]) -> Option<Vec<String>> {
     let body = answer.get(end + 4..)?;
     let chunked =
         head.lines().any(|line| line.starts_with("transfer-encoding:") && line.ends_with("chunked"));
-    let listing: Listing =
+    let list: Value =
         if chunked { serde_json::from_slice(&unchunk(body)?) } else { serde_json::from_slice(body) }.ok()?;
-    let models: Vec<String> = listing.data.into_iter().map(|model| model.id).collect();
-    (!models.is_empty()).then_some(models)
+    listing::parse(&list).filter(|models| !models.is_empty())
 }
 
 /// The body in the chunks of RFC 9112, section 7.1.
@@ -160,8 +148,12 @@ mod tests {
             .into_iter()
             .map(|(name, port, models)| LocalServer {
                 name: name.into(),
+                port,
                 base_url: format!("http://127.0.0.1:{port}/v1"),
-                models: models.into_iter().map(str::to_owned).collect(),
+                models: models
+                    .into_iter()
+                    .map(|id| ServerModel { id: id.to_owned(), ..ServerModel::default() })
+                    .collect(),
             })
             .collect();
         assert_eq!(found, expected);

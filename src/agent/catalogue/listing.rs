@@ -216,7 +216,8 @@ impl ServerModel {
         OTHERS.iter().any(|part| id.contains(part))
     }
 
-    fn model(self, endpoint: &Model) -> Model {
+    /// The model at the server that said so.
+    pub(crate) fn model(self, endpoint: &Model) -> Model {
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {
             name: self.name.unwrap_or_else(|| super::user::short_name(&self.id).to_owned()),

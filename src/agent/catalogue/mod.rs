@@ -197,7 +197,17 @@ impl Catalogue {
             let is_own = providers::named(provider).is_none() && !model.base_url.is_empty();
             is_own.then(|| Arc::new(model))
         };
-        self.get(provider, id).or_else(at_own_server)
+        self.get(provider, id).or_else(at_own_server).or_else(|| self.at_local_server(provider, id))
+    }
+
+    /// A model of a server on this machine that is known by its default port alone.
+    fn at_local_server(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        let is_taken = self.user.providers.contains_key(provider) || providers::named(provider).is_some();
+        let mut servers = providers::LOCAL_SERVERS.iter().filter(|_| !is_taken && !id.is_empty());
+        let (name, port) = servers.find(|(name, _)| providers::local_provider(name) == provider)?;
+        let endpoint = AdHoc::local(name, *port, None).model();
+        let said = self.lists.of(&endpoint).into_iter().find(|model| model.id == id);
+        Some(Arc::new(said.unwrap_or_else(|| AdHoc::local(name, *port, Some(id)).model())))
     }
 
     /// The model of that id, without reading the facts on other providers.
@@ -260,6 +270,10 @@ impl Catalogue {
             if let Some(model) = named {
                 return Ok((model, level));
             }
+        }
+        let local = name.split_once('/').and_then(|(provider, id)| self.at_local_server(provider, id));
+        if let Some(model) = local {
+            return Ok((model, level));
         }
         match find::find(self.models(), query, prefer) {
             Ok(model) => Ok((model, None)),

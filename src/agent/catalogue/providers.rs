@@ -20,6 +20,21 @@ pub struct KnownProvider {
     pub base_url: &'static str,
 }
 
+/// The model servers that people run on their own machine, with the port each listens on by default. In
+/// `provider/model` their names are in lower case, with `-` for blanks.
+pub(crate) const LOCAL_SERVERS: [(&str, u16); 4] =
+    [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
+
+/// The name of a local server in `provider/model`.
+pub(crate) fn local_provider(name: &str) -> String {
+    name.to_ascii_lowercase().replace(' ', "-")
+}
+
+/// The address of a local server on that port; its wire format is chat completions.
+pub(crate) fn local_address(port: u16) -> String {
+    format!("http://127.0.0.1:{port}/v1")
+}
+
 const fn known(
     id: &'static str,
     name: &'static str,

@@ -221,6 +221,16 @@ impl AdHoc {
         })
     }
 
+    /// That of a server on this machine, by its name and port.
+    pub(crate) fn local(name: &str, port: u16, model: Option<&str>) -> Self {
+        AdHoc {
+            provider: Some(providers::local_provider(name)),
+            base_url: providers::local_address(port),
+            api: None,
+            model: model.map(str::to_owned),
+        }
+    }
+
     /// Its name.
     pub fn provider(&self) -> String {
         match &self.provider {

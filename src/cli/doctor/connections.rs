@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::report::{Advice, Fact, Section};
 use crate::agent::catalogue::is_loopback;
+use crate::agent::catalogue::providers::LOCAL_SERVERS;
 use crate::cli::environment::Environment;
-use crate::cli::local_servers::{KNOWN, LocalServer, local_servers, port_of};
+use crate::cli::local_servers::{LocalServer, local_servers, port_of};
 
 /// Most names of models that are printed for a server.
 const NAMES: usize = 3;
@@ -64,7 +65,7 @@ fn servers(environment: &Environment, section: &mut Section) -> bool {
     addresses.extend(settings.base_url.as_ref().map(|url| url.as_str().to_owned()));
     addresses.retain(|address| is_loopback(address));
     let looks = settings.local_servers != Some(false);
-    let mut asked: Vec<(&str, u16)> = if looks { KNOWN.to_vec() } else { Vec::new() };
+    let mut asked: Vec<(&str, u16)> = if looks { LOCAL_SERVERS.to_vec() } else { Vec::new() };
     for port in addresses.iter().filter_map(|address| port_of(address)) {
         if !asked.iter().any(|(_, known)| *known == port) {
             asked.push(("configured", port));
@@ -84,14 +85,17 @@ fn servers(environment: &Environment, section: &mut Section) -> bool {
     let text = if text.is_empty() { "none answers on this machine".to_owned() } else { text.join(", ") };
     let value: Vec<Value> = found
         .iter()
-        .map(|server| json!({"name": server.name, "baseUrl": server.base_url, "models": server.models}))
+        .map(|server| {
+            let models: Vec<&str> = server.models.iter().map(|model| model.id.as_str()).collect();
+            json!({"name": server.name, "baseUrl": server.base_url, "models": models})
+        })
         .collect();
     section.add(Fact::value("servers", text, value));
     !found.is_empty()
 }
 
 fn described(server: &LocalServer) -> String {
-    let names: Vec<&str> = server.models.iter().take(NAMES).map(String::as_str).collect();
+    let names: Vec<&str> = server.models.iter().take(NAMES).map(|model| model.id.as_str()).collect();
     let more = server.models.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{} at {} ({}{more})", server.name, server.base_url, names.join(", "))

@@ -13,7 +13,7 @@ use super::repository;
 use super::status_command;
 use crate::agent::catalogue::demo;
 use crate::agent::catalogue::keys::Keys;
-use crate::agent::catalogue::providers::PROVIDERS;
+use crate::agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
 use crate::agent::catalogue::user::AdHoc;
 use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::SessionSource;
@@ -336,23 +336,21 @@ impl Services {
     }
 
     async fn find_servers(&self) -> Vec<LocalModelServer> {
-        let found = local_servers::local_servers(&local_servers::KNOWN).await;
-        let models = found.iter().flat_map(|server| {
-            server.models.iter().map(|id| {
-                let adhoc = AdHoc {
-                    provider: Some(server.name.to_ascii_lowercase().replace(' ', "-")),
-                    base_url: server.base_url.clone(),
-                    api: None,
-                    model: Some(id.clone()),
-                };
-                Arc::new(adhoc.model())
-            })
-        });
-        *locked(&self.served) = models.collect();
+        let found = local_servers::local_servers(&LOCAL_SERVERS).await;
+        let mut served = Vec::new();
+        for server in &found {
+            let endpoint = AdHoc::local(&server.name, server.port, None).model();
+            // The next start knows them, too. Without the list it knows their names.
+            if let Err(error) = self.keys.catalogue().lists().keep(&endpoint, &server.models) {
+                tracing::warn!(%error, "cannot keep the models of {}", server.name);
+            }
+            served.extend(server.models.iter().map(|said| Arc::new(said.clone().model(&endpoint))));
+        }
+        *locked(&self.served) = served;
         let row = |server: local_servers::LocalServer| LocalModelServer {
             name: server.name,
             base_url: server.base_url,
-            models: server.models,
+            models: server.models.into_iter().map(|model| model.id).collect(),
         };
         found.into_iter().map(row).collect()
     }
