@@ -74,7 +74,15 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
             Ok(value) => values.push(value),
             Err(error) => {
                 let place = path.display();
-                wrong.push((line, SettingsError(format!("{place}:{line}: {}", explain(error.message())))));
+                let why = explain(error.message());
+                // The reader of a table says where in it: "in `model`".
+                let said = error.to_string();
+                let at = said.split_once("\nin `").and_then(|(_, rest)| rest.split_once('`'));
+                let why = match (at, why.strip_prefix("this needs ")) {
+                    (Some((name, _)), Some(needs)) => format!("`{name}` needs {needs}"),
+                    _ => why,
+                };
+                wrong.push((line, SettingsError(format!("{place}:{line}: {why}"))));
             }
         }
     }

@@ -97,7 +97,13 @@ impl AnswerDecoder for AnthropicDecoder {
         if self.ended {
             return;
         }
-        self.fail(Failure::new(FailureKind::Network, "the stream ended without message_stop"), out);
+        self.fail(
+            Failure::new(
+                FailureKind::Network,
+                "the answer was cut off: the stream ended without message_stop",
+            ),
+            out,
+        );
     }
 }
 

@@ -117,7 +117,10 @@ impl AnswerDecoder for GoogleDecoder {
             return self.blocks.fail(refused(blocked), out);
         }
         let Some((reason, message)) = self.finish.take() else {
-            let failure = Failure::new(FailureKind::Network, "the stream ended without a finishReason");
+            let failure = Failure::new(
+                FailureKind::Network,
+                "the answer was cut off: the stream ended without a finishReason",
+            );
             return self.blocks.fail(failure, out);
         };
         let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };

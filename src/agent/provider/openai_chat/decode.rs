@@ -140,7 +140,8 @@ impl AnswerDecoder for ChatDecoder {
                 self.blocks.fail(Failure::new(FailureKind::Network, message), out);
             }
             None => {
-                let message = "the stream ended without a finish_reason and without [DONE]";
+                let message =
+                    "the answer was cut off: the stream ended without a finish_reason and without [DONE]";
                 self.blocks.fail(Failure::new(FailureKind::Network, message), out);
             }
         }

@@ -85,7 +85,10 @@ impl AnswerDecoder for ResponsesDecoder {
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         if !self.ended {
             self.fail(
-                Failure::new(FailureKind::Network, "the stream ended without a terminal response event"),
+                Failure::new(
+                    FailureKind::Network,
+                    "the answer was cut off: the stream ended without a terminal response event",
+                ),
                 out,
             );
         }
