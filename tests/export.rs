@@ -155,7 +155,7 @@ fn a_page_holds_everything_and_no_markup_of_others() {
         "<span class=\"del\">-old &lt;i&gt;</span>",
         "<span class=\"add\">+new &amp; \u{fffd}[2J</span>",
         "data:image/png;base64,AAAA",
-        "other branches (1 entries)",
+        "other branches (1 entry)",
         "other &lt;b&gt;branch",
         "[&lt;start&gt;]",
         "3 secrets masked",

@@ -134,11 +134,7 @@ async fn results_of_every_kind_reach_the_model() {
     let picture = called("usual", "picture", "").await;
     assert!(picture.contains("a dot") && picture.contains("[picture, image/png, "), "{picture}");
     let large = called("usual", "large", "").await;
-    assert!(
-        large.len() < 60_000 && large.contains("bytes are left out; all of it is in /"),
-        "{}",
-        large.len()
-    );
+    assert!(large.len() < 60_000 && large.contains("bytes left out; all of it is in /"), "{}", large.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +180,7 @@ async fn a_server_that_ended_is_started_again() {
 async fn servers_that_cannot_be_used_do_not_keep_tau_from_working() {
     for (manner, more, why) in [
         ("dies", "", "it ended before it was ready: "),
-        ("hangs", "start_timeout = 1", "it was not ready within 1 seconds"),
+        ("hangs", "start_timeout = 1", "it was not ready within 1 second"),
         ("garbage", "", "what it writes to its standard output is not MCP"),
         ("endless", "", "it sent a message of more than 16 MB"),
     ] {
@@ -308,6 +304,6 @@ async fn a_server_that_does_not_list_its_tools_is_given_up() {
     let (ended, _) =
         printed(&server::config("demo", "mute", "start_timeout = 1"), vec![says("Finished.")], &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    let why = "MCP server demo cannot be used: it did not list its tools within 1 seconds";
+    let why = "MCP server demo cannot be used: it did not list its tools within 1 second";
     assert!(ended.err.contains(why), "{}", ended.err);
 }

@@ -174,7 +174,7 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
         (&narrow, &["-p", "go"], "this token is not for own/m"),
         (&daily, &["-p", "go", "--timeout", "8"], limited),
         (&dollars, &unpriced, "the price of this model is not known"),
-        (&minute, &["-p", "go", "--timeout", "8"], "this token allows 1 requests per minute"),
+        (&minute, &["-p", "go", "--timeout", "8"], "this token allows 1 request per minute"),
         (&daily, &["-p", "go", "--model", "anthropic/claude-sonnet-4-5"], "no key for it here"),
     ];
     for (token, arguments, expected) in cases {
@@ -195,7 +195,7 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
     let listed = proxy.tau(&["list"]).await.out;
     let row = listed.lines().find(|line| line.starts_with("daily ")).expect("a row");
     let row = row.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(row.starts_with("daily all 900 tokens/day 1 requests, 900 tokens, $1.20 1 requests"), "{row}");
+    assert!(row.starts_with("daily all 900 tokens/day 1 request, 900 tokens, $1.20 1 request"), "{row}");
     assert!(!listed.contains("narrow"), "{listed}");
 }
 
@@ -218,10 +218,7 @@ async fn an_answer_that_a_client_leaves_is_counted_by_its_size() {
         let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}\r\n");
         proxy.send(&head, &call.to_string()).await
     };
-    assert!(
-        head.starts_with("HTTP/1.1 429") && body.contains("1 requests at the same time"),
-        "{head} {body}"
-    );
+    assert!(head.starts_with("HTTP/1.1 429") && body.contains("1 request at the same time"), "{head} {body}");
     client.kill().await.unwrap();
     let end = std::time::Instant::now() + SOON;
     loop {

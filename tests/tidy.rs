@@ -258,9 +258,10 @@ fn upward(layer: usize, line: &str) -> Vec<String> {
                 wrong.push(format!("crate::agent::{path}"));
             }
         }
-        let plain = ["crate::tools::details", "crate::tools::access", "crate::tools::vt"];
+        let plain =
+            ["crate::tools::details", "crate::tools::access", "crate::tools::vt", "crate::tools::counted"];
         if names(line, "crate::tools") && !plain.iter().any(|plain| line.contains(plain)) {
-            wrong.push("crate::tools beyond details, access and vt".to_owned());
+            wrong.push("crate::tools beyond details, access, vt and counted".to_owned());
         }
     }
     wrong

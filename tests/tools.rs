@@ -353,7 +353,7 @@ async fn write_creates_and_replaces_and_keeps_what_the_file_is() {
     );
 
     symlink("later", bench.path("early")).unwrap();
-    assert_eq!(bench.text("write", args("early", "x")).await, "Created new file early (1 bytes)");
+    assert_eq!(bench.text("write", args("early", "x")).await, "Created new file early (1 byte)");
     assert_eq!(bench.bytes("later"), b"x");
 
     let one = bench.put("one", "shared, and longer");

@@ -12,6 +12,7 @@ use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, table};
 use crate::agent::extensions::registry::Loaded;
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow};
+use crate::tools::counted::counted;
 
 /// Runs the command; how the program ends.
 pub(crate) fn run(args: &ExtensionsArgs) -> Exit {
@@ -69,7 +70,7 @@ fn columns(row: &ExtensionRow) -> [String; 5] {
         row.state.name().to_owned(),
         plain::line(&row.name),
         row.source.name().to_owned(),
-        row.tokens.map(|tokens| format!("{tokens} tokens")).unwrap_or_default(),
+        row.tokens.map(|tokens| counted(tokens, "token")).unwrap_or_default(),
         plain::line(&row.description.chars().take(60).collect::<String>()),
     ]
 }

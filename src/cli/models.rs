@@ -15,6 +15,7 @@ use super::{plain, table};
 use crate::agent::catalogue::demo;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::app::token_count;
+use crate::tools::counted::counted;
 
 /// How long a provider may take to list its models.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -84,7 +85,7 @@ fn ask_all(environment: &Environment) -> Result<Exit, Refusal> {
         match answer {
             Ok(count) => {
                 exit = Exit::Ok;
-                warn(&format!("{provider}: {count} models"));
+                warn(&format!("{provider}: {}", counted(count, "model")));
             }
             Err(why) => warn(&format!("{provider}: cannot list its models: {why}")),
         }

@@ -4,6 +4,7 @@
 //! has something to say leaves it in a bounded queue. As long as the reader keeps up, a write is
 //! done when it returns, so that messages stay in order with standard output.
 
+use crate::tools::counted::counted;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -120,8 +121,10 @@ impl Writer {
             match std::mem::take(&mut pending.dropped) {
                 0 => pending.stalled &= !pending.is_done(),
                 count => {
-                    let text =
-                        format!("tau: {count} messages were dropped: nobody was reading standard error\n");
+                    let text = format!(
+                        "tau: dropped {}: nobody was reading standard error\n",
+                        counted(count, "message")
+                    );
                     pending.bytes.extend_from_slice(text.as_bytes());
                 }
             }

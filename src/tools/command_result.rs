@@ -5,6 +5,7 @@ use super::process::{self, FinishedCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{Details, OutputLimits, ToolError, ToolOutput, budget};
+use crate::tools::counted::counted;
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a
 /// file is.
@@ -152,8 +153,7 @@ async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scra
 fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
     let amount = match lines {
         0 => "a part".to_owned(),
-        1 => "1 line".to_owned(),
-        lines => format!("{lines} lines"),
+        lines => counted(lines, "line"),
     };
     let total = size(finished.capture.total_bytes());
     let place = match (&finished.spilled.path, &finished.spilled.trouble) {
@@ -171,7 +171,7 @@ fn left_out_mark(lines: u64, finished: &FinishedCommand) -> String {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        0..1_024 => format!("{bytes} bytes"),
+        0..1_024 => counted(bytes, "byte"),
         1_024..1_048_576 => format!("{} KB", bytes / 1_024),
         _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
     }

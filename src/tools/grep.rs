@@ -24,6 +24,7 @@ use super::budget::FullResults;
 use super::find::bad_glob;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
 use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use crate::tools::counted::counted;
 use hits::{HitLine, Hits, Named};
 
 /// Matches shown unless the call says otherwise.
@@ -327,19 +328,20 @@ impl<'a> Search<'a> {
         let ShownLines { mut text, matches, cut, .. } = shown;
         if seen == 0 {
             let files = self.searched.into_inner();
-            let files = if files == 1 { "1 file".into() } else { format!("{files} files") };
+            let files = counted(files, "file");
             let hint = if self.place.metadata.is_dir() { scope.hint() } else { "" };
             text =
                 format!("no matches for {} in {} ({files} searched{hint})\n", args.pattern, self.place.given);
         }
         if cut || self.more.into_inner() || matches < seen {
             let raise = if matches >= self.limit { ", or raise `limit`" } else { "" };
-            let all =
-                if seen > matches { format!("{matches} of {seen}") } else { format!("the first {matches}") };
+            let all = match matches {
+                _ if seen > matches => format!("{matches} of {seen} matches"),
+                1 => "the first match".to_owned(),
+                _ => format!("the first {matches} matches"),
+            };
             let whole = whole.finish();
-            text.push_str(&format!(
-                "[showing {all} matches; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"
-            ));
+            text.push_str(&format!("[showing {all}; narrow `pattern`, `path` or `glob`{raise}; {whole}]\n"));
         }
         if text.lines().any(file_names::is_quoted) {
             text.push_str(file_names::NOTE);

@@ -13,6 +13,7 @@ pub mod args;
 pub mod bash;
 pub mod budget;
 pub(crate) mod command_result;
+pub(crate) mod counted;
 pub mod details;
 pub mod diff;
 pub mod edit;

@@ -18,6 +18,7 @@ use super::{
     Access, Details, LineFacts, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
     paths,
 };
+use crate::tools::counted::counted;
 use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.
@@ -207,9 +208,9 @@ fn decoded(encoding: Encoding, exact: Exact) -> String {
 
 fn binary(task: &FileTask, metadata: &Metadata) -> ToolError {
     ToolError::refused(format!(
-        "{0} is a binary file ({1} bytes); inspect it with bash: `file {0}` or `xxd {0} | head`",
+        "{0} is a binary file ({1}); inspect it with bash: `file {0}` or `xxd {0} | head`",
         task.given,
-        metadata.len()
+        counted(metadata.len(), "byte")
     ))
 }
 
@@ -228,7 +229,7 @@ fn answer(
         return Ok(ToolOutput::new(format!("({} is empty)", task.given), Details::Lines(facts)));
     }
     if shown == 0 {
-        let lines = if total == 1 { "1 line".into() } else { format!("{total} lines") };
+        let lines = counted(total, "line");
         return Err(ToolError::refused(format!(
             "offset {} is past the end: {} has {lines}",
             request.first, task.given

@@ -14,6 +14,7 @@ use super::replace_file::{Expected, MAX_FILE};
 use super::{
     ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
 };
+use crate::tools::counted::counted;
 
 /// The tool.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         format: TextFormat::PLAIN,
         change,
         expected,
-        words: Box::new(move |_, size| format!("{done} {path} ({size} bytes)")),
+        words: Box::new(move |_, size| format!("{done} {path} ({})", counted(size, "byte"))),
         facts: Box::new(move |_, size| ChangeFacts::Written { file_path, size: size as u64, is_new }),
     })
 }
@@ -116,8 +117,9 @@ pub fn guard(task: &FileTask, stamp: Stamp, content: Option<&[u8]>) -> Result<()
     let shown = change.unified();
     let message = if change.cut || shown.len() > MAX_SHOWN {
         format!(
-            "{head} {} lines were added and {} removed; read it again before changing it.",
-            change.added, change.removed
+            "{head} {} added and {} removed; read it again before changing it.",
+            if change.added == 1 { "1 line was".to_owned() } else { format!("{} lines were", change.added) },
+            change.removed
         )
     } else {
         file_versions.record(&task.key, stamp, Some(content));

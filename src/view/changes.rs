@@ -15,6 +15,7 @@ use crate::agent::protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
 use crate::app::changes::{ChangeItem, ChangesView};
 use crate::app::printable::printable_line;
 use crate::tools::FileDiff;
+use crate::tools::counted::counted;
 
 /// Rows of all hunks that are drawn; what is beyond is reached when it is selected.
 const MOST_ROWS: usize = 4_000;
@@ -64,10 +65,7 @@ pub(crate) fn draw(
 
 fn title(changes: &SessionChanges) -> String {
     let sum = |count: fn(&ChangedFile) -> u32| changes.files.iter().map(count).sum::<u32>();
-    let files = match changes.files.len() {
-        1 => "1 file".to_owned(),
-        count => format!("{count} files"),
-    };
+    let files = counted(changes.files.len(), "file");
     format!(
         "Changes of this session: {files}, +{} -{}",
         sum(|file| file.diff.added),

@@ -75,7 +75,10 @@ fn line(row: &ExtensionRow, width: u16, theme: &Theme) -> Line<'static> {
     let pad = " ".repeat(STATES.saturating_sub(wrap::cells(&state)) + 1);
     let name = printable_line(&row.name).into_owned();
     let mut left = vec![Span::styled(format!("{state}{pad}"), theme.style(token)), Span::raw(name)];
-    let tokens = row.tokens.map(|tokens| format!("{} tokens · ", token_count::tokens(tokens)));
+    let tokens = row.tokens.map(|tokens| match tokens {
+        1 => "1 token · ".to_owned(),
+        tokens => format!("{} tokens · ", token_count::tokens(tokens)),
+    });
     let right = format!("{}{}", tokens.unwrap_or_default(), row.source.name());
     let used: usize =
         left.iter().map(|span| wrap::cells(&span.content)).sum::<usize>() + wrap::cells(&right) + 4;

@@ -65,6 +65,7 @@ fn status(model: &Model, find: &Find) -> String {
     let more = if model.transcript.has_earlier() { "+" } else { "" };
     match (at, count) {
         (_, 0) => "no matches".to_owned(),
+        (0, 1) if more.is_empty() => "1 match".to_owned(),
         (0, count) => format!("{count}{more} matches"),
         (at, count) => format!("{at} of {count}{more}"),
     }

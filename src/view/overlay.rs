@@ -16,6 +16,7 @@ use crate::app::Model;
 use crate::app::line_edit::LineEdit;
 use crate::app::overlay::{Overlay, options};
 use crate::app::printable::{Printable, printable_line};
+use crate::tools::counted::counted;
 
 /// Draws an overlay; the cursor, and how many rows of a list fit.
 pub fn draw(
@@ -96,9 +97,10 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         Question::Url { server, message, url } => {
             (format!("{server} asks you to open an address. {message}"), url.clone())
         }
-        Question::Sampling { server, message, max_tokens } => {
-            (format!("{server} asks your model for an answer of up to {max_tokens} tokens:"), message.clone())
-        }
+        Question::Sampling { server, message, max_tokens } => (
+            format!("{server} asks your model for an answer of up to {}:", counted(*max_tokens, "token")),
+            message.clone(),
+        ),
         Question::Form { server, message, .. } => (server.clone(), message.clone()),
     };
     let width = inner_width(area);
@@ -114,7 +116,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         let shown = room.saturating_sub(1);
         let left = body.len() - shown;
         body.truncate(shown);
-        body.push(Line::styled(format!("… {left} more rows"), theme.style(ThemeToken::Muted)));
+        body.push(Line::styled(format!("… {}", counted(left, "more row")), theme.style(ThemeToken::Muted)));
     }
     rows.extend(body);
     for (index, option) in options.iter().enumerate() {

@@ -23,6 +23,7 @@ use crate::app::token_count::tokens;
 use crate::app::transcript::panel::CallState;
 use crate::app::transcript::run_end::RunCost;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
+use crate::tools::counted::counted;
 
 /// Rows of a user message that are shown while it is folded.
 const USER_ROWS: usize = 24;
@@ -278,14 +279,14 @@ fn user(
     let mut rows: Vec<Row> =
         text.lines().flat_map(|line| wrap::line_rows(&Line::styled(line, style), inner, 0)).collect();
     if pictures > 0 && rows.is_empty() {
-        let text = if pictures == 1 { "1 picture".to_owned() } else { format!("{pictures} pictures") };
+        let text = counted(pictures, "picture");
         rows.push(Row::mark(Line::styled(text, style)));
     }
     if !open && rows.len() > USER_ROWS {
         let more = rows.len() - USER_ROWS / 2;
         rows.truncate(USER_ROWS / 2);
         let key = expand.map(|key| format!(" · {key} to show")).unwrap_or_default();
-        let text = format!("{more} more rows{key}");
+        let text = format!("{}{key}", counted(more, "more row"));
         rows.push(Row::mark(Line::styled(text, theme.style(ThemeToken::Muted))));
     }
     rows.into_iter().map(|row| row.behind(bar())).collect()
@@ -295,8 +296,7 @@ fn user(
 fn earlier(left: u64, failed: Option<&Printable>, screen: ScreenKind, theme: &Theme, width: u16) -> Vec<Row> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
-        1 => "1 earlier message".to_owned(),
-        left => format!("{left} earlier messages"),
+        left => counted(left, "earlier message"),
     };
     match failed {
         None => {

@@ -213,8 +213,8 @@ async fn prompts_are_blocked_or_get_context() {
 async fn hooks_that_fail_hang_or_flood_do_not_keep_tau_from_working() {
     for (script, why) in [
         ("echo broken >&2; exit 1", "failed with exit code 1: broken"),
-        ("sleep 1000", "did not end within 1 seconds and was killed"),
-        ("trap '' TERM; sleep 1000 & while :; do :; done", "did not end within 1 seconds and was killed"),
+        ("sleep 1000", "did not end within 1 second and was killed"),
+        ("trap '' TERM; sleep 1000 & while :; do :; done", "did not end within 1 second and was killed"),
         ("exec no-such-program-anywhere", "failed with exit code 127"),
         ("echo {", "answered JSON that"),
     ] {

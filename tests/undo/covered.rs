@@ -173,8 +173,8 @@ fn the_oldest_is_dropped_when_there_is_too_much() {
     }
     assert!(!work.kept().join("older").exists());
     let notices = work.undo.take_notices().join("\n");
-    assert!(notices.contains("1 older sessions") && notices.contains("to keep 20 MB"), "{notices}");
-    assert!(notices.contains("changes of this session"), "{notices}");
+    assert!(notices.contains("1 older session") && notices.contains("to keep 20 MB"), "{notices}");
+    assert!(notices.contains("the first change of this session"), "{notices}");
     let report = work.back("11", ConflictChoice::Keep);
     assert_eq!(report.restored, ["a"]);
     let plan = work.plan("one");

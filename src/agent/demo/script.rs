@@ -10,6 +10,7 @@ use crate::agent::context::compaction::SUMMARY_SYSTEM_PROMPT;
 use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::provider::{Failure, FailureKind, ModelRequest};
 use crate::tools::Content;
+use crate::tools::counted::counted;
 
 /// The one file the demo writes.
 pub const FILE: &str = "tau-demo.md";
@@ -202,8 +203,8 @@ impl<'a> Since<'a> {
             None => vec![say(text), self.call(tool, arguments)],
             Some(done) if done.failed => vec![say("That did not work; the panel above says why.")],
             Some(done) => {
-                let lines = done.text.lines().count();
-                vec![say(format!("That gave {lines} lines. I am a script, so I cannot say more about them."))]
+                let lines = counted(done.text.lines().count(), "line");
+                vec![say(format!("That gave {lines}. I am a script, so I cannot say more about them."))]
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResu
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry, iso};
 use crate::agent::session::outline::{Outline, RowKind};
+use crate::tools::counted::counted;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -68,8 +69,8 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
         article(entry, &calls, pen, &mut main);
     }
     if !others.is_empty() {
-        let count = others.len();
-        let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count} entries)</summary>");
+        let count = counted(others.len(), "entry");
+        let _ = write!(main, "<details class=\"beside\"><summary>other branches ({count})</summary>");
         for entry in others.iter().filter(|entry| !calls.holds(entry)) {
             article(entry, &calls, pen, &mut main);
         }
@@ -95,9 +96,9 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
          <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"referrer\" content=\"no-referrer\">\n\
          <title>{name}</title>\n<style>{STYLE}</style></head>\n<body>\n\
          <nav><input id=\"search\" type=\"search\" placeholder=\"search\" hidden><div id=\"count\" class=\"who\"></div>\n\
-         {nav}</nav>\n<main><h1>{name}</h1>\n<p class=\"facts\">session {id} in {cwd} · {} entries{masked}</p>\n\
+         {nav}</nav>\n<main><h1>{name}</h1>\n<p class=\"facts\">session {id} in {cwd} · {}{masked}</p>\n\
          {main}</main>\n<script>{SCRIPT}</script>\n</body></html>\n",
-        path.len() + others.len(),
+        counted(path.len() + others.len(), "entry"),
     )
 }
 
@@ -234,7 +235,7 @@ fn used(answer: &AssistantMessage) -> String {
     let sent = usage.input + usage.cache_read + usage.cache_write;
     let mut text = String::new();
     if sent + usage.output > 0 {
-        let _ = write!(text, " · {sent} tokens in, {} out", usage.output);
+        let _ = write!(text, " · {} in, {} out", counted(sent, "token"), usage.output);
     }
     if usage.cost.total > 0.0 {
         let _ = write!(text, " · ${:.4}", usage.cost.total);

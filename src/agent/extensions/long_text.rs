@@ -1,5 +1,6 @@
 //! Results that are too long for the model: cut in the middle, with all of it in a file.
 
+use crate::tools::counted::counted;
 use crate::tools::scratch::Scratch;
 use crate::tools::{OutputLimits, budget, paths};
 
@@ -23,5 +24,5 @@ pub(super) fn within(text: &str, stem: &str, limits: OutputLimits, scratch: &Scr
         Err(error) => format!("all of it could not be saved: {}", paths::reason(&error)),
     };
     let left_out = text.len().saturating_sub(head.len() + tail.len());
-    format!("{head}\n[… {left_out} bytes are left out; {place} …]\n{tail}")
+    format!("{head}\n[… {} left out; {place} …]\n{tail}", counted(left_out, "byte"))
 }

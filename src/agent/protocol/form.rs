@@ -1,5 +1,6 @@
 //! Forms that MCP servers ask the user to fill in: fields, and which values they take.
 
+use crate::tools::counted::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -116,10 +117,10 @@ impl FormField {
                 let length = text.chars().count() as u64;
                 match (min_length, max_length) {
                     (Some(least), _) if length < *least => {
-                        Err(format!("it needs at least {least} characters"))
+                        Err(format!("it needs at least {}", counted(*least, "character")))
                     }
                     (_, Some(most)) if length > *most => {
-                        Err(format!("it can have at most {most} characters"))
+                        Err(format!("it can have at most {}", counted(*most, "character")))
                     }
                     _ => check_format(text, format.as_deref()),
                 }

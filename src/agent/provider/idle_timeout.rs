@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{Failure, FailureKind, StreamEvent};
 use crate::agent::protocol::event::Delta;
+use crate::tools::counted::counted;
 
 /// The limits of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +115,8 @@ fn ms(duration: Duration) -> u64 {
 }
 
 fn silent(silence: Duration) -> Failure {
-    let message = format!("no data from the provider for {} seconds", silence.as_secs_f32().round());
+    let message =
+        format!("no data from the provider for {}", counted(silence.as_secs_f32().round(), "second"));
     Failure::new(FailureKind::Timeout, message)
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SettingsError;
 use super::trust::{Project, Trust, shown_name};
+use crate::tools::counted::counted;
 use crate::tools::diff;
 
 /// How many lines of a file's changes are shown, and how many characters of each.
@@ -96,7 +97,7 @@ fn difference(old: &str, new: &str) -> Vec<String> {
     let all: Vec<&String> = change.hunks.iter().flat_map(|hunk| &hunk.lines).collect();
     let mut lines: Vec<String> = all.iter().take(LINES).map(|line| shortened(line)).collect();
     if let more @ 1.. = all.len().saturating_sub(LINES) {
-        lines.push(format!("… {more} more lines; read the file before you trust it"));
+        lines.push(format!("… {}; read the file before you trust it", counted(more, "more line")));
     }
     lines
 }
@@ -104,6 +105,8 @@ fn difference(old: &str, new: &str) -> Vec<String> {
 fn shortened(line: &str) -> String {
     match line.chars().count().saturating_sub(LINE) {
         0 => line.to_owned(),
-        more => format!("{}… {more} more characters", line.chars().take(LINE).collect::<String>()),
+        more => {
+            format!("{}… {}", line.chars().take(LINE).collect::<String>(), counted(more, "more character"))
+        }
     }
 }

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use super::content::{ContentStore, size_of};
 use super::journal::{self, Journal, Record};
 use crate::agent::settings::private_files::open_with;
+use crate::tools::counted::counted;
 
 /// The file that is locked while the session is in use.
 const LOCK: &str = "lock";
@@ -75,12 +76,19 @@ pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &Cont
     freed = freed.saturating_add(bytes);
     let what = match (sessions, calls) {
         (0, 0) => return None,
-        (sessions, 0) => format!("{sessions} older sessions"),
-        (0, calls) => format!("the first {calls} changes of this session"),
-        (sessions, calls) => format!("{sessions} older sessions and the first {calls} changes of this one"),
+        (sessions, 0) => counted(sessions, "older session"),
+        (0, calls) => format!("{} of this session", first_changes(calls)),
+        (sessions, calls) => {
+            format!("{} and {} of this one", counted(sessions, "older session"), first_changes(calls))
+        }
     };
     let (freed, quota) = (freed >> 20, options.quota >> 20);
     Some(format!("/undo no longer covers {what}: {freed} MB were dropped to keep {quota} MB"))
+}
+
+/// The first change, or so many of them.
+pub(super) fn first_changes(calls: usize) -> String {
+    if calls == 1 { "the first change".to_owned() } else { format!("the first {calls} changes") }
 }
 
 struct Other {

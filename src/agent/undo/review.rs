@@ -13,6 +13,7 @@ use super::state::{FileState, Observed, observe};
 use crate::agent::protocol::undo::{
     ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
 };
+use crate::tools::counted::counted;
 use crate::tools::replace_file::MAX_FILE;
 use crate::tools::{FileDiff, diff};
 
@@ -101,10 +102,12 @@ impl SessionUndo {
             })
             .collect();
         if self.journal.dropped > from {
-            let reason = format!(
-                "the first {} changes of the session were dropped to stay within the quota",
-                self.journal.dropped
-            );
+            let reason = match self.journal.dropped {
+                1 => "the first change of the session was dropped to stay within the quota".to_owned(),
+                calls => {
+                    format!("the first {calls} changes of the session were dropped to stay within the quota")
+                }
+            };
             all.push(NotCovered { path: ".".to_owned(), reason });
         }
         all
@@ -129,7 +132,7 @@ impl SessionUndo {
         match (self.text(before), self.text(after)) {
             _ if before.hash().is_some() && before.hash() == after.hash() => {}
             (Some(old), Some(new)) if is_binary(&old) || is_binary(&new) => {
-                notes.push(format!("binary, {} to {} bytes", old.len(), new.len()));
+                notes.push(format!("binary, {} to {}", old.len(), counted(new.len(), "byte")));
             }
             (Some(_), Some(_)) if Instant::now() > until => file.diff.cut = true,
             (Some(old), Some(new)) => file.diff = diff::between(&file.path, &old, &new),
@@ -274,7 +277,7 @@ fn kind_note(state: &FileState) -> Option<String> {
     match state {
         FileState::Directory { .. } => Some("directory".to_owned()),
         FileState::Link { target } => Some(format!("link to {}", target.0.display())),
-        FileState::File { size, .. } => Some(format!("{size} bytes, content not kept")),
+        FileState::File { size, .. } => Some(format!("{}, content not kept", counted(*size, "byte"))),
         FileState::Absent | FileState::Other => None,
     }
 }

@@ -8,6 +8,7 @@ use url::Url;
 use super::marks::untrusted;
 use super::page::{self, Fetched, Page, PageBody};
 use super::{Shared, address};
+use crate::tools::counted::counted;
 use crate::tools::read::picture;
 use crate::tools::{
     Access, Content, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
@@ -147,7 +148,8 @@ fn text_answer(
     let total = text.chars().count();
     if offset > 0 && offset >= total {
         return Err(ToolError::refused(format!(
-            "offset {offset} is past the end: the page has {total} characters"
+            "offset {offset} is past the end: the page has {}",
+            counted(total, "character")
         )));
     }
     let most = context.limits.token_weight().saturating_sub(FRAME_WEIGHT).min(MOST_WEIGHT);
@@ -158,7 +160,7 @@ fn text_answer(
     if !page.content_type.is_empty() {
         head.push_str(&format!(", {}", page.content_type));
     }
-    head.push_str(&format!(", {total} characters)\n"));
+    head.push_str(&format!(", {})\n", counted(total, "character")));
     let mut notes = Vec::new();
     if end < total {
         notes.push(format!("characters {offset} to {end} of {total}; continue with offset {end}"));

@@ -9,6 +9,7 @@ use super::markdown;
 use super::marks::untrusted;
 use super::{Shared, address};
 use crate::agent::provider::http::guarded::{GuardedAnswer, GuardedFailure};
+use crate::tools::counted::counted;
 
 /// What tau can use, the best first.
 const ACCEPT: &str = "text/markdown, text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
@@ -157,8 +158,8 @@ async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Resul
         Kind::Other => {
             let name = if said.name.is_empty() { "a binary file" } else { &said.name };
             return Err(format!(
-                "it is {name} ({} bytes); only web pages, text and pictures (PNG, JPEG, GIF, WebP) are fetched",
-                body.len()
+                "it is {name} ({}); only web pages, text and pictures (PNG, JPEG, GIF, WebP) are fetched",
+                counted(body.len(), "byte")
             ));
         }
     };

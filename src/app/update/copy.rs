@@ -6,6 +6,7 @@
 use crate::app::effect::{Effect, TERMINAL_COPY};
 use crate::app::model::Model;
 use crate::app::request::ShellRequest;
+use crate::tools::counted::counted;
 
 /// Copies the last answer as the markdown it was written in.
 pub(super) fn answer(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -34,10 +35,7 @@ pub(super) fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
 
 /// Confirms a copy in the footer. `local` names the clipboard of this machine that took the text.
 pub(super) fn done(model: &mut Model, text: &str, local: Result<Option<String>, String>) {
-    let lines = match text.lines().count() {
-        1 => "1 line".to_owned(),
-        lines => format!("{lines} lines"),
-    };
+    let lines = counted(text.lines().count(), "line");
     let too_large = format!("too large for the terminal (OSC 52 takes {} KB)", TERMINAL_COPY / 1_000);
     let remark = match (local, text.len() <= TERMINAL_COPY) {
         (Ok(Some(name)), _) => format!("copied {lines} · {name}"),

@@ -19,6 +19,7 @@ use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
 use crate::app::time_format::age;
+use crate::tools::counted::counted;
 
 /// The fewest letters that are searched for in messages.
 const WORDS: usize = 3;
@@ -195,7 +196,8 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {
     let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
     let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned());
-    let mut note = format!("{} · {} · {}", age(now - row.modified), counted(row.messages), size(row.size));
+    let mut note =
+        format!("{} · {} · {}", age(now - row.modified), counted(row.messages, "message"), size(row.size));
     if all {
         note = format!("{} · {note}", row.cwd.display());
     }
@@ -207,10 +209,6 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
         current: open == Some(row.path.as_path()),
         dimmed: false,
     }
-}
-
-fn counted(messages: u64) -> String {
-    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 fn size(bytes: u64) -> String {

@@ -16,6 +16,7 @@ use crate::app::printable::Printable;
 use crate::app::request::Ticket;
 use crate::app::time_format::age;
 use crate::app::undo::UndoDialog;
+use crate::tools::counted::counted;
 
 /// Opens the list of prompts.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -73,7 +74,7 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
     let files = match checkpoint.files.as_slice() {
         [] => "no files".to_owned(),
         [one] => one.clone(),
-        several => files_of(several.len()),
+        several => counted(several.len(), "file"),
     };
     PickerRow {
         key: checkpoint.entry_id.clone(),
@@ -83,19 +84,12 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
     }
 }
 
-fn files_of(count: usize) -> String {
-    match count {
-        1 => "1 file".to_owned(),
-        count => format!("{count} files"),
-    }
-}
-
 /// A prompt was chosen: what of it goes back?
 pub(super) fn picked(model: &mut Model, entry_id: &str) {
     let Some(checkpoint) = model.undo.checkpoints.iter().find(|one| one.entry_id == entry_id) else { return };
     let files = match checkpoint.restores {
         0 => "no file changed".to_owned(),
-        count => files_of(count),
+        count => counted(count, "file"),
     };
     let none = checkpoint.restores == 0;
     let title = format!("Before “{}”", Printable::line(&checkpoint.text).as_str());

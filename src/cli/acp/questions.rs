@@ -8,6 +8,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::form::{FieldKind, FormField, FormOption};
+use crate::tools::counted::counted;
 
 /// The name of the only field of a question that is no form.
 const FIELD: &str = "answer";
@@ -41,7 +42,8 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
             (QuestionKind::Confirm, form(&text, field, json!([FIELD])))
         }
         Question::Sampling { server, message, max_tokens } => {
-            let title = format!("MCP server {server} asks the model, for up to {max_tokens} tokens");
+            let title =
+                format!("MCP server {server} asks the model, for up to {}", counted(*max_tokens, "token"));
             let field = json!({ FIELD: { "type": "boolean", "title": "Let it ask", "default": false } });
             (QuestionKind::Confirm, form(&format!("{title}\n\n{message}"), field, json!([FIELD])))
         }

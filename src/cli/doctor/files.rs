@@ -11,6 +11,7 @@ use serde_json::json;
 use super::PATIENCE;
 use super::report::{Advice, Fact, Section};
 use crate::agent::settings::Paths;
+use crate::tools::counted::counted;
 
 /// With less than this many bytes free, tau cannot save a session.
 const NEEDED_BYTES: u64 = 1 << 20;
@@ -124,7 +125,7 @@ fn usage(folder: &Path, until: Instant) -> Usage {
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {
-        return format!("{bytes} bytes");
+        return counted(bytes, "byte");
     }
     let mut number = bytes as f64 / 1024.0;
     let mut unit = 0;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::TokenRow;
 use crate::agent::protocol::message::Usage;
+use crate::tools::counted::counted;
 
 const DAY: i64 = 86_400;
 const MINUTE: i64 = 60;
@@ -99,7 +100,10 @@ impl Ledger {
         let today = account.today(now);
         let tomorrow = Some(DAY - now.rem_euclid(DAY));
         if let Some(most) = limits.tokens_per_day.filter(|most| today.tokens() >= *most) {
-            return denied(format!("this token has used its {most} tokens per day (UTC)"), tomorrow);
+            return denied(
+                format!("this token has used its {} per day (UTC)", counted(most, "token")),
+                tomorrow,
+            );
         }
         if let Some(most) = limits.dollars_per_day {
             if !priced {
@@ -111,12 +115,12 @@ impl Ledger {
             }
         }
         if let Some(most) = limits.at_once.filter(|most| account.running >= *most) {
-            return denied(format!("this token allows {most} requests at the same time"), None);
+            return denied(format!("this token allows {} at the same time", counted(most, "request")), None);
         }
         let recent = u32::try_from(account.recent.len()).unwrap_or(u32::MAX);
         if let Some(most) = limits.requests_per_minute.filter(|most| recent >= *most) {
             let wait = account.recent.front().map(|came| (MINUTE - (now - came)).max(1));
-            return denied(format!("this token allows {most} requests per minute"), wait);
+            return denied(format!("this token allows {} per minute", counted(most, "request")), wait);
         }
         if limits.requests_per_minute.is_some() {
             account.recent.push_back(now);

@@ -24,6 +24,7 @@ use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
 use crate::agent::settings::private_files::{LockFile, read_capped};
 use crate::app::token_count;
+use crate::tools::counted::counted;
 use ledger::{Ledger, Tally};
 use server::{Accounts, Serving};
 use tokens::{TokenFile, TokenRow, TokenTable};
@@ -87,8 +88,11 @@ fn listed(table: &TokenTable, ledger: &Ledger) -> String {
     }
     let now = jiff::Timestamp::now().as_second();
     let used = |tally: Tally| {
-        let (requests, tokens) = (tally.requests, token_count::tokens(tally.tokens()));
-        format!("{requests} requests, {tokens} tokens, ${:.2}", tally.dollars)
+        let tokens = match tally.tokens() {
+            1 => "1 token".to_owned(),
+            more => format!("{} tokens", token_count::tokens(more)),
+        };
+        format!("{}, {tokens}, ${:.2}", counted(tally.requests, "request"), tally.dollars)
     };
     let row = |(name, row): (&String, &TokenRow)| {
         let account = ledger.accounts.get(name).cloned().unwrap_or_default();

@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, Uri, header};
 use ring::digest::{SHA256, digest};
 
 use super::problem::Problem;
+use crate::tools::counted::counted;
 
 /// Seconds' worth of requests that may come at once.
 const BURST: f64 = 4.0;
@@ -120,7 +121,7 @@ impl Guard {
         bucket.left = (bucket.left + since * self.rate).min(most);
         bucket.at = now;
         if bucket.left < 1.0 {
-            let text = format!("more than {} requests a second; wait a second", self.rate);
+            let text = format!("more than {} a second; wait a second", counted(self.rate, "request"));
             return Err(Problem::too_many(text, 1));
         }
         bucket.left -= 1.0;

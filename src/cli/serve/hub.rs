@@ -325,7 +325,8 @@ impl Hub {
             None => {
                 let most = self.limits.sessions;
                 Err(Problem::unavailable(format!(
-                    "{most} sessions are open and in use; close one, or allow more with --max-sessions"
+                    "{} open and in use; close one, or allow more with --max-sessions",
+                    if most == 1 { "1 session is".to_owned() } else { format!("{most} sessions are") }
                 )))
             }
         }

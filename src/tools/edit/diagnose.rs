@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::Replacement;
 use super::matching::MatchKind;
 use super::splice::{Splice, line_number};
+use crate::tools::counted::counted;
 
 /// Most places that are listed.
 const PLACES: usize = 20;
@@ -37,7 +38,7 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind
         message.push_str(&numbered(number, lines.get(number - 1).copied().unwrap_or_default()));
     }
     if places.len() > PLACES {
-        message.push_str(&format!("[… {} more places …]\n", places.len() - PLACES));
+        message.push_str(&format!("[… {} …]\n", counted(places.len() - PLACES, "more place")));
     }
     message
 }
@@ -68,7 +69,7 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
                 message.push_str(&numbered(index + 1, lines.get(index).copied().unwrap_or_default()));
             }
             if cut > 0 {
-                message.push_str(&format!("[… {cut} more lines …]\n"));
+                message.push_str(&format!("[… {} …]\n", counted(cut, "more line")));
             }
             message.push_str("Copy old_string exactly from the file.");
             message

@@ -10,6 +10,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 use crate::tools::budget;
+use crate::tools::counted::counted;
 use crate::tools::walk::MAX_BYTES;
 
 /// Bytes of the lines of one file that are kept.
@@ -117,11 +118,11 @@ fn push_line(out: &mut String, line: &[u8], at: usize) {
     }
     let part = String::from_utf8_lossy(line.get(start..end).unwrap_or_default()).replace('\0', "\u{2400}");
     if start > 0 {
-        out.push_str(&format!("[… {start} bytes …]"));
+        out.push_str(&format!("[… {} …]", counted(start, "byte")));
     }
     out.push_str(&part);
     if end < line.len() {
-        out.push_str(&format!("[… {} bytes …]", line.len() - end));
+        out.push_str(&format!("[… {} …]", counted(line.len() - end, "byte")));
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::budget;
+use crate::tools::counted::counted;
 
 /// Most bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;
@@ -66,7 +67,11 @@ impl WindowLine {
             text.chars().take(LINE_CHARACTERS).map(|c| if c == '\0' { '\u{2400}' } else { c }).collect();
         let rest =
             text.chars().skip(LINE_CHARACTERS).map(|c| c.len_utf8() as u64).sum::<u64>() + self.dropped;
-        if rest == 0 { shown } else { format!("{shown} [… {rest} more bytes in this line, cut …]") }
+        if rest == 0 {
+            shown
+        } else {
+            format!("{shown} [… {} in this line, cut …]", counted(rest, "more byte"))
+        }
     }
 
     /// True when it holds bytes that are not UTF-8, the end of a cut line aside.

@@ -9,6 +9,7 @@ use super::{Place, Walk};
 use crate::app::action::Action;
 use crate::app::geometry::{Hit, Laid};
 use crate::app::transcript::EntryBody;
+use crate::tools::counted::counted;
 use crate::view::frame::Frame;
 use crate::view::row::MARGIN;
 use crate::view::theme::ThemeToken;
@@ -91,8 +92,7 @@ impl Walk<'_> {
         let key = self.model.keymap.hint(Action::Tail);
         let news = match self.model.transcript.unseen() {
             0 => "end".to_owned(),
-            1 => "1 new message".to_owned(),
-            count => format!("{count} new messages"),
+            count => counted(count, "new message"),
         };
         let words: Vec<String> = [news].into_iter().chain(key).collect();
         let text = format!(" ↓ {} ", words.join(" · "));

@@ -3,6 +3,7 @@
 use super::definition::OutputKind;
 use super::unified;
 use crate::agent::extensions::long_text::within;
+use crate::tools::counted::counted;
 use crate::tools::read::picture;
 use crate::tools::{Details, ToolContext, ToolError, ToolOutput};
 
@@ -71,9 +72,9 @@ async fn image(
     let Some(format) = picture::format(&bytes) else {
         let notes = if notes.is_empty() { notes } else { format!("\n{notes}") };
         return Err(ToolError::refused(format!(
-            "{name}: its output ({} bytes) is no picture; a tool with output = \"image\" writes a PNG, JPEG, GIF or \
+            "{name}: its output ({}) is no picture; a tool with output = \"image\" writes a PNG, JPEG, GIF or \
              WebP to standard output{notes}",
-            bytes.len()
+            counted(bytes.len(), "byte")
         )));
     };
     let images = context.limits.images;

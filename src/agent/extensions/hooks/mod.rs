@@ -18,6 +18,7 @@ pub use runner::{HookOutcome, HookPermission, HookRunner};
 
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use crate::agent::settings::hooks::{self, HookEntry, HookEvent, HookMatcher};
+use crate::tools::counted::counted;
 
 /// How long a hook may run if nothing else is set.
 const USUAL_TIME: Duration = Duration::from_secs(60);
@@ -69,7 +70,7 @@ impl Hook {
         let row = ExtensionRow {
             kind: ExtensionKind::Hook,
             name: name.clone(),
-            description: format!("for {}, at most {} seconds", matcher.text(), timeout.as_secs()),
+            description: format!("for {}, at most {}", matcher.text(), counted(timeout.as_secs(), "second")),
             source: file.source,
             path: Some(file.path.clone()),
             state: ExtensionState::On,

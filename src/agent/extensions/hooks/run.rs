@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Hook;
 use super::answer::HookEnd;
 use super::facts::HookFacts;
+use crate::tools::counted::counted;
 use crate::tools::process::server::{ServerCommand, ServerProcess};
 
 /// Most that a hook may write to either of its streams, in bytes.
@@ -49,7 +50,10 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
         tokio::select! {
             biased;
             () = at(deadline) => {
-                trouble = Some(format!("did not end within {} seconds and was killed", hook.timeout.as_secs()));
+                trouble = Some(format!(
+                    "did not end within {} and was killed",
+                    counted(hook.timeout.as_secs(), "second")
+                ));
             }
             ended = process.wait(), if status.is_none() => match ended {
                 Ok(ended) => {

@@ -29,6 +29,7 @@ use super::variables::{Forms, expand};
 use super::{Place, Surroundings, oauth};
 use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
 use crate::tools::ToolProgress;
+use crate::tools::counted::counted;
 use crate::tools::process::server::{ServerCommand, ServerProcess};
 use crate::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
@@ -97,7 +98,7 @@ impl Connection {
             Ok(opened) => opened,
             Err(_) => {
                 let said = trouble.text().map(|text| format!("; it wrote: {text}")).unwrap_or_default();
-                Err(format!("it was not ready within {} seconds{said}", limit.as_secs()))
+                Err(format!("it was not ready within {}{said}", counted(limit.as_secs(), "second")))
             }
         }
     }
@@ -327,7 +328,9 @@ async fn within<T>(
     listing: impl Future<Output = Result<Vec<T>, String>>,
 ) -> Result<Vec<T>, String> {
     let listed = timeout(limit, listing).await;
-    listed.unwrap_or_else(|_| Err(format!("it did not list its {what} within {} seconds", limit.as_secs())))
+    listed.unwrap_or_else(|_| {
+        Err(format!("it did not list its {what} within {}", counted(limit.as_secs(), "second")))
+    })
 }
 
 /// A request that is waited for.

@@ -16,6 +16,7 @@ use super::server::Server;
 use super::template::{Completing, template_of};
 use super::{Mcp, McpNews, lock, names, result};
 use crate::agent::protocol::extension::{ArgumentValues, McpResource, PromptCommand};
+use crate::tools::counted::counted;
 use crate::tools::scratch::Scratch;
 use crate::tools::{Content, OutputLimits, ToolOutput, ToolProgress};
 
@@ -208,7 +209,7 @@ async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerRe
     connection.request(request, ANSWER_TIME, &ToolProgress::none()).await.map_err(|failure| match failure {
         CallFailure::Refused(why) => why,
         CallFailure::TimedOut(limit) => {
-            format!("the MCP server {name} did not answer within {} seconds", limit.as_secs())
+            format!("the MCP server {name} did not answer within {}", counted(limit.as_secs(), "second"))
         }
         CallFailure::Ended => format!("the MCP server {name} has ended{}", connection.end_reason()),
     })

@@ -6,6 +6,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 use crate::agent::extensions::long_text::within;
+use crate::tools::counted::counted;
 use crate::tools::scratch::Scratch;
 use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
@@ -139,7 +140,11 @@ impl Parts {
             ContentBlock::Image(image) => self.picture(image.data, image.mime_type),
             ContentBlock::Audio(audio) => {
                 let bytes = audio.data.len() / 4 * 3;
-                self.line(&format!("[audio, {}, {bytes} bytes: not shown to the model]", audio.mime_type));
+                self.line(&format!(
+                    "[audio, {}, {}: not shown to the model]",
+                    audio.mime_type,
+                    counted(bytes, "byte")
+                ));
             }
             ContentBlock::ResourceLink(link) => self.line(&link_text(&link)),
             ContentBlock::Resource(embedded) => match embedded.resource {
@@ -152,7 +157,10 @@ impl Parts {
                         self.line(&format!("[resource {uri}]"));
                         self.picture(blob, kind);
                     } else {
-                        self.line(&format!("[resource {uri}, {kind}, {} bytes]", blob.len() / 4 * 3));
+                        self.line(&format!(
+                            "[resource {uri}, {kind}, {}]",
+                            counted(blob.len() / 4 * 3, "byte")
+                        ));
                     }
                 }
                 _ => self.line("[a resource of an unknown kind]"),
@@ -173,7 +181,12 @@ impl Parts {
             None
         };
         match note {
-            Some(note) => self.line(&format!("[picture, {mime_type}, {} bytes: {note}]", data.len() / 4 * 3)),
+            Some(note) => {
+                self.line(&format!(
+                    "[picture, {mime_type}, {}: {note}]",
+                    counted(data.len() / 4 * 3, "byte")
+                ));
+            }
             None => self.pictures.push(Content::Image { data, mime_type }),
         }
     }

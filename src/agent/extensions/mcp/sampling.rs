@@ -18,6 +18,7 @@ use super::{McpNews, Surroundings};
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::message::{AssistantMessage, StopReason, Usage};
+use crate::tools::counted::counted;
 
 /// Most tokens of an answer, whatever the server asks for.
 const MOST_TOKENS: u32 = 4_096;
@@ -207,7 +208,7 @@ pub(crate) fn spent(server: &str, usage: &Usage) -> String {
     let tokens = usage.total_tokens;
     let cost = usage.cost.total;
     let cost = if cost > 0.0 { format!(", ${cost:.4}") } else { String::new() };
-    format!("the model answered MCP server {server} ({tokens} tokens{cost})")
+    format!("the model answered MCP server {server} ({}{cost})", counted(tokens, "token"))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::agent::protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
 };
 use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
+use crate::tools::counted::counted;
 use crate::tools::{Access, AnyTool};
 
 /// Shortest time between two times that a server is asked for its tools again.
@@ -131,9 +132,9 @@ impl Server {
         let known = self.known();
         let tokens = search::tokens(&known.tools);
         let counts = [
-            counted(known.tools.len(), "tool"),
-            counted(known.prompts.len(), "prompt"),
-            counted(known.resources.len(), "resource"),
+            some(known.tools.len(), "tool"),
+            some(known.prompts.len(), "prompt"),
+            some(known.resources.len(), "resource"),
         ];
         let parts = counts.into_iter().flatten().chain([known.description.clone()]);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
@@ -301,12 +302,8 @@ impl Server {
 }
 
 /// How many there are of something; `None` without any.
-fn counted(count: usize, what: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("1 {what}")),
-        count => Some(format!("{count} {what}s")),
-    }
+fn some(count: usize, what: &str) -> Option<String> {
+    (count > 0).then(|| counted(count, what))
 }
 
 /// The host of an address.

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use super::connection::{CallFailure, Connection};
 use super::{result, schema};
 use crate::agent::extensions::call_title;
+use crate::tools::counted::counted;
 use crate::tools::{
     Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput,
     ToolSpec, args,
@@ -86,8 +87,8 @@ impl McpTool {
             Ok(answer) => self.answer(answer, context),
             Err(CallFailure::Refused(why)) => Err(ToolError::refused(why)),
             Err(CallFailure::TimedOut(limit)) => Err(ToolError::refused(format!(
-                "the MCP server {name} did not answer within {} seconds",
-                limit.as_secs()
+                "the MCP server {name} did not answer within {}",
+                counted(limit.as_secs(), "second")
             ))),
             Err(CallFailure::Ended) => {
                 // Why it ended is known a little later.

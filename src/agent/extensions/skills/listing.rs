@@ -56,8 +56,8 @@ pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> 
     }
     if left_out > 0 {
         problem = Some(format!(
-            "{left_out} skills are not listed for the model: the names alone take more than {budget} tokens \
-             (skill_budget)"
+            "{} not listed for the model: the names alone take more than {budget} tokens (skill_budget)",
+            if left_out == 1 { "1 skill is".to_owned() } else { format!("{left_out} skills are") }
         ));
     }
     let tokens = shown

@@ -10,6 +10,7 @@ use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, list, search};
 use crate::app::request::{FoundSessions, SessionRows, ShellReply};
 use crate::cli::{export, sessions};
+use crate::tools::counted::counted;
 
 /// Session rows that are sent together.
 const BATCH: usize = 64;
@@ -63,8 +64,9 @@ impl Services {
         let place = export::ExportTarget::named(file, &self.cwd);
         match export::write(session, &place, &export::secrets(&self.keys)) {
             Ok((file, 0)) => Ok(format!("exported to {}", file.display())),
-            Ok((file, 1)) => Ok(format!("exported to {}; 1 secret masked", file.display())),
-            Ok((file, masked)) => Ok(format!("exported to {}; {masked} secrets masked", file.display())),
+            Ok((file, masked)) => {
+                Ok(format!("exported to {}; {} masked", file.display(), counted(masked, "secret")))
+            }
             Err(error) => Err(format!("could not export the session: {error}")),
         }
     }
