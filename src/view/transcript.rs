@@ -59,6 +59,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
         }
     }
     walk.report_prompt(&rows, area.y, &mut laid);
+    walk.mark_left_out(&rows, area, frame);
     if model.copying {
         laid.selected = walk.selected_text();
     }

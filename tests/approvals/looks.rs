@@ -52,6 +52,20 @@ fn a_reason() {
 }
 
 #[test]
+fn another_command_is_typed() {
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    screen.keys("e");
+    frames(&mut screen, "approval-edit");
+}
+
+#[test]
+fn a_change_in_the_editor() {
+    let mut screen = waiting(change_request("c1", change(1)));
+    screen.keys("e");
+    frames(&mut screen, "approval-editor");
+}
+
+#[test]
 fn several_calls() {
     let mut screen = waiting(command_request("c1", "rm one", (0, 2)));
     also(&mut screen, change_request("c2", change(2)));
@@ -65,6 +79,12 @@ fn a_command_longer_than_the_screen() {
     let script: String = (1..60).map(|n| format!("echo line {n}\n")).collect();
     let mut screen = waiting(command_request("c1", &script, (0, 11)));
     frames(&mut screen, "approval-long");
+    has(&mut screen, &["⋯ 47 more rows"]);
+    // Nothing of a command is left out unsaid, wherever it is wrapped.
+    let long = "rm -rf build && git status && ".repeat(4) + "make install";
+    let mut low = waiting(command_request("c1", &long, (0, 12)));
+    low.send(Msg::Resized(Size { width: 40, height: 12 }));
+    has(&mut low, &["Run this command?", "$ rm -rf build", "⋯ 1 more row ", "y once"]);
     screen.keys("<pagedown>");
     has(&mut screen, &["echo line 25", "y once"]);
 }

@@ -1,14 +1,23 @@
 //! The prompt of a call that waits, kept in sight: the call's panel is brought onto the screen, and where
 //! it does not fit, or the user looks elsewhere, the prompt is at the bottom of it.
 
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
 use super::{Place, Walk};
 use crate::app::geometry::Laid;
 use crate::app::transcript::EntryBody;
+use crate::tools::counted::counted;
 use crate::view::approval::{self, Prompt};
+use crate::view::frame::Frame;
+use crate::view::theme::ThemeToken;
+use crate::view::wrap;
 
-/// Rows of the transcript that the prompt leaves, where there is room: the last message of the user, the
-/// head of the call, and the start of what it would do.
-const CONTEXT: usize = 3;
+/// Rows of the transcript that the prompt leaves, where there is room: the head of the call, and the start
+/// of what it would do.
+const CONTEXT: usize = 2;
+/// Transcripts with fewer rows show nothing above the call.
+const LOW: usize = 12;
 
 /// Where the prompt is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,7 +64,7 @@ impl Walk<'_> {
             return Some(self.rows_back(last, height.saturating_sub(1)));
         }
         // The first row may be covered by the user's prompt that stays in sight.
-        let start = self.previous_row(first).unwrap_or(first);
+        let start = if height < LOW { first } else { self.previous_row(first).unwrap_or(first) };
         let room = height.saturating_sub(self.prompt_rows(asked, height).len());
         let hunk = asked.hunk.map(|part| Place { index: asked.index, part, row: 0 });
         match hunk {
@@ -120,6 +129,40 @@ impl Walk<'_> {
         }
         rows.extend(prompt.into_iter().map(Some));
         rows
+    }
+
+    /// Whether nothing may be drawn over the first row: the call that is asked about needs every row.
+    pub(super) fn needs_all_rows(&self, height: u16) -> bool {
+        usize::from(height) < LOW && self.follows_prompt()
+    }
+
+    /// Says before the prompt how many rows of the call do not fit above it.
+    pub(super) fn mark_left_out(&mut self, rows: &[Option<Place>], area: Rect, frame: &mut Frame) {
+        let Some(asked) = self.asked else { return };
+        let is_prompt = |at: &Place| (at.index, at.part) == (asked.index, asked.part);
+        let Some(first) = rows.iter().position(|at| at.is_some_and(|at| is_prompt(&at))) else { return };
+        let Some(last) = first.checked_sub(1).and_then(|above| *rows.get(above)?) else { return };
+        if last.index != asked.index || last.part >= asked.part {
+            return;
+        }
+        let below = (last.part + 1..asked.part).map(|part| self.height(asked.index, part)).sum::<u32>();
+        let count = below + self.height(last.index, last.part).saturating_sub(last.row + 1);
+        if count == 0 {
+            return;
+        }
+        let text = format!(" ⋯ {} ", counted(count, "more row"));
+        let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
+        // The scroll bar is at the right edge.
+        let Some(x) = area.right().checked_sub(width + 1).filter(|x| *x > area.x) else { return };
+        let first = area.y.saturating_add(u16::try_from(first).unwrap_or(u16::MAX));
+        // What the call would do is not drawn over; the first row of the prompt may be.
+        let above = first.saturating_sub(1);
+        let is_free =
+            (x..x + width).all(|x| frame.cells.cell((x, above)).is_none_or(|at| at.symbol() == " "));
+        let y = if is_free { above } else { first };
+        let style = self.memo.theme().style(ThemeToken::OverlaySelected);
+        frame.flatten_area(Rect { x, y, width, height: 1 });
+        frame.cells.set_line(x, y, &Line::styled(text, style), width);
     }
 
     /// The live rows of the shell's screen, from `first` on: with the prompt, and before it as much as

@@ -22,7 +22,9 @@ impl Walk<'_> {
     /// Draws all of it. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         if area.height >= LEAST_ROWS {
-            self.pinned_prompt(top, area, frame, laid);
+            if !self.needs_all_rows(area.height) {
+                self.pinned_prompt(top, area, frame, laid);
+            }
             self.scroll_bar(top, area, frame, laid);
         }
         // There the keys of a prompt may be.
