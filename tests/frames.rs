@@ -18,6 +18,7 @@ use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
 
+mod every_state;
 mod overlays;
 mod states;
 mod undo;
@@ -333,6 +334,9 @@ fn session_tree() {
     frames(&mut screen, "tree-leaving");
     crate::harness::frame(&mut screen, "tree-leaving", 30, 16);
     screen.send(Msg::Resized(tau::app::geometry::Size { width: 80, height: 24 }));
+    screen.keys("<down><enter>what is slower");
+    frames(&mut screen, "tree-focus");
+    screen.keys("<esc>");
     // The same by the clock, and then not at all.
     let time = jiff::Timestamp::from_millisecond(START - 3_700_000).unwrap();
     let time =

@@ -109,7 +109,13 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         text.trim_end().lines().flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
     };
     let (mut rows, mut body) = (wrapped(&title), wrapped(&text));
-    let options = options(question);
+    let option = |(index, option): (usize, &String)| {
+        let (mark, token) =
+            if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let line = Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token));
+        wrap::wrap(&line, width, 2)
+    };
+    let options: Vec<Line<'static>> = options(question).iter().enumerate().flat_map(option).collect();
     // What is asked and what can be answered stay in sight; the end of a long text does not.
     let room = usize::from(area.height.saturating_sub(AROUND)).saturating_sub(rows.len() + options.len());
     if body.len() > room {
@@ -119,11 +125,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         body.push(Line::styled(format!("… {}", counted(left, "more row")), theme.style(ThemeToken::Muted)));
     }
     rows.extend(body);
-    for (index, option) in options.iter().enumerate() {
-        let (mark, token) =
-            if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
-        rows.push(Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token)));
-    }
+    rows.extend(options);
     let inner = frame(heading, "↑↓ enter chooses · esc cancels", rows.len() as u16, theme, area, buffer);
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {

@@ -150,6 +150,14 @@ fn questions_of_an_mcp_server() {
     };
     screen.agent(AgentEvent::Asked { id: "r".into(), question });
     frames(&mut screen, "address");
+    screen.keys("<esc>");
+    let question = Question::Sampling {
+        server: "tracker".into(),
+        message: "Which of these tickets is the \x1b[31moldest?".into(),
+        max_tokens: 1,
+    };
+    screen.agent(AgentEvent::Asked { id: "s".into(), question });
+    frames(&mut screen, "sampling");
 }
 
 #[test]

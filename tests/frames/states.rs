@@ -2,10 +2,11 @@
 //! stopped, remarks, a window that is too small; and whether each is drawn at every size.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{CompactionReason, SessionInfo};
+use tau::agent::protocol::event::{CompactionReason, Delta, SessionInfo};
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
@@ -161,6 +162,30 @@ fn calls_that_did_not_run() {
         });
     }
     frames(&mut screen, "calls-not-run");
+}
+
+#[test]
+fn what_the_agent_does() {
+    let mut screen = Screen::new();
+    screen.user("run the tests");
+    screen.run();
+    screen.wait(1_200);
+    frames(&mut screen, "activity-waiting");
+    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.delta(Delta::ThinkingStart { content_index: 0 });
+    screen.delta(Delta::ThinkingDelta { content_index: 0, delta: "Which tests?".into() });
+    screen.wait(1_200);
+    frames(&mut screen, "activity-thinking");
+    screen.delta(Delta::ThinkingEnd { content_index: 0, content: "Which tests?".into() });
+    screen.delta(Delta::ToolCallStart { content_index: 1, id: "c1".into(), tool_name: "bash".into() });
+    screen.delta(Delta::ToolCallDelta { content_index: 1, delta: "{\"command\": \"cargo te".into() });
+    screen.wait(1_200);
+    frames(&mut screen, "activity-calling");
+    let mut screen = Screen::new();
+    screen.user("run the tests");
+    screen.agent(AgentEvent::BranchSummary { running: true });
+    screen.wait(1_200);
+    frames(&mut screen, "activity-summarizing");
 }
 
 #[test]

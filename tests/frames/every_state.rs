@@ -1,0 +1,176 @@
+//! Whatever can be on the screen has its frames: a variant of these enums without one is a fault.
+
+use crate::harness::root;
+
+/// A variant, the frame that shows it, and what of the frame only it shows.
+type Row = (&'static str, &'static str, &'static str);
+
+/// The enums, by file and name.
+const STATES: [(&str, &str, &[Row]); 9] = [
+    (
+        "src/app/overlay.rs",
+        "Overlay",
+        &[
+            ("Picker", "themes", "┌ Themes"),
+            ("Help", "help", "┌ Keys and commands"),
+            ("Login", "login", "┌ API key for"),
+            ("Trust", "trust-new", "┌ Trust"),
+            ("Tree", "tree", "┌ Session tree"),
+            ("Settings", "settings", "┌ Settings"),
+            ("Extensions", "extensions", "┌ Extensions"),
+            ("Keys", "keys", "┌ Keys ─"),
+            ("Rules", "rules", "┌ Permission rules"),
+            ("Queue", "queue-list", "┌ Queued messages"),
+            ("Plan", "plan", "┌ Plan"),
+            ("Mode", "mode-question", "┌ Permissions"),
+            ("Changes", "changes", "┌ Changes of this session"),
+            ("Form", "form", "┌ tracker asks"),
+            ("Asked", "question", "› Open it read-only"),
+        ],
+    ),
+    (
+        "src/app/picker.rs",
+        "PickerKind",
+        &[
+            ("Sessions", "sessions", "┌ Sessions of this directory"),
+            ("Models", "models", "┌ Models"),
+            ("Thinking", "thinking", "┌ Thinking"),
+            ("Themes", "themes", "┌ Themes"),
+            ("Providers", "providers", "┌ Add an API key for"),
+            ("StoredKeys", "stored-keys", "┌ Remove the API key of"),
+            ("Prompts", "prompts", "┌ Earlier prompts"),
+            ("Palette", "palette", "┌ Commands and actions"),
+            ("Forks", "fork", "┌ Fork"),
+            ("Checkpoints", "undo", "┌ Go back to before"),
+            ("UndoScope", "undo-scope", "Files and conversation"),
+            ("UndoConflict", "undo-conflict", "Keep yours"),
+        ],
+    ),
+    (
+        "src/agent/protocol/event.rs",
+        "Question",
+        &[
+            ("Select", "question", "› Open it read-only"),
+            ("Confirm", "confirm", "› Yes"),
+            ("Form", "form", "┌ tracker asks"),
+            ("Url", "address", "asks you to open an address"),
+            ("Sampling", "sampling", "asks your model for an answer"),
+        ],
+    ),
+    (
+        "src/app/approval/mod.rs",
+        "PromptStage",
+        &[
+            ("Choice", "approval-command", "y once"),
+            ("Reason", "approval-reason", "why not: "),
+            ("Rule", "approval-rule", "rule: "),
+            ("Command", "approval-edit", "runs it as it is here"),
+            ("Editor", "approval-editor", "in your editor"),
+        ],
+    ),
+    (
+        "src/app/tree.rs",
+        "TreeStep",
+        &[
+            ("Browse", "tree", "enter go"),
+            ("Label", "tree-label", "label (empty removes it)"),
+            ("Leave", "tree-leaving", "› go there and summarize"),
+            ("Focus", "tree-focus", "focus of the summary: "),
+        ],
+    ),
+    (
+        "src/app/key_list.rs",
+        "KeyStep",
+        &[
+            ("Choosing", "keys", "enter changes"),
+            ("Pressing", "keys-pressing", "press the new key"),
+            ("Deciding", "keys-taken", "enter replaces"),
+        ],
+    ),
+    (
+        "src/app/status.rs",
+        "Activity",
+        &[
+            ("Waiting", "activity-waiting", "waiting for the model"),
+            ("Thinking", "activity-thinking", "thinking 1"),
+            ("Answering", "streaming", "answering"),
+            ("Calling", "activity-calling", "calling bash"),
+            ("Running", "tools", "running bash"),
+            ("Retrying", "queue", "retrying in"),
+            ("Silent", "stalled", "no data for"),
+            ("Compacting", "compacting", "compacting the conversation"),
+            ("SummarizingBranch", "activity-summarizing", "summarizing the branch"),
+        ],
+    ),
+    (
+        "src/app/transcript/mod.rs",
+        "EntryBody",
+        &[
+            ("Welcome", "start", "τ tau"),
+            ("Earlier", "earlier", "earlier messages"),
+            ("User", "tools", "▌ fix the failing test"),
+            ("Answer", "markdown", "The end."),
+            ("Thinking", "streaming", "✻ thought"),
+            ("Tool", "tools", "● edit"),
+            ("Command", "command", "$ "),
+            ("Summary", "summary", "≡ "),
+            ("RunEnd", "run-end", "↑"),
+            ("Notice", "errors", "✗ "),
+        ],
+    ),
+    (
+        "src/app/transcript/call_end.rs",
+        "CallState",
+        &[
+            ("Arriving", "activity-calling", "○ bash"),
+            ("Waiting", "calls-not-run", "queued"),
+            ("Asked", "approval-command", "waiting for you"),
+            ("Running", "tools", "● bash  sleep 60"),
+            ("Done", "tools", "● read"),
+            ("Failed", "tools", "✗ bash"),
+            ("Stopped", "calls-not-run", "■ "),
+            ("Skipped", "calls-not-run", "– "),
+        ],
+    ),
+];
+
+/// The sizes that every state has; [`super::states`] holds that.
+const SIZE: &str = "80x24";
+
+/// The names of the variants in the source of an enum.
+fn variants(source: &str, name: &str) -> Vec<String> {
+    let start = source.find(&format!("enum {name} {{\n")).unwrap_or_else(|| panic!("no enum {name}"));
+    let body = source[start..].split_once("{\n").expect("a body").1;
+    let body = body.split_once("\n}").expect("an end").0;
+    let variant = |line: &str| {
+        let line =
+            line.strip_prefix("    ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        line.map(|line| line.chars().take_while(char::is_ascii_alphanumeric).collect())
+    };
+    body.lines().filter_map(variant).collect()
+}
+
+#[test]
+fn every_state_has_its_frames() {
+    let mut faults = Vec::new();
+    for (file, name, rows) in STATES {
+        let source = std::fs::read_to_string(root().join(file)).expect(file);
+        let variants = variants(&source, name);
+        assert!(variants.len() > 1, "{file}: {name} has {variants:?}");
+        for variant in variants.iter().filter(|variant| !rows.iter().any(|(row, ..)| row == variant)) {
+            faults.push(format!("{name}::{variant}: draw it with `frames` and name the frame here"));
+        }
+        for (variant, golden, words) in rows {
+            if !variants.iter().any(|known| known == variant) {
+                faults.push(format!("{name}::{variant} is not in {file}"));
+            }
+            let path = root().join(format!("tests/golden/frames/{golden}-{SIZE}.txt"));
+            match std::fs::read_to_string(&path) {
+                Ok(frame) if frame.contains(words) => {}
+                Ok(_) => faults.push(format!("{name}::{variant}: \"{words}\" is not in the frame {golden}")),
+                Err(error) => faults.push(format!("{name}::{variant}: {golden}: {error}")),
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
