@@ -212,7 +212,10 @@ fn render(
         EntryBody::Thinking { since, until, .. } if part == 0 => {
             vec![thinking_head(*since, *until, model, entry, theme, width)]
         }
-        EntryBody::Summary { title, .. } if part == 0 => vec![summary_head(title, expand(), theme, width)],
+        EntryBody::Summary { title, .. } if part == 0 => {
+            let open = model.transcript.is_open(entry);
+            vec![summary_head(title, expand().filter(|_| !open), theme, width)]
+        }
         EntryBody::Thinking { blocks, .. } => {
             let rows = block(blocks, part as usize - 1, room, theme, highlighter);
             restyled(rows, theme.style(ThemeToken::Thinking))

@@ -138,7 +138,11 @@ pub(super) fn stash(model: &mut Model) {
         return model.remark(&text);
     }
     match model.drafts.pop() {
-        Some(draft) => model.composer.put_draft(draft),
+        Some(draft) => {
+            model.composer.put_draft(draft);
+            // It may still say how to do this.
+            model.remark = None;
+        }
         None => model.remark("no draft was set aside"),
     }
 }
