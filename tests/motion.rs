@@ -66,12 +66,11 @@ fn the_setting_applies_at_once() {
     let screen = Terminal::prepared("", "", 100, 30);
     screen.type_keys("/settings\r");
     screen.wait_for("permission_mode");
-    for _ in 0..tau::agent::settings::table::TABLE.iter().position(|row| row.key == "animations").unwrap() {
-        screen.type_keys("\x1b[B");
-    }
-    screen.wait_for("animations");
+    screen.type_keys("animations");
+    screen.wait_until("the list is filtered", |cells| {
+        let text = cells.contents();
+        text.contains("> animations") && text.contains("animations  ") && !text.contains("permission_mode")
+    });
     screen.type_keys("\r");
-    screen.wait_for("true");
-    screen.type_keys("\x1b[A\r");
-    screen.wait_for("animations false");
+    screen.wait_for("animations             false");
 }

@@ -125,10 +125,8 @@ fn it_is_switched_on_and_off_in_the_settings() {
     let screen = Screen::prepared("", "", 100, 40);
     assert!(!screen.text().contains("INSERT"));
     screen.type_keys("/settings\r");
-    screen.wait_for("editing_mode");
-    let (_, row) = screen.find("editing_mode");
-    let (_, first) = screen.find("default of the first provider");
-    screen.type_keys(&"\x1b[B".repeat(usize::from(row - first)));
+    screen.wait_for("permission_mode");
+    screen.type_keys("editing_mode");
     screen.wait_for("Keys that edit your text");
     screen.type_keys("\r");
     screen.wait_for("editing_mode vim");

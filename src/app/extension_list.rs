@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::key::{Key, KeyCode, Mods};
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
@@ -49,17 +50,8 @@ impl ExtensionsView {
 
     /// Takes a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ExtensionChoice> {
-        let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) | (KeyCode::Char('q'), Mods::NONE) => {
-                return KeyOutcome::Closed;
-            }
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
-            (KeyCode::PageUp, _) => self.step(-page),
-            (KeyCode::PageDown, _) => self.step(page),
-            (KeyCode::Home, _) => self.step(isize::MIN),
-            (KeyCode::End, _) => self.step(isize::MAX),
+            (KeyCode::Char('q'), Mods::NONE) => return KeyOutcome::Closed,
             (KeyCode::Char(' ') | KeyCode::Enter, _) if self.change.is_none() => return self.turn(),
             (KeyCode::Char('e'), Mods::NONE) | (KeyCode::Char('g'), Mods::CTRL) => {
                 return match self.row().and_then(|row| row.path.clone()) {
@@ -67,15 +59,16 @@ impl ExtensionsView {
                     None => KeyOutcome::Handled,
                 };
             }
-            _ => return KeyOutcome::Ignored,
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => {
+                    self.selected = moved(self.selected, by, self.rows.as_ref().map_or(0, Vec::len));
+                    self.said = None;
+                }
+                None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
-    }
-
-    fn step(&mut self, by: isize) {
-        let count = self.rows.as_ref().map_or(0, Vec::len);
-        self.selected = self.selected.saturating_add_signed(by).min(count.saturating_sub(1));
-        self.said = None;
     }
 
     /// Another one of the same name may be used in its place, so the file counts, too.

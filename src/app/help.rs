@@ -1,8 +1,9 @@
 //! The help overlay: what is typed to filter it, how far it is scrolled, and actions in a few words.
 
 use super::action::Action;
-use super::key::{Key, KeyCode, Mods};
+use super::key::{Key, KeyCode};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key};
 use super::outcome::KeyOutcome;
 
 /// The state of the help overlay.
@@ -26,19 +27,11 @@ impl HelpView {
 
     /// Takes a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
-        let page = page.max(1);
-        self.scroll = match (key.code, key.mods) {
-            (KeyCode::Esc | KeyCode::Enter | KeyCode::F(1), _) | (KeyCode::Char('c'), Mods::CTRL) => {
-                return KeyOutcome::Closed;
-            }
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.scroll.saturating_sub(1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.scroll.saturating_add(1),
-            (KeyCode::PageUp, _) => self.scroll.saturating_sub(page),
-            (KeyCode::PageDown, _) => self.scroll.saturating_add(page),
-            (KeyCode::Home, _) => 0,
-            (KeyCode::End, _) => usize::MAX,
-            _ if self.query.key(key) => 0,
-            _ => return KeyOutcome::Ignored,
+        self.scroll = match (key.code, list_key(key, page)) {
+            (KeyCode::Enter | KeyCode::F(1), _) | (_, Some(ListKey::Close)) => return KeyOutcome::Closed,
+            (_, Some(ListKey::Move(by))) => self.scroll.saturating_add_signed(by),
+            (_, None) if self.query.key(key) => 0,
+            (_, None) => return KeyOutcome::Ignored,
         };
         KeyOutcome::Handled
     }

@@ -4,6 +4,7 @@ use super::action::{Action, ActionRow, KeyContext, TABLE};
 use super::key::{Key, KeyCode, Mods};
 use super::keymap::Keymap;
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::{KeyChanges, Ticket};
@@ -92,16 +93,16 @@ impl KeysView {
     }
 
     fn choose(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
-        let page = page.max(1) as isize;
         self.said = None;
+        match list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => {
+                self.selected = moved(self.selected, by, self.rows(keymap).len());
+                return KeyOutcome::Handled;
+            }
+            None => {}
+        }
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.move_by(-1, keymap),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.move_by(1, keymap),
-            (KeyCode::PageUp, _) => self.move_by(-page, keymap),
-            (KeyCode::PageDown, _) => self.move_by(page, keymap),
-            (KeyCode::Home, _) => self.move_by(isize::MIN, keymap),
-            (KeyCode::End, _) => self.move_by(isize::MAX, keymap),
             _ if self.ticket.is_some() => {}
             (KeyCode::Enter, _) if self.row(keymap).is_some() => self.step = KeyStep::Pressing,
             (KeyCode::Delete, _) => match self.row(keymap).map(|row| reset(keymap, row)) {
@@ -113,11 +114,6 @@ impl KeysView {
             _ => return KeyOutcome::Ignored,
         }
         KeyOutcome::Handled
-    }
-
-    fn move_by(&mut self, by: isize, keymap: &Keymap) {
-        let last = self.rows(keymap).len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 }
 

@@ -31,6 +31,7 @@ pub mod key;
 pub mod key_list;
 pub mod keymap;
 pub(crate) mod line_edit;
+pub(crate) mod list_keys;
 pub mod mode_question;
 pub mod model;
 pub(crate) mod model_order;

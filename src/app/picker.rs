@@ -10,6 +10,7 @@ use super::fuzzy;
 use super::fuzzy::FuzzyMatch;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
@@ -230,7 +231,6 @@ impl Picker {
         self.entered = false;
         let chosen = || self.selected_key().map(str::to_owned);
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) => {
                 let choice = chosen();
                 self.entered = choice.is_none() && self.loading;
@@ -245,14 +245,12 @@ impl Picker {
             (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
-            (KeyCode::PageUp, _) => self.step(-(page.max(1) as isize)),
-            (KeyCode::PageDown, _) => self.step(page.max(1) as isize),
-            (KeyCode::Home, _) => self.selected = 0,
-            (KeyCode::End, _) => self.selected = self.shown.len().saturating_sub(1),
-            _ if self.query.key(key) => self.refilter(),
-            _ => return KeyOutcome::Ignored,
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, self.shown.len()),
+                None if self.query.key(key) => self.refilter(),
+                None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
     }
@@ -291,11 +289,6 @@ impl Picker {
         }
         self.to_delete = Some(key);
         KeyOutcome::Handled
-    }
-
-    fn step(&mut self, by: isize) {
-        let last = self.shown.len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
     /// Selects the row of that key; the first where it is not shown.

@@ -4,6 +4,7 @@
 //! one is selected, and stays on it when the agent takes others.
 
 use super::key::{Key, KeyCode, Mods};
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::status::{QueuedText, Status};
 use crate::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
@@ -68,9 +69,7 @@ impl QueueView {
     /// Takes a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, status: &Status, page: usize) -> KeyOutcome<QueueChoice> {
         let change = |change| KeyOutcome::Done(QueueChoice::Change(change));
-        let page = page.max(1) as isize;
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) | (KeyCode::Char('e'), Mods::NONE) => {
                 return KeyOutcome::Done(QueueChoice::Edit);
             }
@@ -91,20 +90,19 @@ impl QueueView {
                 return change(QueueChange::Requeue { queue });
             }
             (KeyCode::Char('s'), Mods::NONE) => return change(QueueChange::SendNow),
-            (KeyCode::Up | KeyCode::Char('k'), _) => self.step(status, -1),
-            (KeyCode::Down | KeyCode::Char('j'), _) => self.step(status, 1),
-            (KeyCode::PageUp, _) => self.step(status, -page),
-            (KeyCode::PageDown, _) => self.step(status, page),
-            (KeyCode::Home, _) => self.step(status, isize::MIN),
-            (KeyCode::End, _) => self.step(status, isize::MAX),
-            _ => return KeyOutcome::Ignored,
+            (KeyCode::Char('k'), _) => self.step(status, -1),
+            (KeyCode::Char('j'), _) => self.step(status, 1),
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => self.step(status, by),
+                None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
     }
 
     fn step(&mut self, status: &Status, by: isize) {
-        let last = status.queued().saturating_sub(1);
-        let place = self.place(status).saturating_add_signed(by).min(last);
+        let place = moved(self.place(status), by, status.queued());
         if let Some((name, _)) = all(status).nth(place) {
             self.selected = name;
         }

@@ -3,6 +3,7 @@
 use super::approval::{Coverage, SCOPES};
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
@@ -191,16 +192,16 @@ impl RulesView {
     }
 
     fn choose(&mut self, key: Key, page: usize) -> KeyOutcome<RuleChoice> {
-        let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
         self.said = None;
+        match list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => {
+                self.selected = moved(self.selected, by, self.rows().len());
+                return KeyOutcome::Done(RuleChoice::Look);
+            }
+            None => {}
+        }
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
-            (KeyCode::PageUp, _) => self.step(-page),
-            (KeyCode::PageDown, _) => self.step(page),
-            (KeyCode::Home, _) => self.step(isize::MIN),
-            (KeyCode::End, _) => self.step(isize::MAX),
             _ if self.is_busy() => return KeyOutcome::Handled,
             (KeyCode::Enter, _) => return self.open(),
             (KeyCode::Delete, _) => self.ask_to_remove(),
@@ -208,11 +209,6 @@ impl RulesView {
             _ => return KeyOutcome::Ignored,
         }
         KeyOutcome::Done(RuleChoice::Look)
-    }
-
-    fn step(&mut self, by: isize) {
-        let last = self.rows().len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
     }
 
     /// The filter has changed: the first rule that matches is selected.

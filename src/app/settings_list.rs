@@ -2,6 +2,7 @@
 
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::{SettingShown, Ticket};
@@ -10,6 +11,8 @@ use super::request::{SettingShown, Ticket};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsView {
     pub rows: Vec<SettingShown>,
+    pub(crate) query: LineEdit,
+    /// Index among those that match the query.
     pub selected: usize,
     /// The new value, while it is typed.
     pub editing: Option<LineEdit>,
@@ -27,9 +30,19 @@ pub(crate) struct SettingChoice {
 }
 
 impl SettingsView {
+    /// What has been typed to filter the list.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// The settings whose name or help has every word of the query.
+    pub fn shown(&self) -> impl Iterator<Item = &SettingShown> {
+        self.rows.iter().filter(|row| self.query.matches(&[&row.key, &row.help]))
+    }
+
     /// The selected setting.
     pub fn row(&self) -> Option<&SettingShown> {
-        self.rows.get(self.selected)
+        self.shown().nth(self.selected)
     }
 
     /// Whether the typed text must not be recorded or shown.
@@ -37,10 +50,14 @@ impl SettingsView {
         self.editing.is_some() && self.row().is_some_and(|row| row.secret)
     }
 
-    /// Adds pasted text to the value that is typed.
+    /// Adds pasted text to the value that is typed, or to the query.
     pub(crate) fn paste(&mut self, text: &str) {
-        if let Some(line) = &mut self.editing {
-            line.paste(text);
+        match &mut self.editing {
+            Some(line) => line.paste(text),
+            None => {
+                self.query.paste(text);
+                self.selected = 0;
+            }
         }
     }
 
@@ -49,15 +66,16 @@ impl SettingsView {
         if let Some(line) = self.editing.take() {
             return self.type_key(line, key);
         }
-        let page = page.max(1) as isize;
+        match list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => {
+                self.selected = moved(self.selected, by, self.shown().count());
+                self.said = None;
+                return KeyOutcome::Handled;
+            }
+            None => {}
+        }
         match (key.code, key.mods) {
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step(-1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step(1),
-            (KeyCode::PageUp, _) => self.step(-page),
-            (KeyCode::PageDown, _) => self.step(page),
-            (KeyCode::Home, _) => self.step(isize::MIN),
-            (KeyCode::End, _) => self.step(isize::MAX),
             _ if self.ticket.is_some() => {}
             (KeyCode::Enter | KeyCode::Char(' ') | KeyCode::Right, _) => return self.change(1),
             (KeyCode::Left, _) => return self.change(-1),
@@ -65,19 +83,15 @@ impl SettingsView {
                 let Some(row) = self.row() else { return KeyOutcome::Handled };
                 return KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: None });
             }
+            _ if self.query.key(key) => (self.selected, self.said) = (0, None),
             _ => return KeyOutcome::Ignored,
         }
         KeyOutcome::Handled
     }
 
-    fn step(&mut self, by: isize) {
-        self.selected = self.selected.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
-        self.said = None;
-    }
-
     /// The next of the values to choose from, or a line to type one.
     fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
-        let Some(row) = self.rows.get(self.selected) else { return KeyOutcome::Handled };
+        let Some(row) = self.row().cloned() else { return KeyOutcome::Handled };
         if row.is_table {
             self.said = Some(Err(Printable::line("a table: change it in config.toml, then use /reload")));
         } else if row.choices.is_empty() {
@@ -87,7 +101,7 @@ impl SettingsView {
             let count = row.choices.len() as isize;
             let now = row.choices.iter().position(|choice| *choice == row.value).unwrap_or(0) as isize;
             let next = row.choices.get((now + by).rem_euclid(count) as usize).cloned();
-            return KeyOutcome::Done(SettingChoice { key: row.key.clone(), value: next });
+            return KeyOutcome::Done(SettingChoice { key: row.key, value: next });
         }
         KeyOutcome::Handled
     }

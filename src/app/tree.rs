@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::time_format::Times;
 use crate::agent::protocol::command::BranchSummaryOptions;
@@ -165,14 +166,7 @@ impl TreeView {
                 self.query = LineEdit::default();
                 self.relay();
             }
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::Enter, _) => return self.enter(),
-            (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => self.step_by(-1),
-            (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => self.step_by(1),
-            (KeyCode::PageUp, _) => self.step_by(-(page.max(1) as isize)),
-            (KeyCode::PageDown, _) => self.step_by(page.max(1) as isize),
-            (KeyCode::Home, _) => self.selected = 0,
-            (KeyCode::End, _) => self.selected = self.shown.len().saturating_sub(1),
             (KeyCode::Left, _) => self.fold(),
             (KeyCode::Right, _) => self.unfold(),
             (KeyCode::Tab, Mods::SHIFT) => self.refilter(-1),
@@ -191,8 +185,12 @@ impl TreeView {
                     None => KeyOutcome::Handled,
                 };
             }
-            _ if self.query.key(key) => self.relay(),
-            _ => return KeyOutcome::Ignored,
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => self.step_by(by),
+                None if self.query.key(key) => self.relay(),
+                None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
     }
@@ -279,8 +277,7 @@ impl TreeView {
     }
 
     fn step_by(&mut self, by: isize) {
-        let last = self.shown.len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
+        self.selected = moved(self.selected, by, self.shown.len());
     }
 
     /// Hides what is below the selected row; with nothing below it, goes to the row above it.

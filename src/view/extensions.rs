@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame, inner_width};
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -35,10 +36,10 @@ pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mu
     let under = below.len().min(usize::from(inner.height) / 2);
     let height = usize::from(inner.height).saturating_sub(under);
     let at = listed.iter().position(|(index, _)| *index == Some(view.selected)).unwrap_or(0);
-    let first = at.saturating_sub(height / 2).min(listed.len().saturating_sub(height));
+    let first = list::first_shown(at, height, listed.len());
     for (y, (index, line)) in (inner.top()..).zip(listed.iter().skip(first).take(height)) {
         if *index == Some(view.selected) {
-            buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, inner, theme, buffer);
         }
         buffer.set_line(inner.x, y, line, inner.width);
     }

@@ -8,13 +8,12 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame_within, inner_width};
-use super::panel::both_ends;
+use super::list;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::{self, ActionGroup};
 use crate::app::help::{self, HelpView};
-use crate::app::printable::printable_line;
 use crate::app::slash::Slash;
 use columns::Group;
 
@@ -37,22 +36,18 @@ pub(crate) fn draw(
     let heights = (wanted(rows.len()), wanted(most));
     let hint = "type to filter · ↑↓ scroll · esc closes";
     let inner = frame_within("Keys and commands", hint, heights, theme, area, buffer);
-    let query = printable_line(view.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
     let fit = usize::from(inner.height.saturating_sub(1));
     let first = view.first(rows.len(), fit);
-    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
     let place = if rows.len() > fit {
         format!("{}–{} of {}", first + 1, first + fit, rows.len())
     } else {
         String::new()
     };
-    let right = vec![Span::styled(place, theme.style(ThemeToken::Muted))];
-    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    let cursor = list::draw_filter(view.query(), place, theme, inner, buffer);
     for (y, row) in (inner.y + 1..inner.bottom()).zip(rows.iter().skip(first)) {
         buffer.set_line(inner.x, y, row, inner.width);
     }
-    (Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y)), fit as u16)
+    (Some(cursor), fit as u16)
 }
 
 /// All rows, at this width.

@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame_within};
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::TABLE;
 use crate::app::key_list::{KeyStep, KeysView};
-use crate::app::printable::printable_line;
 
 /// Cells for the names.
 const NAMES: usize = 20;
@@ -36,17 +36,13 @@ pub(crate) fn draw(
     let heights = (height_for(rows.len().max(1)), height_for(TABLE.len()));
     let inner = frame_within("Keys", hint, heights, theme, area, buffer);
     let muted = theme.style(ThemeToken::Muted);
-    let query = printable_line(view.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
-    let line = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)]);
-    buffer.set_line(inner.x, inner.y, &line, inner.width);
+    let cursor = list::draw_filter(view.query(), String::new(), theme, inner, buffer);
     let below = BELOW.min(inner.height.saturating_sub(1) / 2);
     let fit = usize::from(inner.height.saturating_sub(1 + below));
-    let first = view.selected.saturating_sub(fit / 2).min(rows.len().saturating_sub(fit));
+    let first = list::first_shown(view.selected, fit, rows.len());
     for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
         if index == view.selected {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, inner, theme, buffer);
         }
         let keys = model.keymap.keys_of(row.action);
         let is_default = keys == row.keys;
@@ -66,7 +62,6 @@ pub(crate) fn draw(
     for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(below_rows) {
         buffer.set_line(inner.x, y, &row, inner.width);
     }
-    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     (Some(cursor).filter(|_| view.step == KeyStep::Choosing), fit as u16)
 }
 

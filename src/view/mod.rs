@@ -30,6 +30,7 @@ pub(crate) mod inline;
 pub(crate) mod key_list;
 pub mod layout;
 pub mod link;
+mod list;
 pub mod markdown;
 pub mod memo;
 pub(crate) mod mode_question;

@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame_within};
 use super::highlight::Highlighter;
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -61,11 +62,7 @@ pub fn draw(
     let inner = preview(picker, side, below, (theme, highlighter), inner, buffer);
     let more = if picker.loading { "…" } else { "" };
     let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
-    let query = printable_line(picker.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
-    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
-    let right = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
-    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    let cursor = list::draw_filter(picker.query(), count, theme, inner, buffer);
     let height = usize::from(inner.height.saturating_sub(1));
     if picker.count() == 0 {
         let text = match (picker.rows().is_empty(), picker.loading) {
@@ -77,14 +74,13 @@ pub fn draw(
         let line = Line::styled(text, theme.style(ThemeToken::Muted));
         buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
     }
-    let first = picker.selected().saturating_sub(height / 2).min(picker.count().saturating_sub(height));
+    let first = list::first_shown(picker.selected(), height, picker.count());
     let columns = note_columns(picker, inner.width);
     for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
         let y = inner.y + 1 + offset as u16;
         let selected = first + offset == picker.selected();
         if selected {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, inner, theme, buffer);
         }
         let said = picker.found_line(&row.key).is_some() && marks.is_empty();
         let note = match (picker.renaming().filter(|_| selected), said) {
@@ -96,7 +92,6 @@ pub fn draw(
         let line = list_row(row, marks, &note, &columns, theme, inner.width);
         buffer.set_line(inner.x, y, &line, inner.width);
     }
-    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     (Some(cursor), height as u16)
 }
 

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::approval::{coverage_words, typed};
 use super::dialog::{OverlayLayout, frame_within, inner_width};
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -54,17 +55,13 @@ fn list(model: &Model, view: &RulesView, theme: &Theme, area: Rect, buffer: &mut
         |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);
     let most = height_for(view.count());
     let inner = frame_within("Permission rules", hint, (height_for(rows.len()), most), theme, area, buffer);
-    let query = printable_line(view.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
-    let line = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)]);
-    buffer.set_line(inner.x, inner.y, &line, inner.width);
+    let cursor = list::draw_filter(view.query(), String::new(), theme, inner, buffer);
     let below = BELOW.min(inner.height.saturating_sub(1) / 2);
     let fit = usize::from(inner.height.saturating_sub(1 + below));
-    let first = view.selected.saturating_sub(fit / 2).min(rows.len().saturating_sub(fit));
+    let first = list::first_shown(view.selected, fit, rows.len());
     for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
         if index == view.selected {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, inner, theme, buffer);
         }
         buffer.set_line(inner.x, y, &row_line(view, *row, theme, inner.width), inner.width);
     }
@@ -74,7 +71,6 @@ fn list(model: &Model, view: &RulesView, theme: &Theme, area: Rect, buffer: &mut
     for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(below_rows) {
         buffer.set_line(inner.x, y, &row, inner.width);
     }
-    let cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
     (Some(cursor).filter(|_| is_choosing), u16::try_from(fit).unwrap_or(u16::MAX))
 }
 

@@ -4,11 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame};
+use super::dialog::{OverlayLayout, frame_within};
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::printable::printable_line;
+use crate::app::request::SettingShown;
 use crate::app::settings_list::SettingsView;
 
 /// Cells for the names.
@@ -20,22 +22,26 @@ const BELOW: u16 = 3;
 pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let hint = match view.editing {
         Some(_) => "enter saves · esc back",
-        None => "enter changes · del resets · esc closes",
+        None => "type to filter · enter changes · del resets · esc closes",
     };
-    let rows = u16::try_from(view.rows.len()).unwrap_or(u16::MAX).max(1);
-    let inner = frame("Settings", hint, rows.saturating_add(BELOW), theme, area, buffer);
-    let below = BELOW.min(inner.height / 2);
-    let height = usize::from(inner.height - below);
+    let shown: Vec<&SettingShown> = view.shown().collect();
+    let height_for = |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(1).saturating_add(1 + BELOW);
+    let heights = (height_for(shown.len()), height_for(view.rows.len()));
+    let inner = frame_within("Settings", hint, heights, theme, area, buffer);
+    let count = format!("{}/{}", shown.len(), view.rows.len());
+    let filter = list::draw_filter(view.query(), count, theme, inner, buffer);
+    let below = BELOW.min(inner.height.saturating_sub(1) / 2);
+    let height = usize::from(inner.height.saturating_sub(1 + below));
     let muted = theme.style(ThemeToken::Muted);
-    if view.rows.is_empty() {
-        buffer.set_line(inner.x, inner.y, &Line::styled("loading…", muted), inner.width);
-        return (None, 0);
+    if shown.is_empty() && height > 0 {
+        let text = if view.rows.is_empty() { "loading…" } else { "no matches" };
+        buffer.set_line(inner.x, inner.y + 1, &Line::styled(text, muted), inner.width);
+        return (Some(filter), 0);
     }
-    let first = view.selected.saturating_sub(height / 2).min(view.rows.len().saturating_sub(height));
-    for (y, (index, row)) in (inner.top()..).zip(view.rows.iter().enumerate().skip(first).take(height)) {
+    let first = list::first_shown(view.selected, height, shown.len());
+    for (y, (index, row)) in (inner.y + 1..).zip(shown.iter().enumerate().skip(first).take(height)) {
         if index == view.selected {
-            let bar = Rect { y, height: 1, ..inner };
-            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, inner, theme, buffer);
         }
         let value = printable_line(&row.value);
         let origin = printable_line(&row.origin);
@@ -55,7 +61,7 @@ pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut 
         buffer.set_line(inner.x, y, &row, inner.width);
     }
     let cursor = cursor.map(|column| (inner.x + column.min(inner.width.saturating_sub(1)), top));
-    (cursor, u16::try_from(height).unwrap_or(u16::MAX))
+    (cursor.or(Some(filter)), u16::try_from(height).unwrap_or(u16::MAX))
 }
 
 /// The rows below the list, and the column of the cursor in the first one.

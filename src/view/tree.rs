@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::dialog::{OverlayLayout, frame_within, inner_width};
+use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
@@ -26,45 +27,39 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     let wanted = (height(view.shown().len()), height(view.count()));
     let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
     let inner = frame_within(&title, hint, wanted, theme, area, buffer);
-    let query = printable_line(view.query()).into_owned();
-    let column = 2 + wrap::cells(&query) as u16;
     let count = format!("{}/{}", view.shown().len(), view.count());
-    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
-    let right = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
-    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    let mut cursor = list::draw_filter(view.query(), count, theme, inner, buffer);
     let room = inner.height.saturating_sub(1);
     let below_rows = u16::try_from(below.len()).unwrap_or(room).min(room);
-    let list = Rect { y: inner.y + 1, height: room - below_rows, ..inner };
-    if list.height > 0 && view.shown().is_empty() {
+    let area = Rect { y: inner.y + 1, height: room - below_rows, ..inner };
+    if area.height > 0 && view.shown().is_empty() {
         let text = match (view.loading, view.count()) {
             (true, _) => "loading…",
             (false, 0) => "no messages yet",
             (false, _) => "no matches",
         };
-        buffer.set_line(list.x, list.y, &Line::styled(text, theme.style(ThemeToken::Muted)), list.width);
+        buffer.set_line(area.x, area.y, &Line::styled(text, theme.style(ThemeToken::Muted)), area.width);
     }
-    let height = usize::from(list.height);
-    let last = view.shown().len().saturating_sub(height);
-    let first = view.selected().saturating_sub(height / 2).min(last);
+    let height = usize::from(area.height);
+    let first = list::first_shown(view.selected(), height, view.shown().len());
     for (offset, shown) in view.shown().iter().skip(first).take(height).enumerate() {
-        let y = list.y + offset as u16;
+        let y = area.y + offset as u16;
         if first + offset == view.selected() {
-            buffer.set_style(Rect { y, height: 1, ..list }, theme.style(ThemeToken::OverlaySelected));
+            list::mark_selected(y, area, theme, buffer);
         }
         if let Some(row) = view.row(shown.row) {
-            let line = entry(model, view, row, shown, theme, list.width);
-            buffer.set_line(list.x, y, &line, list.width);
+            let line = entry(model, view, row, shown, theme, area.width);
+            buffer.set_line(area.x, y, &line, area.width);
         }
     }
-    let mut cursor = (inner.x + column.min(inner.width.saturating_sub(1)), inner.y);
-    for (y, line) in (list.bottom()..inner.bottom()).zip(&below) {
+    for (y, line) in (area.bottom()..inner.bottom()).zip(&below) {
         buffer.set_line(inner.x, y, line, inner.width);
         if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) {
             let end = u16::try_from(line.width()).unwrap_or(inner.width);
             cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
         }
     }
-    (Some(cursor), list.height)
+    (Some(cursor), area.height)
 }
 
 /// What is asked about a row, below the list.
