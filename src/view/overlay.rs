@@ -80,6 +80,8 @@ fn login(
 
 /// Rows of the screen that a box and its borders leave free.
 const AROUND: u16 = 4;
+/// Windows with fewer rows show each answer in one.
+const LOW: u16 = 14;
 
 /// The title of the box of a question. Only opening a session offers options.
 fn asked_title(question: &Question) -> &'static str {
@@ -109,11 +111,13 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         text.trim_end().lines().flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
     };
     let (mut rows, mut body) = (wrapped(&title), wrapped(&text));
+    // In a low window what is asked needs the rows.
+    let is_low = area.height < LOW;
     let option = |(index, option): (usize, &String)| {
         let (mark, token) =
             if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
         let line = Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token));
-        wrap::wrap(&line, width, 2)
+        if is_low { vec![wrap::truncate_line(line, width)] } else { wrap::wrap(&line, width, 2) }
     };
     let options: Vec<Line<'static>> = options(question).iter().enumerate().flat_map(option).collect();
     // What is asked and what can be answered stay in sight; the end of a long text does not.

@@ -133,7 +133,7 @@ impl Walk<'_> {
 
     /// Whether nothing may be drawn over the first row: the call that is asked about needs every row.
     pub(super) fn needs_all_rows(&self, height: u16) -> bool {
-        usize::from(height) < LOW && self.follows_prompt()
+        usize::from(height) < LOW && self.asked.is_some()
     }
 
     /// Says before the prompt how many rows of the call do not fit above it.
