@@ -3,8 +3,8 @@
 //! Grammars find the scopes (TextMate's names for parts of code); the table here turns scopes into
 //! [`ThemeToken`]s, so colours come from our theme alone. The grammars are loaded on first use, and each
 //! one compiles its patterns when it is first met. A highlighter remembers nothing that changes a
-//! result: a fresh one gives the same answer. Of the text that came last it keeps what it made of the
-//! complete lines, since a text that streams in is asked for again and again, each time a little longer.
+//! result: a fresh one gives the same answer. Of the texts that came last it keeps what it made of the
+//! complete lines, since one that streams in is asked for again and again, each time a little longer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,6 +19,9 @@ pub(crate) const MAX_LINES: usize = 2_000;
 /// Bytes of a line above which it stays plain, and with it the rest of the text: what comes after
 /// depends on it.
 pub(crate) const MAX_COLUMNS: usize = 2_000;
+
+/// Texts that may grow whose rows are kept.
+const GROWING: usize = 2;
 
 /// Names of languages that the grammars call something else.
 const ALIASES: [(&str, &str); 24] = [
@@ -125,7 +128,9 @@ pub(crate) type LineTokens = Vec<(Range<usize>, ThemeToken)>;
 #[derive(Default)]
 pub struct Highlighter {
     grammars: Option<Grammars>,
-    growing: Option<GrowingCode>,
+    /// Texts that may grow, the newest last. When a part of a text is complete, the next one is asked for
+    /// before it.
+    growing: Vec<GrowingCode>,
 }
 
 struct Grammars {
@@ -187,8 +192,10 @@ impl Highlighter {
 
     /// Takes the cached rows of the beginning of `text`; return them with [`Highlighter::keep`].
     pub(crate) fn take_growing(&mut self, key: CodeKey, text: &str) -> GrowingCode {
-        match self.growing.take() {
-            Some(known) if known.key == key && text.starts_with(&known.text) => known,
+        let begins = |known: &&GrowingCode| known.key == key && text.starts_with(&known.text);
+        let longest = self.growing.iter().enumerate().filter(|(_, known)| begins(known));
+        match longest.max_by_key(|(_, known)| known.text.len()) {
+            Some((index, known)) if !known.text.is_empty() => self.growing.remove(index),
             _ => {
                 let state = self.begin(&key.0);
                 GrowingCode { key, text: String::new(), rows: Vec::new(), state }
@@ -196,14 +203,17 @@ impl Highlighter {
         }
     }
 
-    /// Caches the rows of a text that may grow, instead of the previous text's.
+    /// Caches the rows of a text that may grow, instead of the oldest.
     pub(crate) fn keep(&mut self, growing: GrowingCode) {
-        self.growing = Some(growing);
+        if self.growing.len() >= GROWING {
+            self.growing.remove(0);
+        }
+        self.growing.push(growing);
     }
 
     /// Drops the cached rows: the theme has changed.
     pub(crate) fn forget_rows(&mut self) {
-        self.growing = None;
+        self.growing.clear();
     }
 }
 

@@ -112,4 +112,14 @@ mod tests {
         let shared = |index: usize| before[index].is_shared_with(&after[index]);
         assert_eq!([0, 1, 2].map(shared), [true, true, false]);
     }
+    #[test]
+    fn the_rows_of_a_complete_part_are_not_made_again() {
+        let (theme, mut highlighter) = (Theme::default(), Highlighter::default());
+        let mut draw = |text: &str, part| rows("rust", text, part, (2, 40), &theme, &mut highlighter);
+        let growing = draw("let a = 1;\nlet b", CodePart::Whole);
+        // The screen is filled from its end.
+        draw("let c = 3;\n", CodePart::Last);
+        let complete = draw("let a = 1;\nlet b = 2;\n", CodePart::First);
+        assert!(growing[1].is_shared_with(&complete[1]));
+    }
 }
