@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 
 use crate::faults::server::{Act, Server, stream};
 use crate::headless::{Ended, bare, calls, run, says, stalls};
+use crate::rpc::hostile::Dice;
 use crate::time_limit::{InTime, SOON};
 
 const KEY: &str = "the-real-key-of-the-provider";
@@ -101,8 +102,7 @@ impl Proxy {
     }
 
     async fn send(&self, head: &str, body: &str) -> (String, String) {
-        let address = self.url.strip_prefix("http://").unwrap();
-        let mut socket = TcpStream::connect(address).await.unwrap();
+        let mut socket = TcpStream::connect(self.address()).await.unwrap();
         let length = body.len();
         let request = format!(
             "{head}host: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -113,6 +113,25 @@ impl Proxy {
         socket.read_to_string(&mut answer).in_time("the answer").await.unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         (head.to_owned(), body.to_owned())
+    }
+
+    fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap()
+    }
+
+    /// Sends a head, without its last line end, with a body; the status of the answer, 0 if there is none.
+    async fn raw(&self, head: &[u8], body: &[u8]) -> u16 {
+        let mut socket = TcpStream::connect(self.address()).await.unwrap();
+        let rest = format!(
+            "\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        socket.write_all(&[head, rest.as_bytes(), body].concat()).await.unwrap();
+        let mut answer = Vec::new();
+        // A server that refuses a body may reset the connection after its answer.
+        let _ = socket.read_to_end(&mut answer).in_time("the answer").await;
+        let answer = String::from_utf8_lossy(&answer);
+        answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
     }
 
     /// What was used with the token.
@@ -263,6 +282,18 @@ async fn mistakes_at_the_start_say_what_to_do() {
     assert_eq!(proxy.stop().await, 143);
 }
 
+/// Changes up to four places: other bytes, bytes too many, the rest cut off.
+fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(bytes.len());
+        match dice.below(3) {
+            0 => bytes[at] = u8::try_from(dice.below(256)).unwrap(),
+            1 => bytes.truncate(at.max(1)),
+            _ => bytes.insert(at, b"{}[]\",:0"[dice.below(8)]),
+        }
+    }
+}
+
 #[tokio::test]
 async fn malformed_requests_are_refused_and_the_server_lives() {
     let proxy = Proxy::start(vec![uses("alive", 1, 1)]).await;
@@ -285,6 +316,71 @@ async fn malformed_requests_are_refused_and_the_server_lives() {
         assert!(answer.starts_with("HTTP/1.1 401"), "{scheme}: {answer}");
     }
     let (answer, body) = proxy.send(&head, &whole).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
+}
+
+/// Bodies, heads and tokens that are damaged at random: each is refused as the client's mistake or answered.
+#[tokio::test]
+async fn a_thousand_malformed_requests_leave_it_alive() {
+    let proxy = Proxy::start(vec![uses("alive", 1, 1)]).await;
+    let token = proxy.token(&["me"]).await;
+    let whole = json!({
+        "model": {"provider": "own", "id": "m"},
+        "context": {"systemPrompt": "x", "messages": [{"role": "user", "content": "hi", "timestamp": 1}]},
+        "options": {"reasoning": "off", "sessionId": "s"},
+    })
+    .to_string()
+    .into_bytes();
+    let mut dice = Dice(11);
+    let (mut refused, mut unauthorized) = (0, 0);
+    for n in 0..900 {
+        let mut body = whole.clone();
+        damage(&mut body, &mut dice);
+        let method = ["POST", "POST", "POST", "GET", "DELETE"][dice.below(5)];
+        let path = ["/api/stream", "/api/stream", "/api/models", "/api/usage", "/api/x"][dice.below(5)];
+        let mut given = token.clone().into_bytes();
+        if n % 3 == 0 {
+            damage(&mut given, &mut dice);
+            given.retain(|byte| !matches!(byte, b'\r' | b'\n'));
+        }
+        let head =
+            [format!("{method} {path} HTTP/1.1\r\nauthorization: Bearer ").as_bytes(), &given].concat();
+        let status = proxy.raw(&head, &body).await;
+        let what = || format!("{status}: {}: {}", head.escape_ascii(), body.escape_ascii());
+        assert!(status == 200 || (400..500).contains(&status), "{}", what());
+        refused += usize::from(status == 400);
+        unauthorized += usize::from(status == 401);
+    }
+    assert!(refused > 100 && unauthorized > 50, "{refused} and {unauthorized}");
+    let deep = "[".repeat(50_000);
+    let deep = format!("{{\"model\":{{\"provider\":\"own\",\"id\":\"m\"}},\"context\":{{\"messages\":{deep}");
+    let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}");
+    assert_eq!(proxy.raw(head.as_bytes(), deep.as_bytes()).await, 400);
+    // What is not even HTTP, damaged further.
+    let pieces: [&[u8]; 8] = [
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /api/usage HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /api/stream HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
+        b"POST /api/stream HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /api/models HTTP/1.1\r\nhost: a\r\nauthorization: \xff\xfe\r\nauthorization: b\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ];
+    for n in 0..200 {
+        let mut piece = pieces[n % pieces.len()].to_vec();
+        if n >= pieces.len() {
+            damage(&mut piece, &mut dice);
+        }
+        let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
+        // It may have refused the beginning, and closed, before it has all.
+        let _ = socket.write_all(&piece).await;
+        let _ = socket.shutdown().await;
+        let mut rest = Vec::new();
+        let _ = socket.read_to_end(&mut rest).in_time("the end of the connection").await;
+    }
+    let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}\r\n");
+    let (answer, body) = proxy.send(&head, std::str::from_utf8(&whole).unwrap()).await;
     assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
 }
 

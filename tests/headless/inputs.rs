@@ -4,6 +4,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::*;
+use crate::rpc::hostile::Dice;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -78,6 +79,87 @@ async fn lines_of_json_are_worked_in_order() {
     let ended = run(&mut place.tau(&["--json", "a"]), Some(lines)).await;
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(asked(&place.server), [json!("a"), json!("b"), json!("c")]);
+}
+
+/// A line of input that is damaged at random, or means nothing from the start.
+fn nonsense(dice: &mut Dice) -> Vec<u8> {
+    const LINES: [&[u8]; 14] = [
+        b"{\"type\":\"message\",\"content\":\"hello\"}",
+        b"{\"type\":\"message\",\"content\":\"\\u00e9 and more\"}",
+        b"{\"type\":\"message\",\"content\":{\"text\":[]}}",
+        b"{\"type\":\"message\"}",
+        b"{\"type\":[\"message\"],\"content\":\"x\"}",
+        b"{\"type\":\"interrupt\"}",
+        b"{\"type\":\"approval\",\"id\":7,\"decision\":\"allow\"}",
+        b"{\"type\":\"approval\",\"id\":\"x\",\"decision\":{\"allow\":1}}",
+        b"{\"type\":\"answer\"}",
+        b"[[[[[[[[",
+        b"null",
+        b"\"\\ud800\"",
+        b"\x00\xff\xfe\x1b[2J",
+        b"plain words",
+    ];
+    let mut line = LINES[dice.below(LINES.len())].to_vec();
+    for _ in 0..dice.below(5) {
+        let at = dice.below(line.len());
+        match dice.below(3) {
+            0 => line[at] = u8::try_from(dice.below(256)).unwrap(),
+            1 => line.truncate(at.max(1)),
+            _ => line.insert(at, b"{}[]\",:0"[dice.below(8)]),
+        }
+    }
+    line.retain(|byte| *byte != b'\n');
+    line
+}
+
+/// What becomes of a line: it is a prompt, an interrupt, or an error.
+fn meaning(line: &[u8]) -> &'static str {
+    let read: Option<Value> = serde_json::from_str(&String::from_utf8_lossy(line)).ok();
+    match read.as_ref().map(|value| (value["type"].as_str(), &value["content"])) {
+        Some((Some("message"), Value::String(_))) => "agent_start",
+        Some((Some("interrupt"), _)) => "interrupted",
+        _ => "error",
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_malformed_lines_leave_it_alive() {
+    let place = Place::new(vec![says("answered")]).await;
+    let mut dice = Dice(3);
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    while lines.iter().filter(|line| meaning(line) == "error").count() < 1_000 {
+        let line = nonsense(&mut dice);
+        if !line.trim_ascii().is_empty() {
+            lines.push(line);
+        }
+    }
+    lines.push([b"{\"type\":\"message\",\"content\":\"".as_slice(), "[".repeat(50_000).as_bytes()].concat());
+    lines.push("{\"a\":".repeat(50_000).into_bytes());
+    // What the first line is decides what the input is, and the last one shows that it still listens.
+    let [first, last] = ["the first", "the last"].map(|text| json!({"type": "message", "content": text}));
+    lines.insert(0, first.to_string().into_bytes());
+    lines.push(last.to_string().into_bytes());
+    let mut child = place.tau(&["--json"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let written = [lines.join(&b'\n'), b"\n".to_vec()].concat();
+    let writing = tokio::spawn(async move { input.write_all(&written).await });
+    let output = child.wait_with_output().in_time("the end of the program").await.unwrap();
+    writing.in_time("a reader of the lines").await.unwrap().unwrap();
+    let ended = Ended {
+        code: output.status.code().expect("an exit code"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let records = ended.records();
+    let end = records.last().unwrap();
+    assert_eq!((&end["type"], &end["reason"]), (&json!("end"), &json!("done")));
+    // Of interrupted prompts, requests may have been cut.
+    assert!(place.server.requests().iter().any(|request| request.contains("\"the last\"")));
+    for kind in ["agent_start", "interrupted", "error"] {
+        let told = records.iter().filter(|record| record["type"] == kind).count();
+        assert_eq!(told, lines.iter().filter(|line| meaning(line) == kind).count(), "{kind}");
+    }
 }
 
 #[tokio::test]
