@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::faults::server::Server;
 use crate::harness::root;
 use crate::headless::{bare, calls, run, says};
+use crate::time_limit::{EndInTime, LIMIT};
 
 fn source(name: &str) -> String {
     std::fs::read_to_string(root().join("examples/vscode").join(name)).unwrap()
@@ -36,7 +37,15 @@ fn the_manifest_names_what_the_extension_has() {
 
 /// Runs npm in the copy; its output.
 fn npm(dir: &Path, arguments: &[&str]) -> String {
-    let done = Command::new("npm").args(arguments).current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    let mut command = Command::new("npm");
+    command
+        .args(arguments)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It downloads packages.
+    let done = command.spawn().unwrap().output_within(LIMIT * 10, &format!("the end of npm {arguments:?}"));
     let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
     assert!(done.status.success(), "npm {arguments:?}: {text}");
     text
@@ -48,10 +57,11 @@ fn installed(place: &Path) -> Option<std::path::PathBuf> {
         println!("skipped: it downloads packages; run it with TAU_NPM=1");
         return None;
     }
-    if Command::new("npm").arg("--version").output().is_err() {
+    let Ok(npm_version) = Command::new("npm").arg("--version").stdin(Stdio::null()).spawn() else {
         println!("skipped: npm is not installed");
         return None;
-    }
+    };
+    npm_version.output_in_time("the end of npm --version");
     let dir = place.join("examples/vscode");
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::copy(root().join("LICENSE"), place.join("LICENSE")).unwrap();
