@@ -10,6 +10,7 @@ use super::attend::attend;
 use super::branch;
 use super::clock::now;
 use super::state::Engine;
+use super::undo_place::CRASHED;
 use super::undo_queries::tell;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
@@ -71,7 +72,7 @@ async fn carry_out<T: Send + 'static>(
             tell(engine, notices);
             result
         }
-        Err(_) => Err("it failed because of a bug in tau; please report it".to_owned()),
+        Err(_) => Err(CRASHED.to_owned()),
     }
 }
 

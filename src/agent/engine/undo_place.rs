@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::task::{JoinHandle, spawn_blocking};
+use futures_util::{FutureExt, StreamExt};
+use tokio::task::spawn_blocking;
 
 use crate::agent::protocol::query::QueryAnswer;
 use crate::agent::undo::{CallStart, SessionUndo, UndoOptions};
@@ -17,6 +18,9 @@ use crate::tools::access::Access;
 
 /// How long the copying of files holds up others at a time.
 const COPY_STEP: Duration = Duration::from_millis(20);
+
+/// What the user is told of work that panicked.
+pub(crate) const CRASHED: &str = "it failed because of a bug in tau; please report it";
 
 /// The undo of one session.
 #[derive(Debug)]
@@ -128,7 +132,7 @@ pub(crate) enum UndoNews {
 #[derive(Default)]
 pub(crate) struct Undo {
     pub(crate) place: Option<Arc<UndoPlace>>,
-    running: FuturesUnordered<JoinHandle<UndoNews>>,
+    running: FuturesUnordered<BoxFuture<'static, UndoNews>>,
 }
 
 impl Undo {
@@ -139,12 +143,16 @@ impl Undo {
 
     /// The next news; pending while nothing is being found out. Cancel safe.
     pub(crate) async fn next(&mut self) -> UndoNews {
-        while let Some(news) = self.running.next().await {
-            if let Ok(news) = news {
-                return news;
-            }
+        match self.running.next().await {
+            Some(news) => news,
+            None => pending().await,
         }
-        pending().await
+    }
+
+    /// Does work on a thread; `crashed` is the news if it panics.
+    fn find(&self, crashed: UndoNews, work: impl FnOnce() -> UndoNews + Send + 'static) {
+        let thread = spawn_blocking(work);
+        self.running.push(async move { thread.await.unwrap_or(crashed) }.boxed());
     }
 
     /// Answers a query on a thread.
@@ -154,37 +162,38 @@ impl Undo {
         find: impl FnOnce(&mut SessionUndo) -> Result<QueryAnswer, String> + Send + 'static,
     ) {
         let place = self.place.clone();
-        self.running.push(spawn_blocking(move || {
-            let answer = match place {
+        let answer = move |answer| UndoNews::Answer { ticket, answer: Box::new(answer) };
+        // Whoever asked waits for an answer, whatever becomes of the work.
+        self.find(answer(Err(CRASHED.to_owned())), move || {
+            answer(match place {
                 Some(place) => place.with(find),
                 None => Err("what this session changes is not kept".to_owned()),
-            };
-            UndoNews::Answer { ticket, answer: Box::new(answer) }
-        }));
+            })
+        });
     }
 
     /// Makes copies of what git does not have, while the model thinks.
     pub(crate) fn warm(&mut self) {
         let Some(place) = self.place.clone() else { return };
-        self.running.push(spawn_blocking(move || {
+        self.find(UndoNews::Notices(Vec::new()), move || {
             let mut first = true;
             while place.with(|undo| undo.warm(std::mem::take(&mut first), Instant::now() + COPY_STEP)) {
                 // Let others have it.
                 std::thread::sleep(Duration::from_millis(1));
             }
             UndoNews::Notices(place.with(SessionUndo::take_notices))
-        }));
+        });
     }
 
     /// Ends a call that was dropped before it could say what it changed.
     pub(crate) fn settle(&mut self) {
         let Some(place) = self.place.clone() else { return };
-        self.running.push(spawn_blocking(move || {
+        self.find(UndoNews::Notices(Vec::new()), move || {
             UndoNews::Notices(place.with(|undo| {
                 undo.end(false);
                 undo.take_notices()
             }))
-        }));
+        });
     }
 }
 
@@ -226,5 +235,24 @@ impl CallUndo {
         let place = Arc::clone(&running.0);
         let notices = spawn_blocking(move || place.end(running));
         (output, notices.await.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_query_whose_work_panics_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20 };
+        let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
+        undo.answer(7, |_| panic!("a bug"));
+        let UndoNews::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
+        assert_eq!((ticket, answer.unwrap_err().as_str()), (7, CRASHED));
+        // The next one is answered, too.
+        undo.answer(8, |_| Err("as it should be".to_owned()));
+        let UndoNews::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
+        assert_eq!((ticket, answer.unwrap_err().as_str()), (8, "as it should be"));
     }
 }

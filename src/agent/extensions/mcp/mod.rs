@@ -166,6 +166,15 @@ enum Starting {
     Settled,
 }
 
+/// A start that is in progress until this is dropped, also by a panic: runs wait for it.
+struct StartInProgress(watch::Sender<Starting>);
+
+impl Drop for StartInProgress {
+    fn drop(&mut self) {
+        self.0.send_replace(Starting::Settled);
+    }
+}
+
 /// The servers of an agent. Dropping it ends them.
 pub(crate) struct Mcp {
     around: Arc<Surroundings>,
@@ -209,14 +218,13 @@ impl Mcp {
     pub(crate) fn start(&mut self, read: ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
         self.starting.send_replace(Starting::Reading);
         self.started = Instant::now();
-        let (fleet, starting) = (self.fleet(), self.starting.clone());
+        let (fleet, starting) = (self.fleet(), StartInProgress(self.starting.clone()));
         self.around.tasks.spawn(async move {
             let place = Place { cwd: cwd.clone(), sandbox };
             let found = tokio::task::spawn_blocking(move || (read.0)(&cwd)).await.unwrap_or_default();
             fleet.adopt(found, &place);
-            starting.send_replace(Starting::Known);
+            starting.0.send_replace(Starting::Known);
             fleet.start_all().await;
-            starting.send_replace(Starting::Settled);
         });
     }
 
@@ -239,8 +247,9 @@ impl Mcp {
         }
         self.starting.send_replace(Starting::Known);
         self.started = Instant::now();
-        let (stop, starting) = (self.around.stop.clone(), self.starting.clone());
+        let (stop, starting) = (self.around.stop.clone(), StartInProgress(self.starting.clone()));
         self.around.tasks.spawn(async move {
+            let _starting = starting;
             for server in waiting {
                 let (logins, known) = (logins.clone(), server.configured.server.clone());
                 let state = tokio::task::spawn_blocking(move || logins.state(&known)).await;
@@ -248,7 +257,6 @@ impl Mcp {
                     stop.run_until_cancelled(server.start()).await;
                 }
             }
-            starting.send_replace(Starting::Settled);
         });
     }
 
@@ -391,4 +399,22 @@ pub async fn try_server(
 
 fn lock(servers: &Mutex<Vec<Arc<Server>>>) -> MutexGuard<'_, Vec<Arc<Server>>> {
     servers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_start_that_panicked() {
+        let (sender, mut starting) = watch::channel(Starting::Reading);
+        let in_progress = StartInProgress(sender.clone());
+        let start = tokio::spawn(async move {
+            in_progress.0.send_replace(Starting::Known);
+            panic!("a bug");
+        });
+        assert!(start.await.unwrap_err().is_panic());
+        assert!(starting.wait_for(|starting| *starting == Starting::Settled).await.is_ok());
+        drop(sender);
+    }
 }
