@@ -1,6 +1,7 @@
 //! `tau serve`: the real program, driven over HTTP.
 
 mod attach;
+mod attach_ends;
 mod branches;
 mod browser;
 mod client;

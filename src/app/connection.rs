@@ -12,5 +12,10 @@ pub enum Connection {
     /// It was lost, and is made again.
     Lost { why: String },
     /// It was lost, and nothing is tried until the user sends something.
-    Down { why: String },
+    Down {
+        why: String,
+        /// Whether attaching again leads to the session: it was only closed.
+        #[serde(default)]
+        returns: bool,
+    },
 }

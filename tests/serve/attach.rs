@@ -13,22 +13,22 @@ use crate::sessions::{HEADER, line};
 const SPOKEN: &str = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach 1");
 
 /// A screen that is attached to a session of the server at an address.
-fn attached_at(address: &str, token: &str, session: &str, size: (u16, u16)) -> Screen {
+pub(super) fn attached_at(address: &str, token: &str, session: &str, size: (u16, u16)) -> Screen {
     let script = format!("export TAU_SERVE_TOKEN={token}");
     Screen::prepared(&script, &format!("attach http://{address} {session}"), size.0, size.1)
 }
 
-fn attached(server: &Served, session: &str) -> Screen {
+pub(super) fn attached(server: &Served, session: &str) -> Screen {
     attached_at(&server.address, &server.token, session, (90, 40))
 }
 
-fn send(screen: &Screen, text: &str) {
+pub(super) fn send(screen: &Screen, text: &str) {
     screen.type_keys(text);
     screen.wait_for_composer(text);
     screen.type_keys("\r");
 }
 
-async fn quiet() -> Served {
+pub(super) async fn quiet() -> Served {
     Served::start(&["--log", "off"]).await
 }
 

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, Trouble};
-use super::wire::{Commands, Happened, Joining, Left};
+use super::wire::{Closed, Commands, Happened, Joining, Left};
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::NoticeLevel;
@@ -338,17 +338,17 @@ impl Link {
                 self.last = id.or(self.last.take());
                 self.take(events);
             }
-            Heard::Closed { server_ends: true } => {
-                self.lost("the server is being stopped");
+            Heard::Closed(Closed { server_ends: true, .. }) => self.lost("the server is being stopped"),
+            Heard::Closed(Closed { deleted: true, .. }) => {
+                let hint = "/new starts another session, /resume opens one";
+                self.down("the session was deleted on the server", false, hint);
             }
-            Heard::Closed { server_ends: false } => {
-                self.down(
-                    "the session was closed on the server",
-                    "send something to open it again, or /resume another",
-                );
+            Heard::Closed(Closed { .. }) => {
+                let hint = "send something to open it again, or /resume another";
+                self.down("the session was closed on the server", true, hint);
             }
             Heard::Lost(Trouble::Refused(text)) => {
-                self.down(&text, "/resume opens another session, /quit leaves");
+                self.down(&text, false, "/resume opens another session, /quit leaves");
             }
             Heard::Lost(trouble) => self.lost(trouble.text()),
         }
@@ -428,10 +428,10 @@ impl Link {
     }
 
     /// Nothing is tried any more until the user sends something.
-    fn down(&mut self, why: &str, hint: &str) {
+    fn down(&mut self, why: &str, returns: bool, hint: &str) {
         (self.reader, self.sending) = (None, None);
         self.state = State::Down;
-        self.connection.send_replace(Connection::Down { why: why.to_owned() });
+        self.connection.send_replace(Connection::Down { why: why.to_owned(), returns });
         self.outgoing.push_back(AgentEvent::AgentSettled { aborted: true });
         self.notice(NoticeLevel::Error, why, Some(hint));
         self.give_back_prompts(why);

@@ -67,6 +67,9 @@ pub(crate) struct Greeting {
 pub(crate) struct Closed {
     /// The server ends, and not only the session.
     pub server_ends: bool,
+    /// The session was not only closed, but deleted.
+    #[serde(default)]
+    pub deleted: bool,
 }
 
 /// Commands of a client, in order.

@@ -361,7 +361,7 @@ impl Hub {
         let _opening = self.opening.lock().await;
         let live = self.find(id);
         if let Some(live) = &live {
-            live.end().await;
+            live.end_deleted().await;
         }
         let path = match self.file(id).await {
             // Of a session without a message there is no file.

@@ -4,7 +4,7 @@
 mod attach;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,8 @@ pub(crate) struct LiveSession {
     prompting: AsyncMutex<()>,
     /// Clients that follow its events.
     clients: AtomicUsize,
+    /// True once it is ended because somebody deletes it.
+    deleted: AtomicBool,
     /// What its attached screens ask about its files and settings.
     services: Arc<Services>,
 }
@@ -126,6 +128,7 @@ impl LiveSession {
             tickets: AtomicU64::new(1),
             prompting: AsyncMutex::default(),
             clients: AtomicUsize::new(0),
+            deleted: AtomicBool::new(false),
             services: Arc::new(services),
         });
         let ending = Ending { live: Arc::clone(&session), ended: Some(ended) };
@@ -298,6 +301,17 @@ impl LiveSession {
         // It has ended if nobody takes the command.
         let _ = self.commands.send(AgentCommand::Shutdown).await;
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    /// Ends the agent as [`Self::end`] does; whoever is attached learns that the session is deleted.
+    pub async fn end_deleted(&self) {
+        self.deleted.store(true, Ordering::Relaxed);
+        self.end().await;
+    }
+
+    /// Whether it ended, or is about to, because somebody deletes it.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted.load(Ordering::Relaxed)
     }
 
     /// Waits until all commands that were sent have taken effect; the moment then.

@@ -119,7 +119,8 @@ impl ScreenStream {
                         Ok(true) => {}
                         Ok(false) => {
                             self.state = State::Over;
-                            let closed = Closed { server_ends: (self.server_ends)() };
+                            let deleted = self.session.is_deleted();
+                            let closed = Closed { server_ends: (self.server_ends)(), deleted };
                             return Some(written(frame::CLOSED, &closed));
                         }
                         Err(_) => return Some(KEEP_ALIVE),

@@ -28,9 +28,7 @@ pub(super) enum Heard {
     Opened(Happened),
     Happened(Happened),
     /// The session was closed.
-    Closed {
-        server_ends: bool,
-    },
+    Closed(Closed),
     /// The stream ended, or could not be opened.
     Lost(Trouble),
 }
@@ -79,7 +77,7 @@ async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<
         let mut frames = Vec::new();
         let parsed = parser.push(&bytes, |frame| frames.push(understood(frame)));
         for heard in frames {
-            let is_last = matches!(heard, Heard::Closed { .. } | Heard::Lost(_));
+            let is_last = matches!(heard, Heard::Closed(_) | Heard::Lost(_));
             if sender.send(heard).await.is_err() || is_last {
                 return None;
             }
@@ -101,9 +99,7 @@ fn understood(sse: &SseFrame) -> Heard {
         frame::ATTACHED => serde_json::from_str(data).map(|Greeting { next }| Heard::Attached { next }),
         frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
         frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
-        frame::CLOSED => {
-            serde_json::from_str(data).map(|Closed { server_ends }| Heard::Closed { server_ends })
-        }
+        frame::CLOSED => serde_json::from_str(data).map(Heard::Closed),
         _ => return lost("the server sent something else than a session"),
     };
     heard.unwrap_or_else(|error| {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Shell;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
+use crate::app::connection::Connection;
 use crate::app::{Model, Msg};
 use crate::cli::attach::server::Server;
 
@@ -15,7 +16,10 @@ impl Shell {
     /// Shuts the agent down, gives the terminal back, and prints how to continue.
     pub(super) async fn end(mut self) {
         self.requests.close();
-        let attached = self.requests.server().map(|(server, session)| detached(server, &session));
+        let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
+        let connection = connection.unwrap_or_default();
+        let attached =
+            self.requests.server().map(|(server, session)| detached(server, &session, &connection));
         let mut lines = Vec::new();
         let ended = async {
             self.send_waiting();
@@ -45,9 +49,17 @@ impl Shell {
     }
 }
 
-/// The line that is printed after an attached screen: the session continues without it.
-fn detached(server: &Server, session: &str) -> String {
-    format!("detached; the session continues: tau attach {} {session}", server.address().text())
+/// The line that is printed after an attached screen: what became of the session, and how to return to it.
+fn detached(server: &Server, session: &str, connection: &Connection) -> String {
+    let again = format!("tau attach {} {session}", server.address().text());
+    match connection {
+        Connection::Up => format!("detached; the session continues: {again}"),
+        Connection::Lost { why } => {
+            format!("detached without a connection ({why}); to attach again: {again}")
+        }
+        Connection::Down { why, returns: true } => format!("detached: {why}; to open it again: {again}"),
+        Connection::Down { why, returns: false } => format!("detached: {why}"),
+    }
 }
 
 /// The line that is printed after the end; `None` when no session was saved.

@@ -1,0 +1,117 @@
+//! `tau attach`: aborting, the Unix socket, and sessions that are closed or deleted under a screen.
+
+use serde_json::{Value, json};
+
+use super::attach::{attached, attached_at, quiet, send};
+use super::client::{Served, command, ready};
+use super::create;
+use crate::faults::server::Server;
+use crate::headless::stalls;
+use crate::screen::Screen;
+
+// The provider answers while this test waits for the screen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn esc_aborts_a_run_for_all_screens() {
+    let provider = Server::start(vec![stalls("half of an answer")]).await;
+    let dir = tempfile::tempdir().unwrap();
+    let models = format!(
+        "[vendors.own]\nbase_url = \"{}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
+         [[vendors.own.models]]\nid = \"m\"\n",
+        provider.url()
+    );
+    std::fs::write(dir.path().join("models.toml"), models).unwrap();
+    let mut tau = command(dir.path(), &["--listen", "127.0.0.1:0"], &["--log", "off"]);
+    tau.env("TAU_HOME", dir.path());
+    let (child, address, token) = ready(tau).await;
+    let server = Served { child, address, token, dir };
+    let id = create(&server, json!({ "model": "own/m" })).await;
+    let (screen, other) = (attached(&server, &id), attached(&server, &id));
+    send(&screen, "go");
+    for screen in [&screen, &other] {
+        screen.wait_for("half of an answer");
+    }
+    let running = async || {
+        let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
+        shown["running"].as_bool().unwrap()
+    };
+    assert!(running().await);
+    screen.type_keys("\x1b[27u");
+    for screen in [&screen, &other] {
+        screen.wait_for("· stopped");
+    }
+    assert!(!running().await);
+    // Both are still attached.
+    send(&other, "!echo after it");
+    screen.wait_for("$ echo after it");
+}
+
+#[tokio::test]
+async fn a_session_is_shared_over_a_unix_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tau.sock");
+    let place = ["--socket", path.to_str().unwrap()];
+    let (_child, address, token) = ready(command(dir.path(), &place, &["--log", "off"])).await;
+    assert_eq!(address, format!("unix:{}", path.display()));
+    let script = format!("export TAU_SERVE_TOKEN={token}");
+    let one = Screen::prepared(&script, &format!("attach {address} --new"), 160, 40);
+    send(&one, "/name Over the socket");
+    one.wait_for("Over the socket");
+    let other = Screen::prepared(&script, &format!("attach {address} 'over the socket'"), 160, 40);
+    send(&other, "help");
+    other.wait_for("↑");
+    one.wait_for("↑");
+    send(&one, "!echo from the one");
+    other.wait_for("$ echo from the one");
+    other.type_keys("\x04");
+    other.wait_for(&format!("detached; the session continues: tau attach {address}"));
+}
+
+#[tokio::test]
+async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let [staying, leaving] = [0, 1].map(|_| attached_at(&server.address, &server.token, &id, (160, 40)));
+    send(&staying, "help");
+    staying.wait_for("↑");
+    server.send("POST", &format!("/api/sessions/{id}/close"), &Value::Null).await.is(204);
+    for screen in [&staying, &leaving] {
+        screen.wait_for("the session was closed on the server");
+        screen.wait_for("not connected");
+    }
+    leaving.type_keys("\x04");
+    leaving.wait_for("detached: the session was closed on the server; to open it again: tau attach");
+    assert!(!leaving.text().contains("continues"), "{}", leaving.text());
+    send(&staying, "!echo open again");
+    staying.wait_for("$ echo open again");
+    staying.wait_until("the connection", |cells| !cells.contents().contains("not connected"));
+    assert_eq!(staying.text().matches("$ echo open again").count(), 1, "{}", staying.text());
+    staying.type_keys("\x04");
+    staying.wait_for("detached; the session continues: tau attach");
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
+    let server = quiet().await;
+    let id = create(&server, json!({})).await;
+    let [staying, leaving] = [0, 1].map(|_| attached_at(&server.address, &server.token, &id, (160, 40)));
+    send(&staying, "help");
+    staying.wait_for("↑");
+    server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);
+    for screen in [&staying, &leaving] {
+        screen.wait_for("the session was deleted on the server");
+        screen.wait_for("/new starts another session");
+    }
+    leaving.type_keys("\x04");
+    leaving.wait_for("detached: the session was deleted on the server");
+    let text = leaving.text();
+    assert!(!text.contains("continues") && !text.contains("tau attach"), "{text}");
+    // What is sent nevertheless comes back, and another session takes it.
+    send(&staying, "words of mine");
+    staying.wait_for("not sent");
+    staying.wait_for_composer("words of mine");
+    staying.type_keys("\x15");
+    send(&staying, "/new");
+    staying.wait_until("the connection", |cells| !cells.contents().contains("not connected"));
+    send(&staying, "!echo somewhere else");
+    staying.wait_for("$ echo somewhere else");
+}
