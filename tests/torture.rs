@@ -192,18 +192,26 @@ fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     if !told.contains("running 1 test") {
         return None;
     }
-    for line in told.lines().filter(|line| line.starts_with("figure: ") || line.starts_with("notice: ")) {
+    // The first of them stands behind the name of the test.
+    let of_interest = |line: &'static str| {
+        told.lines().filter_map(move |text| text.find(line).map(|at| text.split_at(at).1))
+    };
+    for line in of_interest("figure: ").chain(of_interest("notice: ")) {
         println!("{line}");
     }
     assert!(output.status.success(), "{told}\n{}", String::from_utf8_lossy(&output.stderr));
     Some(false)
 }
 
-/// Memory of this process at its highest, in kB.
+/// Memory of this process at its highest, in kB, without what is mapped of the program's own file: how much
+/// of that there is depends on the kernel and on how the tests were built.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    let field = |name: &str| -> u64 {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    field("VmHWM:") - field("RssFile:")
 }
 
 /// Runs a test body in a process of its own, whose memory must stay below `most` kB.

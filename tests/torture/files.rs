@@ -15,7 +15,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
-    bounded("torture::files::a_gigabyte_is_read_searched_and_refused_in_little_memory", 90_000, async {
+    bounded("torture::files::a_gigabyte_is_read_searched_and_refused_in_little_memory", 40_000, async {
         let mut rack = Rack::new();
         let mut file = File::create(rack.path("large")).unwrap();
         file.write_all("a line of the beginning\n".repeat(1_000).as_bytes()).unwrap();

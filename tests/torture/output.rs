@@ -27,7 +27,7 @@ fn assert_plain(text: &str) {
 
 #[test]
 fn floods_of_output_stay_in_bounds() {
-    bounded("torture::output::floods_of_output_stay_in_bounds", 90_000, async {
+    bounded("torture::output::floods_of_output_stay_in_bounds", 40_000, async {
         let size: u64 = if full() { 10 << 30 } else { 300 << 20 };
         let mut rack = small_scratch();
         let most = Duration::from_secs(if full() { 400 } else { 60 });
