@@ -251,7 +251,7 @@ impl Run<'_> {
                     }
                 }
                 () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
-                () = sleep_until(self.report.due), if self.report.fresh => self.report.now(&self.capture),
+                () = sleep_until(self.report.due()), if self.report.fresh => self.report.now(&self.capture),
                 read = read(&mut self.output, &mut piece), if self.output.is_some() => match read {
                     // Reading from a terminal that was hung up is an error.
                     Ok(0) | Err(_) => self.output = None,

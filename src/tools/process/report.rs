@@ -12,8 +12,12 @@ use crate::tools::TerminalOutput;
 /// Called with output: what came since the last call, and all of it so far.
 pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
 
-/// Shortest time between two reports of output.
-const EVERY: Duration = Duration::from_millis(50);
+/// Time between two reports of output: the first after a pause, and the longest. It doubles while output goes
+/// on, so that the echo of a key does not wait, and a stream costs little.
+const FIRST: Duration = Duration::from_millis(2);
+const LONGEST: Duration = Duration::from_millis(50);
+/// A time without output, after a report was possible, that is a pause.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Output shown while it runs, in bytes from the end.
 const SHOWN: usize = 20 * 1024;
 /// Output that is reported at once, if all of it has to be reported.
@@ -35,20 +39,53 @@ impl Flow {
 
 /// Output that was not reported yet.
 pub(super) struct Report<'a> {
-    pub(super) due: Instant,
+    pace: Pace,
     pending: Vec<u8>,
     pub(super) fresh: bool,
     flow: Flow,
     tell: &'a mut OnOutput<'a>,
 }
 
+/// When the next report may come.
+struct Pace {
+    due: Instant,
+    /// Time from the next report to the one after it.
+    interval: Duration,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Pace { due: now, interval: FIRST }
+    }
+
+    /// Output came, and there was none that waits.
+    fn came(&mut self, now: Instant) {
+        if self.due + PAUSE <= now {
+            self.interval = FIRST;
+        }
+    }
+
+    fn reported(&mut self, now: Instant) {
+        self.due = now + self.interval;
+        self.interval = (self.interval * 2).min(LONGEST);
+    }
+}
+
 impl<'a> Report<'a> {
     pub(super) fn new(flow: Flow, tell: &'a mut OnOutput<'a>) -> Self {
-        Report { due: Instant::now(), pending: Vec::new(), fresh: false, flow, tell }
+        Report { pace: Pace::new(Instant::now()), pending: Vec::new(), fresh: false, flow, tell }
+    }
+
+    /// When what is fresh is to be reported.
+    pub(super) fn due(&self) -> Instant {
+        self.pace.due
     }
 
     /// Takes the next piece.
     pub(super) fn take(&mut self, piece: &[u8]) {
+        if !self.fresh {
+            self.pace.came(Instant::now());
+        }
         self.fresh = true;
         let piece = match self.flow {
             Flow::All => piece,
@@ -64,7 +101,7 @@ impl<'a> Report<'a> {
 
     /// True when it is time to report.
     pub(super) fn is_due(&self) -> bool {
-        self.due <= Instant::now() || self.is_full()
+        self.pace.due <= Instant::now() || self.is_full()
     }
 
     /// True when nothing more may be taken until this was reported.
@@ -75,7 +112,7 @@ impl<'a> Report<'a> {
     /// Reports.
     pub(super) fn now(&mut self, capture: &Capture) {
         self.fresh = false;
-        self.due = Instant::now() + EVERY;
+        self.pace.reported(Instant::now());
         let whole = whole_characters(&self.pending);
         let delta = String::from_utf8_lossy(self.pending.get(..whole).unwrap_or_default()).into_owned();
         self.pending.drain(..whole);
@@ -107,5 +144,39 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
             }
         }
         Ok(_) => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long each of 20 pieces waits that come at these distances, in milliseconds, and how many reports
+    /// there are.
+    fn waits(gap: u64) -> (Vec<u128>, usize) {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let (mut waits, mut reports, mut reported) = (Vec::new(), 0, start);
+        for at in (0..20).map(|index| start + Duration::from_millis(index * gap)) {
+            if at >= reported {
+                pace.came(at);
+                reported = pace.due.max(at);
+                pace.reported(reported);
+                reports += 1;
+            }
+            waits.push(reported.duration_since(at).as_millis());
+        }
+        (waits, reports)
+    }
+
+    #[test]
+    fn the_echo_of_a_key_does_not_wait() {
+        assert_eq!(waits(30), (vec![0; 20], 20));
+    }
+
+    #[test]
+    fn a_stream_is_reported_rarely() {
+        let (waits, reports) = waits(5);
+        assert!(waits.iter().all(|wait| *wait <= 50) && reports <= 7, "{reports}: {waits:?}");
     }
 }
