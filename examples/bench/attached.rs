@@ -1,11 +1,11 @@
-//! The screen of `tau attach` beside the plain one: the echo of keys, and of keys typed into a command.
+//! The screen of `tau attach` beside the plain one: the echo of keys.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::terminal::Terminal;
-use super::{Subject, changes, echo, ready};
+use super::{Subject, echo};
 
 const TOKEN: &str = "bench-token-0123456789";
 
@@ -42,11 +42,8 @@ impl Drop for Server {
     }
 }
 
-/// Both screens, one after the other.
+/// The attached one; the plain one is measured by itself.
 pub fn measure(tau: &Subject, keys: usize) {
-    let mut plain = ready(tau);
-    into_command(&mut plain, tau, keys);
-    drop(plain);
     let server = Server::start(tau);
     let mut token = tempfile::NamedTempFile::new().unwrap();
     token.write_all(TOKEN.as_bytes()).unwrap();
@@ -57,18 +54,4 @@ pub fn measure(tau: &Subject, keys: usize) {
     terminal.wait_until(Duration::from_secs(30), |screen| screen.contents().contains("demo"));
     terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
     echo(&mut terminal, &attached, keys, "idle");
-    into_command(&mut terminal, &attached, keys);
-}
-
-/// Keys that a command echoes: they go to its terminal and come back from there.
-fn into_command(terminal: &mut Terminal, subject: &Subject, keys: usize) {
-    terminal.type_keys("!cat");
-    terminal.wait_quiet(Duration::from_millis(100), Duration::from_secs(2));
-    terminal.type_keys("\r");
-    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(5));
-    // F2 gives it the keyboard.
-    terminal.type_keys("\x1bOQ");
-    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(5));
-    let letters: Vec<&str> = ["a", "b", "c", "d", "e"].into_iter().cycle().take(keys.min(60)).collect();
-    changes(terminal, subject, &letters, "key to echo of a command");
 }

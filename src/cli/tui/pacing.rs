@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Least time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
+/// The same while the user types into a command, whose echo is awaited.
+const ECHO: Duration = Duration::from_millis(2);
 /// The first window after a pause.
 const FIRST: Duration = Duration::from_millis(4);
 /// The longest window: 20 frames a second are enough to read along. Every frame wakes three threads, and
@@ -27,6 +29,8 @@ pub(super) struct FramePacer {
     /// The last frame with news of the agent.
     news: Instant,
     window: Duration,
+    /// Least time to the next frame that no key asked for.
+    gap: Duration,
     /// Events taken since then.
     taken: usize,
 }
@@ -34,7 +38,7 @@ pub(super) struct FramePacer {
 impl FramePacer {
     /// Begins with a frame at `now`.
     pub(super) fn new(now: Instant) -> Self {
-        FramePacer { frame: now, news: now, window: Duration::ZERO, taken: 0 }
+        FramePacer { frame: now, news: now, window: Duration::ZERO, gap: FRAME, taken: 0 }
     }
 
     /// Notes that events of the agent were taken.
@@ -54,6 +58,7 @@ impl FramePacer {
         if self.taken == 0 {
             return;
         }
+        self.gap = if interactive && self.taken < FLOOD { ECHO } else { FRAME };
         self.window = if interactive || self.taken >= FLOOD {
             Duration::ZERO
         } else if now.duration_since(self.news) > PAUSE {
@@ -72,7 +77,7 @@ impl FramePacer {
 
     /// When a frame that no key asked for may be drawn.
     pub(super) fn frame_at(&self) -> Instant {
-        (self.frame + FRAME).max(self.listen_at())
+        (self.frame + self.gap).max(self.listen_at())
     }
 }
 
@@ -128,6 +133,7 @@ mod tests {
         pacer.took(1);
         pacer.drawn(pacer.frame_at(), true);
         assert_eq!(pacer.listen_at(), pacer.news);
+        assert_eq!(pacer.frame_at(), pacer.frame + ECHO);
         frames(start, &mut pacer, 1, 8);
         pacer.took(1);
         let later = pacer.news + Duration::from_secs(1);
