@@ -12,8 +12,8 @@ use crate::tools::TerminalOutput;
 /// Called with output: what came since the last call, and all of it so far.
 pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
 
-/// Time between two reports of output: the first after a pause, and the longest. It doubles while output goes
-/// on, so that the echo of a key does not wait, and a stream costs little.
+/// Time between two reports of output: the first after a pause, and the longest. It doubles while output
+/// continues, so that the echo of a key does not wait, and a stream costs little.
 const FIRST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_millis(50);
 /// A time without output, after a report was possible, that is a pause.
