@@ -67,7 +67,7 @@ impl OutputSchema {
         Ok(OutputSchema { schema, validator })
     }
 
-    /// What the model is told, a section of the system prompt.
+    /// The instructions for the model: a section of the system prompt.
     pub fn instructions(&self) -> String {
         format!(
             "# Final answers\n\n\

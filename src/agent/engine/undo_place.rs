@@ -19,7 +19,7 @@ use crate::tools::access::Access;
 /// How long the copying of files holds up others at a time.
 const COPY_STEP: Duration = Duration::from_millis(20);
 
-/// What the user is told of work that panicked.
+/// The message about work that panicked.
 pub(crate) const CRASHED: &str = "it failed because of a bug in tau; please report it";
 
 /// The undo of one session.

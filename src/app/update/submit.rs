@@ -59,7 +59,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         Some(Err(word)) => return unknown(model, word),
         None => {}
     }
-    // What the server uses may not be known here yet; it says itself if there is none.
+    // The server's model may not be known here yet; if it has none, the server says so.
     if model.status.model.is_none() && model.boot.attached.is_none() {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
         let hint = format!("choose one with {key}, or add a provider API key with /login");

@@ -1,5 +1,5 @@
 //! What attached screens may do: which session they find, which of their commands the agent gets, which
-//! session they continue with, and what they are told about files and settings here.
+//! session they continue with, and which files and settings of this machine they see.
 //!
 //! Whoever has the token can run commands here, so the question is not what a screen may do, but what makes
 //! sense for a session with several screens, and what of a client's own settings must not come here.
@@ -30,7 +30,7 @@ type KnownSession = (String, Option<String>);
 /// A way in which a session can be meant.
 type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
 
-/// The session to attach to; one that is made, if that is wanted or there is none.
+/// The session to attach to. Makes a new one on request, or if there is none yet.
 ///
 /// # Errors
 /// When no session, or more than one, has this name.

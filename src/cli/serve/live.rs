@@ -81,7 +81,7 @@ impl Drop for Client {
     }
 }
 
-/// The end of a session, however it comes: whoever waits for it is told, and can open it again.
+/// The end of a session, also after a panic: it wakes whoever waits for it, so that the session can be opened again.
 struct Ending<F: FnOnce()> {
     live: Arc<LiveSession>,
     ended: Option<F>,

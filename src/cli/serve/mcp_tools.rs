@@ -31,7 +31,7 @@ use crate::agent::protocol::command::{QuestionAnswer, Queue};
 const WAIT: u64 = 45;
 /// Longest wait, in seconds.
 const LONGEST: u64 = 3_600;
-/// How often a client that asked for it is told, while a call waits, how far the run is.
+/// Time between two progress notifications of a call that waits, for clients that want them.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 const INSTRUCTIONS: &str = "Sessions of tau, a coding agent that works on files and runs commands in a directory. \

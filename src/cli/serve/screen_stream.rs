@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::body::Bytes;
+use axum::response::Response;
 use serde::Serialize;
 
 use super::event_log::Position;
 use super::live::{Client, KEEP_ALIVE, LiveSession, Screen};
 use super::metrics::{Metrics, OpenStream};
+use super::stream::event_stream;
 use crate::agent::AgentEvent;
 use crate::agent::api::events::join;
 use crate::agent::protocol::event::NoticeLevel;
@@ -74,17 +74,10 @@ impl ScreenStream {
 
     /// The stream as a response.
     pub fn into_response(self) -> Response {
-        let pieces = futures_util::stream::unfold(self, async |mut stream| {
+        event_stream(futures_util::stream::unfold(self, async |mut stream| {
             let piece = stream.next().await?;
-            Some((Ok::<Bytes, std::convert::Infallible>(piece), stream))
-        });
-        let headers = [
-            (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Proxies would otherwise collect what is small.
-            (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        ];
-        (headers, Body::from_stream(pieces)).into_response()
+            Some((piece, stream))
+        }))
     }
 
     async fn next(&mut self) -> Option<Bytes> {

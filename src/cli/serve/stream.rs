@@ -1,11 +1,13 @@
 //! Event streams: the events of a session as the body of a response.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -70,6 +72,17 @@ enum Wake {
     Quiet,
 }
 
+/// Frames as the body of a response.
+pub(super) fn event_stream(frames: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        // Proxies would otherwise collect what is small.
+        (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(frames.map(Ok::<_, Infallible>))).into_response()
+}
+
 impl EventStream {
     /// The events after a position, as long as the session is open.
     pub fn live(
@@ -106,17 +119,10 @@ impl EventStream {
 
     /// The stream as a response.
     pub fn into_response(self) -> Response {
-        let pieces = futures_util::stream::unfold(self, async |mut stream| {
+        event_stream(futures_util::stream::unfold(self, async |mut stream| {
             let piece = stream.next().await?;
-            Some((Ok::<Bytes, std::convert::Infallible>(piece), stream))
-        });
-        let headers = [
-            (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            // Proxies would otherwise collect what is small.
-            (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        ];
-        (headers, Body::from_stream(pieces)).into_response()
+            Some((piece, stream))
+        }))
     }
 
     /// The next piece; `None` at the end.

@@ -101,7 +101,7 @@ impl TauServer {
         self.read(self.client.get(self.place(path)?)).await
     }
 
-    /// Opens a stream; or else the answer that is none.
+    /// Opens a stream; the response itself if it is not a stream.
     ///
     /// # Errors
     /// As [`TauServer::post`].

@@ -1,4 +1,4 @@
-//! Attached screens of a live session: which commands came from them, and what only one of them is told.
+//! Attached screens of a live session: which commands came from them, and what is sent to only one of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct Screens {
 struct Known {
     /// The number of its next command.
     next: u64,
-    /// What it alone is told, each after the event of this number.
+    /// Events for this screen alone, each with the number of the event that it follows.
     told: VecDeque<(Position, AgentEvent)>,
     bell: Arc<Notify>,
     /// Held while its commands are taken, so that their order stays.
@@ -112,7 +112,7 @@ impl Screen {
         (board.opening.events(), board.log.last())
     }
 
-    /// What follows a position: events for all, then what this screen is told. At most about `most` bytes of
+    /// What follows a position: events for all, then those for this screen. At most about `most` bytes of
     /// events.
     pub fn after(&self, position: Position, most: usize) -> (Following, Vec<AgentEvent>) {
         let mut board = self.session.board();

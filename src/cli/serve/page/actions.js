@@ -7,7 +7,7 @@ const at = (id) => document.getElementById(id);
 /** Largest picture that models take, in bytes. */
 const LARGEST = 5 * 1024 * 1024;
 
-/** The dialog of a session. `named` and `deleted` are told what was done; `current` gives its id and its name. */
+/** The dialog of a session. `named` and `deleted` are called once that is done; `current` gives its id and its name. */
 export function sessionDialog(current, named, deleted) {
   const dialog = at("actions-dialog");
   const problem = at("actions-error");
