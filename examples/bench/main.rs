@@ -214,11 +214,11 @@ fn milliseconds(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1e3)
 }
 
-/// The value below which `percent` of the values are.
+/// The smallest of the values that `percent` of them do not exceed (nearest rank).
 fn percentile(values: &mut [Duration], percent: usize) -> Duration {
     values.sort();
-    let index = (values.len() * percent / 100).min(values.len().saturating_sub(1));
-    values.get(index).copied().unwrap_or_default()
+    let rank = (values.len() * percent).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 /// What the system needs to run a program in a terminal and carry one byte.
@@ -284,6 +284,12 @@ fn echo_of(terminal: &mut Terminal, subject: &Subject, keys: usize, when: &str) 
     let mut typed = String::new();
     let mut times = Vec::new();
     for index in 0..keys {
+        // It stays on one row.
+        if typed.len() == 80 {
+            terminal.type_keys(&"\x7f".repeat(typed.len()));
+            typed.clear();
+            terminal.wait_until(Duration::from_millis(200), |_| false);
+        }
         let key = ["z", "q", "w", "j"][index % 4];
         typed.push_str(key);
         let start = Instant::now();
