@@ -27,6 +27,11 @@ use held::Held;
 const PER_MINUTE: usize = 400;
 /// After how many of them what the process holds is read.
 const ROUNDS: usize = 10;
+/// How long what has ended may take to be gone.
+const SOON: Duration = Duration::from_millis(700);
+/// How long threads for blocking work wait for more of it before they end (tokio's default). Until then there are
+/// as many as once were needed at the same time.
+const IDLE_THREADS: Duration = Duration::from_secs(11);
 /// How long an answer may take. What is asked for takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -174,7 +179,7 @@ fn soak(talk: &mut dyn Talk, place: &Place, commands: usize, seed: u64) -> Resul
         }
         talk.rest()?;
         // What ended has to be gone soon, but not at once.
-        std::thread::sleep(Duration::from_millis(700));
+        std::thread::sleep(if round < ROUNDS { SOON } else { SOON + IDLE_THREADS });
         let held = Held::of(talk.pid(), place.dir.path(), &place.path("tmp"))?;
         println!(
             "{:>9} {:>9} {:>6.1} MB {:>8} {:>8} {:>9} {:>6} {:>7}",
