@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::faults::server::Server;
 use crate::harness::root;
-use crate::headless::{bare, calls, run, says};
+use crate::headless::{bare, calls, run, says, stalls};
 use crate::time_limit::{EndInTime, LIMIT};
 
 fn source(name: &str) -> String {
@@ -83,33 +83,43 @@ async fn the_package_can_be_installed_and_asks_about_calls() {
     assert!(!listed.contains("node_modules") && !listed.contains("extension.ts"), "{listed}");
     assert!(std::fs::read(dir.join("tau.vsix")).unwrap().starts_with(b"PK"));
 
-    let server =
-        Server::start(vec![calls("bash", &json!({"command": "touch made"})), says("It is made.")]).await;
-    let url = server.url();
-    let arguments = ["--base-url", &url, "--api-key", "x", "--model", "m", "--permission-mode", "ask"];
     let stub = dir.join("node_modules/vscode");
     std::fs::create_dir_all(&stub).unwrap();
     std::fs::write(stub.join("index.js"), include_str!("vscode/stub.js")).unwrap();
-    let mut node = bare(&dir);
+
+    let call = || calls("bash", &json!({"command": "touch made"}));
+    let refused = Server::start(vec![call(), stalls("Then not"), says("It ran on.")]).await;
+    let shown = used(&dir, "stop", &refused).await;
+    assert!(shown.contains("*bash failed: the user denied this call"), "{shown}");
+    assert!(shown.contains("*not sent: and more*") && shown.contains("*stopped*"), "{shown}");
+    assert_eq!(refused.requests().len(), 2, "stopping began another run: {shown}");
+    assert!(!dir.join("made").exists());
+
+    let allowed = Server::start(vec![call(), says("It is made.")]).await;
+    let shown = used(&dir, "drive", &allowed).await;
+    let asked = "asked: tau: bash touch made [Allow once|Allow bash(touch made) in this session|Deny]";
+    assert!(shown.contains(asked), "{shown}");
+    assert!(shown.contains("It is made."), "{shown}");
+    assert!(dir.join("made").exists());
+}
+
+/// What the built extension shows when the stub's user does this, with the real program.
+async fn used(dir: &Path, how: &str, server: &Server) -> String {
+    let url = server.url();
+    let arguments = ["--base-url", &url, "--api-key", "x", "--model", "m", "--permission-mode", "ask"];
+    let mut node = bare(dir);
     let mut command = tokio::process::Command::new("node");
     for (name, value) in node.as_std_mut().get_envs() {
         if let Some(value) = value {
             command.env(name, value);
         }
     }
-    command.args(["-e", "require('vscode').drive(require('./out/extension.js'))"]).current_dir(&dir);
+    let script = format!("require('vscode').{how}(require('./out/extension.js'))");
+    command.args(["-e", &script]).current_dir(dir);
     command.env("TAU_PROGRAM", env!("CARGO_BIN_EXE_tau"));
     command.env("TAU_ARGUMENTS", json!(arguments).to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let ended = run(&mut command, None).await;
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert!(
-        ended
-            .out
-            .contains("asked: tau: bash touch made [Allow once|Allow bash(touch made) in this session|Deny]"),
-        "{}",
-        ended.out
-    );
-    assert!(ended.out.contains("It is made."), "{}", ended.out);
-    assert!(dir.join("made").exists());
+    ended.out
 }

@@ -70,6 +70,8 @@ class Agent {
   }
 }
 
+const firstLine = (text: string): string => text.split("\n", 1)[0];
+
 export function activate(context: vscode.ExtensionContext): void {
   const channel = vscode.window.createOutputChannel("tau", "markdown");
   const status = vscode.window.createStatusBarItem(vscode.StatusBarAlignment.Left);
@@ -90,6 +92,9 @@ export function activate(context: vscode.ExtensionContext): void {
       channel.append(piece.delta);
     } else if (event.type === "tool_execution_start") {
       channel.appendLine(`\n\n> ${event.toolName} ${JSON.stringify(event.args)}\n`);
+    } else if (event.type === "tool_execution_end" && event.isError) {
+      const text = event.result.content.map((block: Json) => block.text ?? "").join("\n");
+      channel.appendLine(`*${event.toolName} failed: ${firstLine(text)}*\n`);
     } else if (event.type === "message_end" && event.message.stopReason === "error") {
       channel.appendLine(`\n\n**${event.message.errorMessage}**\n`);
     } else if (event.type === "approval_requested") {
@@ -172,11 +177,19 @@ export function activate(context: vscode.ExtensionContext): void {
     if (!taken.success) void vscode.window.showErrorMessage(`tau: ${taken.error}`);
   };
 
+  /** Stops the agent. What is queued would start a new run, so it is taken back first. */
+  const stop = async (): Promise<void> => {
+    const queued = agent?.ask("clear_queue");
+    await agent?.ask("abort");
+    const { steering = [], followUp = [] } = (await queued)?.data ?? {};
+    for (const text of [...steering, ...followUp]) channel.appendLine(`*not sent: ${firstLine(text)}*\n`);
+  };
+
   context.subscriptions.push(
     channel,
     status,
     vscode.commands.registerCommand("tau.ask", ask),
-    vscode.commands.registerCommand("tau.stop", () => agent?.ask("abort")),
+    vscode.commands.registerCommand("tau.stop", stop),
     { dispose: () => agent?.dispose() },
   );
 }

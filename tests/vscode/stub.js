@@ -1,4 +1,4 @@
-// As much of VS Code's API as the extension uses: a user who asks one question and allows every call.
+// As much of VS Code's API as the extension uses, and its user.
 const commands = new Map();
 let shown = "";
 let settled = () => {};
@@ -10,6 +10,12 @@ const channel = {
   show() {},
   dispose() {},
 };
+/** Waits until this is shown. */
+const seen = async (text) => {
+  while (!shown.includes(text)) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+let question = "make it";
+let choice = 0;
 const settings = { program: process.env.TAU_PROGRAM, arguments: JSON.parse(process.env.TAU_ARGUMENTS) };
 
 module.exports = {
@@ -23,11 +29,11 @@ module.exports = {
     activeTextEditor: undefined,
     createOutputChannel: () => channel,
     createStatusBarItem: () => ({ show() {}, hide: () => settled(), dispose() {} }),
-    showInputBox: async () => "make it",
+    showInputBox: async () => question,
     showErrorMessage: (text) => console.log(`error: ${text}`),
     showQuickPick: async (options, { title }) => {
       console.log(`asked: ${title} [${options.join("|")}]`);
-      return options[0];
+      return options[choice];
     },
   },
   workspace: {
@@ -35,13 +41,30 @@ module.exports = {
     getConfiguration: () => ({ get: (name) => settings[name] }),
   },
   commands: { registerCommand: (name, run) => (commands.set(name, run), { dispose() {} }) },
-  /** Asks, waits until the agent has settled, and ends the extension. */
-  drive: async (extension) => {
-    const context = { subscriptions: [] };
-    extension.activate(context);
-    await commands.get("tau.ask")();
-    await done;
-    context.subscriptions.forEach((subscription) => subscription.dispose());
-    console.log(shown);
-  },
+  /** Asks, allows every call, and waits until the agent has settled. */
+  drive: (extension) =>
+    used(extension, async () => {
+      await commands.get("tau.ask")();
+      await done;
+    }),
+  /** Asks, closes the list of the approval, asks again while the answer is written, and stops. */
+  stop: (extension) =>
+    used(extension, async () => {
+      choice = -1;
+      await commands.get("tau.ask")();
+      await seen("Then not");
+      question = "and more";
+      await commands.get("tau.ask")();
+      await commands.get("tau.stop")();
+      await done;
+    }),
 };
+
+/** Activates the extension, uses it, ends it, and prints what it has shown. */
+async function used(extension, use) {
+  const context = { subscriptions: [] };
+  extension.activate(context);
+  await use();
+  context.subscriptions.forEach((subscription) => subscription.dispose());
+  console.log(shown);
+}
