@@ -43,6 +43,29 @@ async fn the_options_are_those_of_the_prompt_on_the_screen() {
     assert_eq!((&answer["result"]["stopReason"], text.as_str()), (&json!("end_turn"), "new\n"), "{answer}");
 }
 
+/// What the client of this name is offered, by the ids of the options.
+async fn offered(client: &str) -> Vec<String> {
+    let call = calls("write", &json!({"path": "a.txt", "content": "new\n"}));
+    let mut editor = Editor::start(vec![call, says("done")], &["--permission-mode", "ask"]).await;
+    let info = json!({"name": client, "version": "1.0.0"});
+    editor.ask("initialize", json!({"protocolVersion": 1, "clientInfo": info})).await;
+    let session = editor.session().await;
+    let id = editor.prompt(&session, "go").await;
+    let request = editor.asked("session/request_permission").await;
+    let outcome = json!({"outcome": {"outcome": "cancelled"}});
+    editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome})).await;
+    assert_eq!(editor.answer(id).await["result"]["stopReason"], "cancelled");
+    assert_eq!(editor.end().await, 0);
+    let options = request["params"]["options"].as_array().unwrap();
+    options.iter().map(|option| option["optionId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_client_that_hides_the_names_of_options_gets_the_narrowest_of_each_kind() {
+    assert_eq!(offered("CodeCompanion.nvim").await, ["allow", "always-session", "deny"]);
+    assert_eq!(offered("zed").await.len(), 6);
+}
+
 #[tokio::test]
 async fn each_option_does_what_it_says() {
     let cases = [

@@ -23,6 +23,14 @@ const ALWAYS: [(&str, RuleScope, &str); 3] = [
     ("always-user", RuleScope::User, "everywhere"),
 ];
 
+/// Clients that show one option of each kind, in words of their own: "Always accept" must not be the widest rule.
+const NAME_OPTIONS_THEMSELVES: [&str; 1] = ["CodeCompanion.nvim"];
+
+/// Whether the client of this name shows its own words instead of the names of options.
+pub(crate) fn names_itself(client: &str) -> bool {
+    NAME_OPTIONS_THEMSELVES.contains(&client)
+}
+
 /// Asks the client about a call.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalRequest) {
     let Some(session) = state.sessions.get(&key) else { return };
@@ -41,7 +49,8 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     };
     content.push(calls::text(&reasons(request)));
     let call = ToolCallUpdate::new(request.tool_call_id.clone(), fields.content(content));
-    let question = RequestPermissionRequest::new(session.id.clone(), call, choices(request));
+    let question =
+        RequestPermissionRequest::new(session.id.clone(), call, choices(request, state.names_options_itself));
     let about = About::Approval { id: request.id.clone(), rule: request.suggested_rule.clone() };
     state.ask("session/request_permission", &question, Asked { session: key, about });
 }
@@ -58,8 +67,8 @@ fn reasons(request: &ApprovalRequest) -> String {
     lines.join("\n")
 }
 
-/// The options, those that allow first.
-fn choices(request: &ApprovalRequest) -> Vec<PermissionOption> {
+/// The options, those that allow first; `one_of_a_kind`, only the narrowest of each kind.
+fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOption> {
     let once = if request.blocked.is_some() { "Run once without the sandbox" } else { "Allow once" };
     let mut options = vec![PermissionOption::new(ALLOW, once, PermissionOptionKind::AllowOnce)];
     if let Some(rule) = &request.suggested_rule {
@@ -73,6 +82,9 @@ fn choices(request: &ApprovalRequest) -> Vec<PermissionOption> {
     }
     options.push(PermissionOption::new(DENY, "Deny", PermissionOptionKind::RejectOnce));
     options.push(PermissionOption::new(STOP, "Deny and stop", PermissionOptionKind::RejectOnce));
+    if one_of_a_kind {
+        options.dedup_by_key(|option| option.kind);
+    }
     options
 }
 

@@ -10,19 +10,33 @@ use super::wire;
 use crate::agent::protocol::message::Block;
 use crate::cli::prompts;
 
-/// Reads the blocks of a prompt: text as it is, links as markdown, embedded files between fences.
+/// Reads the blocks of a prompt: texts as paragraphs, links as markdown where they are in the text, embedded
+/// files between fences.
 ///
 /// # Errors
 /// When a block cannot be given to a model, and what can.
 pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Error> {
     let mut text = String::new();
+    let mut after_text = false;
     let mut files = Vec::new();
     let mut images = Vec::new();
     let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
     for block in blocks {
         match block {
-            ContentBlock::Text(block) => text.push_str(&block.text),
-            ContentBlock::ResourceLink(link) => text.push_str(&linked(&link)),
+            ContentBlock::Text(block) => {
+                // Clients that send what was not answered again give it a block of its own.
+                let would_join =
+                    !text.ends_with(char::is_whitespace) && !block.text.starts_with(char::is_whitespace);
+                if after_text && would_join {
+                    text.push_str("\n\n");
+                }
+                text.push_str(&block.text);
+                after_text = !text.is_empty();
+            }
+            ContentBlock::ResourceLink(link) => {
+                text.push_str(&linked(&link));
+                after_text = false;
+            }
             ContentBlock::Image(image) => {
                 images.push(checked_image(image.data, &image.mime_type).map_err(wrong)?);
             }
@@ -111,6 +125,8 @@ mod tests {
         let web = json!({"type": "resource_link", "name": "x", "title": "X", "uri": "https://x.y/z"});
         let cases = [
             (json!([text("a "), link, text(" b")]), "a [b.rs](/b.rs#L1:2) b", 0),
+            (json!([text("slow"), text("run ls")]), "slow\n\nrun ls", 0),
+            (json!([text("a"), text(" b\n"), text("c")]), "a b\nc", 0),
             (json!([web]), "[X](https://x.y/z)", 0),
             (json!([text("say"), file]), "/a b.rs:\n```\nfn\n```\n\nsay", 0),
             (json!([text("/do it"), file]), "/do it\n\n/a b.rs:\n```\nfn\n```", 0),

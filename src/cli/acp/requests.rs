@@ -135,6 +135,8 @@ fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) 
         .agent_capabilities(capabilities)
         .auth_methods(ways)
         .agent_info(Implementation::new("tau", env!("CARGO_PKG_VERSION")).title("tau"));
+    state.names_options_itself =
+        request.client_info.is_some_and(|client| approvals::names_itself(&client.name));
     state.client = Some(request.client_capabilities);
     state.answer(id, &answer);
     Ok(())

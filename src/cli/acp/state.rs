@@ -30,6 +30,8 @@ pub(crate) type SessionKey = u64;
 pub(crate) struct AcpState {
     /// What the client can do; absent until it has said so.
     pub(crate) client: Option<ClientCapabilities>,
+    /// Whether the client shows one option of each kind in words of its own, not those that tau sends.
+    pub(crate) names_options_itself: bool,
     pub(crate) sessions: BTreeMap<SessionKey, AcpSession>,
     /// Lines to be written, in order.
     pub(crate) records: VecDeque<String>,
