@@ -202,6 +202,11 @@ fn the_tree_decides_what_is_read() {
         &[said("a", None), line("a", None, "new"), said("b", Some("a"))],
         &["user:new", "user:b"],
     );
+    check(
+        "double id, the later below its child",
+        &[said("a", None), said("b", Some("a")), line("a", None, "new"), said("c", Some("b"))],
+        &["user:new", "user:b", "user:c"],
+    );
     let label = entry("label", "l", Some("a"), json!({"targetId": "a", "label": "here"}));
     check("label on the way", &[said("a", None), label, said("b", Some("l"))], &["user:a", "user:b"]);
     let system = json!({"message": {"role": "system", "content": "x", "sections": []}});

@@ -2,7 +2,7 @@
 //!
 //! Pure: no files, no clock. Only [`super::Session`] adds to it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::SessionContext;
@@ -19,6 +19,8 @@ pub struct Tree {
     entries: Vec<Entry>,
     /// Where the entry of an id is; of two with one id, the later.
     by_id: HashMap<Arc<str>, usize>,
+    /// Whether an id is given twice. Only damaged files do that.
+    has_twins: bool,
     leaf: Option<usize>,
     name: Option<String>,
     labels: BTreeMap<String, String>,
@@ -55,7 +57,8 @@ impl Tree {
             },
             _ => {}
         }
-        self.by_id.insert(Arc::clone(&entry.id), self.entries.len());
+        let twin = self.by_id.insert(Arc::clone(&entry.id), self.entries.len());
+        self.has_twins |= twin.is_some();
         self.entries.push(entry);
     }
 
@@ -126,15 +129,28 @@ impl Tree {
 
     fn path(&self, leaf: Option<usize>) -> Vec<&Entry> {
         let mut path = Vec::new();
-        let mut seen = HashSet::new();
         let mut next = leaf;
-        while let Some(index) = next.filter(|index| seen.insert(*index)) {
-            let Some(entry) = self.entries.get(index) else { break };
+        let mut seen = vec![false; self.entries.len()];
+        while let Some(index) = next {
+            let (Some(entry), Some(seen)) = (self.entries.get(index), seen.get_mut(index)) else { break };
+            if std::mem::replace(seen, true) {
+                break;
+            }
             path.push(entry);
-            next = entry.parent.as_ref().and_then(|id| self.by_id.get(id)).copied();
+            next = entry.parent.as_ref().and_then(|id| self.parent_of(index, id));
         }
         path.reverse();
         path
+    }
+
+    /// Where the parent of the entry at `index` is. It is nearly always the entry before: paths have as many
+    /// steps as the session has entries, and are asked for in each turn.
+    fn parent_of(&self, index: usize, id: &Arc<str>) -> Option<usize> {
+        let before = index.checked_sub(1).filter(|_| !self.has_twins);
+        match before.filter(|before| self.entries.get(*before).is_some_and(|entry| entry.id == *id)) {
+            Some(before) => Some(before),
+            None => self.by_id.get(id).copied(),
+        }
     }
 
     /// The model's context at the leaf: section 5 of the session format.
@@ -215,7 +231,7 @@ fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let (before, rest) = path.split_at(at);
     let kept = match rest.first().map(|entry| &entry.body) {
         Some(Body::Compaction { first_kept_entry_id, .. }) => {
-            before.iter().position(|entry| *entry.id == **first_kept_entry_id)
+            before.iter().rposition(|entry| *entry.id == **first_kept_entry_id)
         }
         _ => None,
     };
