@@ -13,7 +13,9 @@ mod page;
 mod page_actions;
 mod sharing;
 
+use clap::Parser;
 use serde_json::{Value, json};
+use tau::cli::args::serve::ServeArgs;
 
 use client::{Frame, Served};
 
@@ -150,6 +152,9 @@ async fn a_signal_ends_the_server_once_sessions_are_complete() {
     let token = server.token.clone();
     let (code, err) = server.end().await;
     assert_eq!(code, Some(143), "{err}");
+    // Otherwise systemd takes every stop for a failure.
+    let unit = include_str!("../integrations/server/tau-serve.service");
+    assert!(unit.lines().any(|line| line == "SuccessExitStatus=143"), "{unit}");
     let last = events.until("session_closed").await;
     assert_eq!(events.next().await, None, "{last:?}");
     assert!(!err.contains(&token), "{err}");
@@ -196,4 +201,25 @@ async fn the_document_describes_every_route_and_refers_to_what_exists() {
     named.sort();
     described.sort();
     assert_eq!(named, described);
+}
+
+#[test]
+fn the_unit_and_the_image_start_the_server_with_arguments_that_it_has() {
+    let unit = include_str!("../integrations/server/tau-serve.service");
+    let started = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let started: Vec<&str> = started.split(' ').collect();
+    assert!(started[0].ends_with("/tau"), "{started:?}");
+    let args = ServeArgs::try_parse_from(&started[1..]).unwrap();
+    assert_eq!((started[1], args.listen.ip().is_loopback()), ("serve", true));
+
+    let image = include_str!("../integrations/server/Dockerfile");
+    let entry = image.lines().find_map(|line| line.strip_prefix("ENTRYPOINT ")).unwrap();
+    let entry: Vec<String> = serde_json::from_str(entry).unwrap();
+    assert_eq!(entry[..2], ["tau", "serve"]);
+    let port = ServeArgs::try_parse_from(&entry[1..]).unwrap().listen.port();
+    for used in
+        [format!("EXPOSE {port}"), format!("127.0.0.1:{port}:{port}"), format!("/dev/tcp/127.0.0.1/{port}")]
+    {
+        assert!(image.contains(&used), "{used}");
+    }
 }
