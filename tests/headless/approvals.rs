@@ -83,6 +83,29 @@ async fn a_line_of_input_decides_in_json_mode() {
 }
 
 #[tokio::test]
+async fn a_decision_or_an_answer_for_what_does_not_wait_is_an_error() {
+    let place = Place::new(touches()).await;
+    let lines = [
+        json!({ "type": "message", "content": "make it" }),
+        json!({ "type": "approval", "id": "nobody", "decision": "allow" }),
+        json!({ "type": "answer", "id": "nobody\n", "values": {} }),
+    ];
+    let input = lines.map(|line| format!("{line}\n")).concat();
+    let ended = run(&mut place.tau(&["--json"]), Some(&input)).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let records = ended.records();
+    let errors: Vec<&Value> =
+        records.iter().filter(|record| record["type"] == "error").map(|record| &record["error"]).collect();
+    assert_eq!(
+        errors,
+        [
+            &json!("no call with the id \"nobody\" waits for a decision"),
+            &json!("no question with the id \"nobody\\n\" waits for an answer"),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_call_that_waits_when_the_input_ends_is_denied() {
     let place = Place::new(touches()).await;
     let mut command = place.tau(&["--json", "--permission-mode", "ask"]);

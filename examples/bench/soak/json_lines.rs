@@ -10,6 +10,8 @@ use super::{Dice, PATIENCE, Place, Talk};
 
 /// Prompts that wait, at most.
 const AT_ONCE: usize = 4;
+/// An id that nothing has.
+const NOBODY: &str = "none";
 
 struct JsonLines {
     pipes: Pipes,
@@ -39,7 +41,7 @@ impl JsonLines {
         match record["type"].as_str() {
             Some("agent_settled") => self.prompts.1 += 1,
             Some("interrupted") => self.interrupts.1 += 1,
-            Some("error") => self.mistakes.1 += 1,
+            Some("error") if !is_late(record) => self.mistakes.1 += 1,
             Some("approval_requested") => self.approvals.extend(id(&record["request"])),
             Some("approval_ended") => self.approvals.retain(|waiting| Some(waiting) != id(record).as_ref()),
             _ => {}
@@ -92,8 +94,14 @@ impl Talk for JsonLines {
                 self.send(&json!({"type": "message", "content": "go"}))
             }
             12..15 => self.interrupt(),
-            15 => self.send(&json!({"type": "approval", "id": "none", "decision": "allow"})),
-            16 => self.send(&json!({"type": "answer", "id": "none", "declined": true})),
+            15 => {
+                self.mistakes.0 += 1;
+                self.send(&json!({"type": "approval", "id": NOBODY, "decision": "allow"}))
+            }
+            16 => {
+                self.mistakes.0 += 1;
+                self.send(&json!({"type": "answer", "id": NOBODY, "declined": true}))
+            }
             17 => {
                 self.mistakes.0 += 1;
                 self.send(&json!({"type": "message", "content": 7}))
@@ -133,6 +141,12 @@ impl Talk for JsonLines {
     fn answered(&self) -> usize {
         self.prompts.1 + self.interrupts.1 + self.mistakes.1
     }
+}
+
+/// Whether a decision came when its call had ended already.
+fn is_late(record: &Value) -> bool {
+    let error = record["error"].as_str().unwrap_or_default();
+    error.starts_with("no call with the id") && !error.contains(NOBODY)
 }
 
 /// Bytes of all files in a folder.

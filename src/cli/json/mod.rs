@@ -302,16 +302,27 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     self.answer_interrupts().await
                 }
             }
+            Ok(InputCommand::Approval(id, _)) if !self.waiting.contains(&id) => {
+                self.refuse(&format!("no call with the id {} waits for a decision", json!(id))).await
+            }
             Ok(InputCommand::Approval(id, answer)) => {
                 self.answer_approval(id, answer);
                 true
+            }
+            Ok(InputCommand::Answer(id, _)) if !self.asked.contains(&id) => {
+                self.refuse(&format!("no question with the id {} waits for an answer", json!(id))).await
             }
             Ok(InputCommand::Answer(id, answer)) => {
                 self.answer_question(id, answer);
                 true
             }
-            Err(error) => self.record(json!({ "type": "error", "error": error })).await,
+            Err(error) => self.refuse(&error).await,
         }
+    }
+
+    /// Says what is wrong with a line.
+    async fn refuse(&mut self, error: &str) -> bool {
+        self.record(json!({ "type": "error", "error": error })).await
     }
 
     fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
