@@ -22,6 +22,7 @@ use crate::agent::engine::task;
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::settings::Paths;
 use crate::app::geometry::Motion;
+use crate::tools::scratch::Scratch;
 
 /// The message when there is no prompt.
 const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
@@ -238,7 +239,10 @@ fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
     };
     let exit = runtime.block_on(async {
         match Signals::for_batch() {
-            Ok(signals) => front_end(signals).await,
+            Ok(signals) => {
+                tokio::task::spawn_blocking(|| Scratch::default().sweep());
+                front_end(signals).await
+            }
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });

@@ -223,3 +223,43 @@ async fn messages_keep_the_fields_of_other_programs() {
     assert_eq!(records[0]["data"]["messages"], json!([message]), "{ended:?}");
     assert_eq!(records[1]["data"]["entries"][0], entry, "{ended:?}");
 }
+
+#[tokio::test]
+async fn scratch_folders_of_dead_processes_are_removed_by_every_front_end() {
+    let lines = Some("{\"type\":\"message\",\"content\":\"hello\"}\n");
+    let cases: [(&[&str], Option<&str>); 6] = [
+        (&["-p", "hello"], None),
+        (&["--json"], lines),
+        (&["--mode", "rpc"], Some("")),
+        (&["acp"], Some("")),
+        (&["serve", "--listen", "127.0.0.1:0"], None),
+        (&["mcp-serve"], Some("")),
+    ];
+    for (arguments, input) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let temporary = dir.path().join("temporary");
+        let [old, young] = ["a", "b"].map(|end| temporary.join(format!("tau-scratch-{}-{end}", 0x3fff_fff0)));
+        for folder in [&old, &young] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(4 * 24 * 60 * 60);
+        std::fs::File::open(&old).unwrap().set_modified(long_ago).unwrap();
+        let mut command = bare(dir.path());
+        command.args(arguments).args(["--model", "demo"]).env("TMPDIR", &temporary);
+        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+        let mut child = command.spawn().unwrap();
+        // Open until the end: the program waits for more.
+        let mut pipe = child.stdin.take();
+        if let (Some(pipe), Some(input)) = (&mut pipe, input) {
+            pipe.write_all(input.as_bytes()).await.unwrap();
+        }
+        let sweep = async {
+            while old.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        sweep.in_time(&format!("the sweep of {arguments:?}")).await;
+        assert!(young.exists(), "{arguments:?}");
+        child.kill().await.unwrap();
+    }
+}

@@ -31,6 +31,7 @@ use crate::cli::compose::Setup;
 use crate::cli::exit::Refusal;
 use crate::cli::tui::services::Services;
 use crate::tools::paths::resolve;
+use crate::tools::scratch::Scratch;
 
 /// How often sessions that nobody uses are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -94,6 +95,7 @@ impl Hub {
             services: OnceLock::new(),
             own: Weak::clone(own),
         });
+        spawn_blocking(|| Scratch::default().sweep());
         let swept = Arc::downgrade(&hub);
         tokio::spawn(async move {
             loop {
