@@ -1,25 +1,30 @@
 //! `tau attach`: the real screen in a terminal, on a session of the real server.
 
-use serde_json::{Value, json};
+use std::path::Path;
 
-use super::client::Served;
+use serde_json::{Value, json};
+use tokio::process::Child;
+
+use super::client::{Served, command, ready_with};
 use super::create;
 use super::dropping::Dropping;
 use crate::headless::{bare, run};
 use crate::screen::Screen;
 use crate::sessions::{HEADER, line};
 
-/// What both sides speak.
-const SPOKEN: &str = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach 1");
-
-/// A screen that is attached to a session of the server at an address.
-pub(super) fn attached_at(address: &str, token: &str, session: &str, size: (u16, u16)) -> Screen {
+/// A screen that is attached to a session of the server at a place: `http://…`, `https://…` or `unix:…`.
+pub(super) fn attached_at(place: &str, token: &str, session: &str, columns: u16) -> Screen {
     let script = format!("export TAU_SERVE_TOKEN={token}");
-    Screen::prepared(&script, &format!("attach http://{address} {session}"), size.0, size.1)
+    Screen::prepared(&script, &format!("attach {place} {session}"), columns, 40)
 }
 
 pub(super) fn attached(server: &Served, session: &str) -> Screen {
-    attached_at(&server.address, &server.token, session, (90, 40))
+    attached_at(&server.url(), &server.token, session, 90)
+}
+
+/// The same in a wide terminal, where no line about the session is cut.
+pub(super) fn attached_wide(server: &Served, session: &str) -> Screen {
+    attached_at(&server.url(), &server.token, session, 160)
 }
 
 pub(super) fn send(screen: &Screen, text: &str) {
@@ -40,6 +45,15 @@ async fn own(server: &Served, method: &str, path: &str, spoken: &str, body: &Val
     );
     let body = if body.is_null() { String::new() } else { body.to_string() };
     server.raw(method, path, &headers, body.as_bytes()).await
+}
+
+/// What the server speaks, as it says to a client that speaks something else.
+async fn spoken(server: &Served) -> String {
+    let refused = own(server, "POST", "/api/attach", "tau", &json!({})).await.is(409).json();
+    let spoken = refused["detail"].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
+    let version = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach ");
+    assert_eq!(spoken.strip_prefix(version).map(str::len), Some(16), "{spoken}");
+    spoken
 }
 
 #[tokio::test]
@@ -221,7 +235,7 @@ async fn a_lost_connection_comes_back_without_loss_or_doubles() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
     let between = Dropping::to(&server.address);
-    let screen = attached_at(&between.address, &server.token, &id, (90, 40));
+    let screen = attached_at(&between.url(), &server.token, &id, 90);
     send(&screen, "help");
     screen.wait_for("↑");
     between.cut();
@@ -241,25 +255,30 @@ async fn a_lost_connection_comes_back_without_loss_or_doubles() {
     }
 }
 
+/// An address that nobody listens on.
+pub(super) fn free_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+/// Starts a server at this address, with this token.
+pub(super) async fn start_at(home: &Path, address: &str, token: &str) -> Child {
+    let mut command = command(home, &["--listen", address], &["--log", "off"]);
+    command.env("TAU_SERVE_TOKEN", token);
+    ready_with(command, token).await
+}
+
 #[tokio::test]
 async fn a_server_that_is_started_again_has_its_screen_back() {
     let dir = tempfile::tempdir().unwrap();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    drop(listener);
-    let token = "a-token-of-a-test-0123456789";
-    let start = async || {
-        let mut command = super::client::command(dir.path(), &["--listen", &address], &["--log", "off"]);
-        command.env("TAU_SERVE_TOKEN", token);
-        super::client::ready_with(command, token).await
-    };
-    let mut server = start().await;
-    let screen = attached_at(&address, token, "--new", (90, 40));
+    let (address, token) = (free_address(), "a-token-of-a-test-0123456789");
+    let mut server = start_at(dir.path(), &address, token).await;
+    let screen = attached_at(&format!("http://{address}"), token, "--new", 90);
     send(&screen, "help");
     screen.wait_for("↑");
     server.kill().await.unwrap();
     screen.wait_for("connection lost");
-    let _server = start().await;
+    let _server = start_at(dir.path(), &address, token).await;
     screen.wait_until("the connection", |cells| !cells.contents().contains("connection lost"));
     screen.wait_for("↑");
     send(&screen, "!echo back");
@@ -270,7 +289,7 @@ async fn a_server_that_is_started_again_has_its_screen_back() {
 async fn what_keeps_it_from_attaching_is_said() {
     let server = quiet().await;
     let id = create(&server, json!({ "name": "Fix the tests" })).await;
-    let url = format!("http://{}", server.address);
+    let url = server.url();
     let token = server.token.as_str();
     let cases: [(&[&str], &str, i32, &str); 7] = [
         (&["attach", &url], "wrong-token-of-this-test", 3, "does not take this token"),
@@ -289,9 +308,12 @@ async fn what_keeps_it_from_attaching_is_said() {
         assert_eq!(ended.code, code, "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains(text), "{arguments:?}: {}", ended.err);
     }
-    // A tau of another version.
+    // A tau of another version, and another build of this one.
     let path = format!("/api/sessions/{id}/attach?client=a");
-    for spoken in ["tau 0.0.1, attach 1", "", "tau"] {
+    let ours = spoken(&server).await;
+    let other_version = ours.replacen("tau ", "tau 9", 1);
+    let other_build = format!("{}0123456789abcdef", &ours[..ours.len() - 16]);
+    for spoken in [other_version.as_str(), &other_build, "", "tau"] {
         let reply = own(&server, "GET", &path, spoken, &Value::Null).await.is(409);
         assert!(reply.body.contains("use the same version of tau on both sides"), "{}", reply.body);
     }
@@ -317,11 +339,12 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
     let path = format!("/api/sessions/{id}/attach");
+    let spoken = spoken(&server).await;
     let command = |text: &str| json!({ "type": "bash", "id": text, "command": format!("echo {text}"), "excludeFromContext": true });
     let body = |first: u64, commands: Value| json!({ "client": "me", "first": first, "commands": commands });
     // Nobody is attached yet.
-    own(&server, "POST", &path, SPOKEN, &body(0, json!([command("a")]))).await.is(409);
-    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    own(&server, "POST", &path, &spoken, &body(0, json!([command("a")]))).await.is(409);
+    let extra = format!("x-tau-attach: {spoken}\r\n");
     let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
     assert_eq!(stream.next().await.unwrap().data, json!({ "next": 0 }));
     assert_eq!(stream.next().await.unwrap().name, "opened");
@@ -331,10 +354,10 @@ async fn a_command_that_is_sent_twice_is_done_once() {
         (1, json!([command("b")]), 2),
         (2, json!([]), 2),
     ] {
-        let reply = own(&server, "POST", &path, SPOKEN, &body(first, commands)).await.is(200);
+        let reply = own(&server, "POST", &path, &spoken, &body(first, commands)).await.is(200);
         assert_eq!(reply.json(), json!({ "next": next }));
     }
-    own(&server, "POST", &path, SPOKEN, &body(7, json!([command("c")]))).await.is(409);
+    own(&server, "POST", &path, &spoken, &body(7, json!([command("c")]))).await.is(409);
     let mut begun = Vec::new();
     let mut ended = 0;
     while ended < 2 {
@@ -349,7 +372,7 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     assert_eq!(begun, ["a", "b"]);
     // What makes no sense for a shared session, and settings of the client, are refused to it alone.
     let refused = json!([{ "type": "shutdown" }, { "type": "set_system", "text": "x" }]);
-    own(&server, "POST", &path, SPOKEN, &body(2, refused)).await.is(200);
+    own(&server, "POST", &path, &spoken, &body(2, refused)).await.is(200);
     let mut notices = Vec::new();
     while notices.len() < 2 {
         let frame = stream.next().await.unwrap();
@@ -364,13 +387,14 @@ async fn a_model_is_resolved_by_the_server_and_its_address_stays_there() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
     let path = format!("/api/sessions/{id}/attach");
-    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    let spoken = spoken(&server).await;
+    let extra = format!("x-tau-attach: {spoken}\r\n");
     let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
     stream.next().await.unwrap();
     stream.next().await.unwrap();
     let model = json!({ "id": "gpt-5", "provider": "openai", "baseUrl": "http://127.0.0.1:9/steal" });
     let body = json!({ "client": "me", "first": 0, "commands": [{ "type": "set_model", "model": model }] });
-    own(&server, "POST", &path, SPOKEN, &body).await.is(200);
+    own(&server, "POST", &path, &spoken, &body).await.is(200);
     // There is no key for it, so it is refused, and no model of the client's making is used.
     loop {
         let events = stream.next().await.unwrap().data["events"].clone();
@@ -380,7 +404,7 @@ async fn a_model_is_resolved_by_the_server_and_its_address_stays_there() {
         }
     }
     let request = json!({ "ask": "models", "keyless": false });
-    let models = own(&server, "POST", &format!("{path}/request"), SPOKEN, &request).await.is(200).json();
+    let models = own(&server, "POST", &format!("{path}/request"), &spoken, &request).await.is(200).json();
     let usable = models["models"]["usable"].as_array().unwrap();
     assert!(!usable.is_empty(), "{models}");
     assert!(usable.iter().all(|model| model["baseUrl"] == json!("")), "{models}");
@@ -391,7 +415,8 @@ async fn malformed_requests_leave_the_server_alive() {
     let server = Served::start(&["--log", "off", "--rate", "100000"]).await;
     let id = create(&server, json!({})).await;
     let path = format!("/api/sessions/{id}/attach");
-    let extra = format!("x-tau-attach: {SPOKEN}\r\n");
+    let spoken = spoken(&server).await;
+    let extra = format!("x-tau-attach: {spoken}\r\n");
     let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
     stream.next().await.unwrap();
     let sound = json!({ "client": "me", "first": 0, "commands": [{ "type": "query", "ticket": 1, "query": { "query": "outline" } }] });
@@ -405,7 +430,7 @@ async fn malformed_requests_leave_the_server_alive() {
         usize::try_from(state % below as u64).unwrap()
     };
     let headers = format!(
-        "host: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\nx-tau-attach: {SPOKEN}\r\n",
+        "host: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\nx-tau-attach: {spoken}\r\n",
         server.address, server.token
     );
     for _ in 0..1_000 {

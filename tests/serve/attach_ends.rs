@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::attach::{attached, attached_at, quiet, send};
+use super::attach::{attached, attached_at, attached_wide, quiet, send};
 use super::client::{Served, command, ready};
 use super::create;
 use crate::faults::server::Server;
 use crate::headless::stalls;
-use crate::screen::Screen;
 
 // The provider answers while this test waits for the screen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,11 +51,10 @@ async fn a_session_is_shared_over_a_unix_socket() {
     let place = ["--socket", path.to_str().unwrap()];
     let (_child, address, token) = ready(command(dir.path(), &place, &["--log", "off"])).await;
     assert_eq!(address, format!("unix:{}", path.display()));
-    let script = format!("export TAU_SERVE_TOKEN={token}");
-    let one = Screen::prepared(&script, &format!("attach {address} --new"), 160, 40);
+    let one = attached_at(&address, &token, "--new", 160);
     send(&one, "/name Over the socket");
     one.wait_for("Over the socket");
-    let other = Screen::prepared(&script, &format!("attach {address} 'over the socket'"), 160, 40);
+    let other = attached_at(&address, &token, "'over the socket'", 160);
     send(&other, "help");
     other.wait_for("↑");
     one.wait_for("↑");
@@ -70,7 +68,7 @@ async fn a_session_is_shared_over_a_unix_socket() {
 async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
-    let [staying, leaving] = [0, 1].map(|_| attached_at(&server.address, &server.token, &id, (160, 40)));
+    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
     send(&staying, "help");
     staying.wait_for("↑");
     server.send("POST", &format!("/api/sessions/{id}/close"), &Value::Null).await.is(204);
@@ -93,7 +91,7 @@ async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
 async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
-    let [staying, leaving] = [0, 1].map(|_| attached_at(&server.address, &server.token, &id, (160, 40)));
+    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
     send(&staying, "help");
     staying.wait_for("↑");
     server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);

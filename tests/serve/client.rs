@@ -72,6 +72,11 @@ impl Served {
         Served { child, address, token, dir }
     }
 
+    /// Where it is, as `tau attach` takes it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// Sends a request; without a body if it is null.
     pub async fn send(&self, method: &str, path: &str, body: &Value) -> Reply {
         let body = if body.is_null() { String::new() } else { body.to_string() };

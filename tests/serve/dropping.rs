@@ -42,6 +42,11 @@ impl Dropping {
         Dropping { address, state }
     }
 
+    /// Where it is, as `tau attach` takes it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// Closes every connection, and lets none through.
     pub fn cut(&self) {
         let mut state = self.state.lock().unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::wire::{Commands, Found, HEADER, Joining, Leave, Left, PROTOCOL, ServerRequest, Taken, Wanted};
+use super::wire::{self, Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted};
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::provider::http::Network;
 use crate::agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
@@ -93,7 +93,7 @@ impl Server {
     pub(crate) fn new(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
         let headers = Headers(vec![
             ("authorization".to_owned(), format!("Bearer {token}")),
-            (HEADER.to_owned(), PROTOCOL.to_owned()),
+            (HEADER.to_owned(), wire::spoken()),
         ]);
         let http = match &address {
             Address::Url(url) => TauServer::at(url, None, &headers, network)?,

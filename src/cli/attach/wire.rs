@@ -1,6 +1,8 @@
 //! What `tau attach` and `tau serve` say to each other: the commands and events of the agent as they are.
 //!
-//! Nothing here is stable between versions, so both sides name what they speak first ([`PROTOCOL`]).
+//! Nothing here is stable between versions, so both sides name what they speak first ([`spoken`]).
+
+mod form;
 
 use std::path::PathBuf;
 
@@ -10,9 +12,11 @@ use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::agent::protocol::event::AgentEvent;
 use crate::app::request::{ModelsFor, ShellRequest};
 
-/// What is spoken here: the version of tau, since that is what commands and events depend on, and that of
-/// the requests.
-pub(crate) const PROTOCOL: &str = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach 1");
+/// What is spoken here: the version of tau, since that is what commands and events depend on, and the form of
+/// all that is sent, since two builds of one version may differ in it.
+pub(crate) fn spoken() -> String {
+    format!("tau {}, attach {:016x}", env!("CARGO_PKG_VERSION"), form::FORM)
+}
 
 /// The header in which a client names what it speaks.
 pub(crate) const HEADER: &str = "x-tau-attach";

@@ -13,7 +13,7 @@ use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
 use crate::app::request::ShellReply;
 use crate::cli::attach::wire::{
-    Commands, Found, HEADER, Joining, Leave, Left, PROTOCOL, ServerRequest, Taken, Wanted,
+    Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted, spoken,
 };
 
 /// Longest name of a client, in bytes.
@@ -27,14 +27,16 @@ impl FromRequestParts<App> for SameProtocol {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         let theirs = parts.headers.get(HEADER).and_then(|value| value.to_str().ok());
-        if theirs == Some(PROTOCOL) {
+        let ours = spoken();
+        if theirs == Some(&ours) {
             return Ok(SameProtocol);
         }
         let theirs: String = theirs.unwrap_or("something else").chars().take(64).collect();
         Err(Problem::conflict(
             "other-version",
             format!(
-                "the server speaks \"{PROTOCOL}\" and you \"{theirs}\"; use the same version of tau on both sides"
+                "the server speaks \"{ours}\" and you \"{theirs}\"; use the same version of tau on both sides, and \
+                 between releases the same build"
             ),
         ))
     }
