@@ -2,7 +2,7 @@
 //! recovery or in a clear event, and what was received before it is kept.
 
 pub mod server;
-mod tls;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

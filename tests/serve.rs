@@ -2,6 +2,7 @@
 
 mod attach;
 mod attach_ends;
+mod attach_far;
 mod branches;
 mod browser;
 mod client;
@@ -12,6 +13,7 @@ mod mcp;
 mod page;
 mod page_actions;
 mod sharing;
+mod tls_front;
 
 use clap::Parser;
 use serde_json::{Value, json};

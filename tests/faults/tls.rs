@@ -13,8 +13,18 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
 
-fn file(name: &str) -> PathBuf {
+/// A file of the authority.
+pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/tls").join(name)
+}
+
+/// How servers speak TLS that are at 127.0.0.1.
+pub fn config() -> Arc<ServerConfig> {
+    let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
 }
 
 /// A server that speaks TLS and answers every request well; its address.
@@ -24,11 +34,7 @@ fn server() -> String {
 
 /// The same that answers with these events.
 fn server_of(events: impl Into<String>) -> String {
-    let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
-    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
+    let config = config();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let events = events.into();

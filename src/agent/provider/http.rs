@@ -35,6 +35,8 @@ const ERROR_BODY: Duration = Duration::from_secs(10);
 
 /// How much of an error answer is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
+/// What helps when nobody vouches for a certificate.
+const PRIVATE_CA: &str = "for a private CA, set ca_file in config.toml to its certificate";
 
 /// The client; built at the first request, since reading the system's certificates takes a while.
 #[derive(Debug, Default)]
@@ -303,7 +305,7 @@ fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
         (FailureKind::Config, format!("cannot send a request to {host}"), None)
     } else if error.is_connect() {
         let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-            "for a private CA, set ca_file in config.toml to its certificate"
+            PRIVATE_CA
         } else {
             "check the provider's base URL, and that the network or the local server is up"
         };

@@ -74,7 +74,7 @@ impl Trouble {
 
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
-        Trouble::Unreachable(failure.message)
+        Trouble::Unreachable(failure.to_string())
     }
 }
 

@@ -10,7 +10,9 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::client::{self, Roots};
-use super::{Network, ProxyChoice, address, authority, header_map, is_loopback, transport_failure};
+use super::{
+    Network, PRIVATE_CA, ProxyChoice, address, authority, header_map, is_loopback, transport_failure,
+};
 use crate::agent::provider::{Failure, FailureKind, Headers};
 
 /// Longest time for a request that is not a stream.
@@ -142,8 +144,7 @@ impl TauServer {
     }
 
     fn failed(&self, error: &reqwest::Error) -> Failure {
-        // The hints are about providers.
-        Failure { hint: None, ..transport_failure(error, &self.name) }
+        failed(error, &self.name)
     }
 
     fn silent(&self) -> Failure {
@@ -158,7 +159,13 @@ impl ServerStream {
     /// When the connection is lost.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let piece = self.response.chunk().await;
-        let piece = piece.map_err(|error| Failure { hint: None, ..transport_failure(&error, &self.name) })?;
-        Ok(piece.map(Vec::from))
+        Ok(piece.map_err(|error| failed(&error, &self.name))?.map(Vec::from))
     }
+}
+
+/// What is wrong with the connection to a server. Other hints than this one are about providers.
+fn failed(error: &reqwest::Error, name: &str) -> Failure {
+    let failure = transport_failure(error, name);
+    let hint = failure.hint.filter(|hint| hint == PRIVATE_CA);
+    Failure { hint, ..failure }
 }
