@@ -2,6 +2,7 @@
 
 mod attach;
 mod attach_ends;
+mod attach_fake;
 mod attach_far;
 mod branches;
 mod browser;

@@ -251,7 +251,7 @@ impl Link {
     }
 
     fn command(&mut self, command: AgentCommand) {
-        let is_by_user = !matches!(command, AgentCommand::Query { .. });
+        let is_by_user = is_by_user(&command);
         match command {
             AgentCommand::Session(
                 command @ (SessionCommand::New
@@ -406,6 +406,8 @@ impl Link {
         match result {
             Ok(next) => self.taken(next),
             Err(Trouble::Busy(_)) => self.pause = BUSY,
+            // It was closed, which the stream is about to say. Nobody has asked to open it again.
+            Err(Trouble::NotAttached(_)) if !self.waiting.iter().any(is_by_user) => self.pause = BUSY,
             Err(Trouble::Refused(text)) => {
                 // One of them cannot be sent as it is; nothing after it should wait for ever.
                 let count = self.waiting.len().min(TOGETHER);
@@ -474,6 +476,11 @@ impl Link {
         let (text, hint) = (text.to_owned(), hint.map(str::to_owned));
         self.outgoing.push_back(AgentEvent::Notice { level, text, hint });
     }
+}
+
+/// Whether a command comes from the user, and not from the screen itself.
+fn is_by_user(command: &AgentCommand) -> bool {
+    !matches!(command, AgentCommand::Query { .. })
 }
 
 /// Waits for a request, if there is one.
