@@ -113,3 +113,37 @@ async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
     send(&staying, "!echo somewhere else");
     staying.wait_for("$ echo somewhere else");
 }
+
+#[tokio::test]
+async fn a_session_that_cannot_be_deleted_is_closed_and_the_screen_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = dir.path().join("sessions");
+    let server = Served::in_dir(dir, &["--log", "off", "--session-dir", sessions.to_str().unwrap()]).await;
+    let id = create(&server, json!({})).await;
+    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
+    send(&staying, "help");
+    staying.wait_for("↑");
+    // On a shared folder, a tau of another machine has left a note that the session is its own.
+    let mut files = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|file| file.to_string_lossy().ends_with(&format!("_{id}.jsonl"))).unwrap();
+    let note = file.with_file_name(format!(".{}.lock", file.file_name().unwrap().to_str().unwrap()));
+    std::fs::write(&note, r#"{"pid":7,"host":"elsewhere"}"#).unwrap();
+    let refused = server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(409).json();
+    assert!(refused["detail"].as_str().unwrap().contains("process 7 on elsewhere"), "{refused}");
+    assert!(file.exists());
+    for screen in [&staying, &leaving] {
+        screen.wait_for("the session was closed on the server, but could not be deleted: another tau uses");
+    }
+    leaving.type_keys("\x04");
+    leaving.wait_for("to open it again: tau attach");
+    std::fs::remove_file(&note).unwrap();
+    send(&staying, "!echo open again");
+    staying.wait_for("$ echo open again");
+    // What a screen hears of a deletion is true: the file is gone then.
+    server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);
+    staying.wait_until("the deletion", |cells| {
+        let is_told = cells.contents().contains("the session was deleted on the server");
+        assert!(!is_told || !file.exists());
+        is_told
+    });
+}

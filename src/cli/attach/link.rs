@@ -343,9 +343,10 @@ impl Link {
                 let hint = "/new starts another session, /resume opens one";
                 self.down("the session was deleted on the server", false, hint);
             }
-            Heard::Closed(Closed { .. }) => {
-                let hint = "send something to open it again, or /resume another";
-                self.down("the session was closed on the server", true, hint);
+            Heard::Closed(Closed { not_deleted, .. }) => {
+                let why = not_deleted.map(|why| format!(", but could not be deleted: {why}"));
+                let text = format!("the session was closed on the server{}", why.unwrap_or_default());
+                self.down(&text, true, "send something to open it again, or /resume another");
             }
             Heard::Lost(Trouble::Refused(text)) => {
                 self.down(&text, false, "/resume opens another session, /quit leaves");

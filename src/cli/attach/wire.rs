@@ -74,6 +74,9 @@ pub(crate) struct Closed {
     /// The session was not only closed, but deleted.
     #[serde(default)]
     pub deleted: bool,
+    /// The session was closed to be deleted, and why that failed.
+    #[serde(default)]
+    pub not_deleted: Option<String>,
 }
 
 /// Commands of a client, in order.

@@ -3,6 +3,8 @@
 //! A session is opened when it is first needed, as its own agent with the settings of its directory. The
 //! lock of its file is that of every tau, so a session that a terminal has open is refused.
 
+mod deletion;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -23,7 +25,6 @@ use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Api, Model, ThinkingLevel};
 use crate::agent::session::entry::Body;
 use crate::agent::session::index::SessionIndex;
-use crate::agent::session::lock::{self, Life};
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, ForkRange, Session, SessionError, is_session_id, list};
@@ -353,34 +354,6 @@ impl Hub {
         let live = self.find(id).ok_or_else(|| not_open(id))?;
         live.end().await;
         Ok(())
-    }
-
-    /// Closes a session and moves its file to the trash, or deletes it where there is no trash.
-    ///
-    /// # Errors
-    /// When there is no such session, or another tau uses it.
-    pub async fn delete(&self, id: &str) -> Result<(), Problem> {
-        let _opening = self.opening.lock().await;
-        let live = self.find(id);
-        if let Some(live) = &live {
-            live.end_deleted().await;
-        }
-        let path = match self.file(id).await {
-            // Of a session without a message there is no file.
-            Err(_) if live.is_some() => return Ok(()),
-            other => other?,
-        };
-        blocking(move || {
-            if let Some(owner) = lock::noted(&path).filter(|owner| owner.life() != Life::Ended) {
-                return Err(in_use(&owner.to_string()));
-            }
-            if trash::delete(&path).is_ok() {
-                return Ok(());
-            }
-            std::fs::remove_file(&path)
-                .map_err(|error| Problem::failed(format!("cannot delete the session: {error}")))
-        })
-        .await?
     }
 
     /// Takes no more sessions, lets what runs continue for `grace`, then ends everything.

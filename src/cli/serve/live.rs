@@ -4,7 +4,7 @@
 mod attach;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,8 +37,8 @@ pub(crate) struct LiveSession {
     prompting: AsyncMutex<()>,
     /// Clients that follow its events.
     clients: AtomicUsize,
-    /// True once it is ended because somebody deletes it.
-    deleted: AtomicBool,
+    /// What becomes of it when it ends.
+    fate: watch::Sender<Fate>,
     /// What its attached screens ask about its files and settings.
     services: Arc<Services>,
 }
@@ -69,6 +69,19 @@ pub(crate) struct Moment {
 /// The agent has ended.
 #[derive(Debug)]
 pub(crate) struct Ended;
+
+/// What becomes of a session that ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It can be opened again.
+    #[default]
+    Closed,
+    /// It is to be deleted, and whether that works is not known yet.
+    BeingDeleted,
+    Deleted,
+    /// It was to be deleted, and why it was not.
+    NotDeleted(String),
+}
 
 /// A client that follows the events; counted as long as it lives.
 #[derive(Debug)]
@@ -128,7 +141,7 @@ impl LiveSession {
             tickets: AtomicU64::new(1),
             prompting: AsyncMutex::default(),
             clients: AtomicUsize::new(0),
-            deleted: AtomicBool::new(false),
+            fate: watch::Sender::default(),
             services: Arc::new(services),
         });
         let ending = Ending { live: Arc::clone(&session), ended: Some(ended) };
@@ -303,15 +316,22 @@ impl LiveSession {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// Ends the agent as [`Self::end`] does; whoever is attached learns that the session is deleted.
-    pub async fn end_deleted(&self) {
-        self.deleted.store(true, Ordering::Relaxed);
+    /// Ends the agent as [`Self::end`] does. Whoever is attached learns of the end once [`Self::settle`] was called.
+    pub async fn end_to_delete(&self) {
+        self.fate.send_replace(Fate::BeingDeleted);
         self.end().await;
     }
 
-    /// Whether it ended, or is about to, because somebody deletes it.
-    pub fn is_deleted(&self) -> bool {
-        self.deleted.load(Ordering::Relaxed)
+    /// Says what has become of it.
+    pub fn settle(&self, fate: Fate) {
+        self.fate.send_replace(fate);
+    }
+
+    /// What has become of it; waits while it is being deleted.
+    pub async fn fate(&self) -> Fate {
+        let mut fate = self.fate.subscribe();
+        let settled = fate.wait_for(|fate| *fate != Fate::BeingDeleted).await;
+        settled.map(|fate| fate.clone()).unwrap_or_default()
     }
 
     /// Waits until all commands that were sent have taken effect; the moment then.

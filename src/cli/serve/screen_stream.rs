@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde::Serialize;
 
 use super::event_log::Position;
-use super::live::{Client, KEEP_ALIVE, LiveSession, Screen};
+use super::live::{Client, Fate, KEEP_ALIVE, LiveSession, Screen};
 use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
 use crate::agent::AgentEvent;
@@ -112,8 +112,12 @@ impl ScreenStream {
                         Ok(true) => {}
                         Ok(false) => {
                             self.state = State::Over;
-                            let deleted = self.session.is_deleted();
-                            let closed = Closed { server_ends: (self.server_ends)(), deleted };
+                            let (deleted, not_deleted) = match self.session.fate().await {
+                                Fate::Closed | Fate::BeingDeleted => (false, None),
+                                Fate::Deleted => (true, None),
+                                Fate::NotDeleted(why) => (false, Some(why)),
+                            };
+                            let closed = Closed { server_ends: (self.server_ends)(), deleted, not_deleted };
                             return Some(written(frame::CLOSED, &closed));
                         }
                         Err(_) => return Some(KEEP_ALIVE),

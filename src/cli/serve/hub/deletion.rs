@@ -1,0 +1,59 @@
+//! Deleting sessions, whether they are open here or not.
+
+use axum::http::StatusCode;
+
+use super::{Hub, blocking, in_use};
+use crate::agent::session::lock::{self, Life};
+use crate::cli::serve::live::Fate;
+use crate::cli::serve::problem::Problem;
+
+impl Hub {
+    /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Who follows it
+    /// learns of the end once that is done.
+    ///
+    /// # Errors
+    /// When there is no such session, another tau uses it, or the file cannot be removed.
+    pub async fn delete(&self, id: &str) -> Result<(), Problem> {
+        let (hub, id) = (self.own.upgrade(), id.to_owned());
+        let hub = hub.ok_or_else(super::about_to_end)?;
+        // A client that leaves meanwhile does not stop it halfway.
+        let deletion = tokio::spawn(async move { hub.close_and_remove(&id).await });
+        deletion.await.map_err(|error| Problem::failed(error.to_string()))?
+    }
+
+    async fn close_and_remove(&self, id: &str) -> Result<(), Problem> {
+        let _opening = self.opening.lock().await;
+        let live = self.find(id);
+        if let Some(live) = &live {
+            live.end_to_delete().await;
+        }
+        let removed = self.remove(id, live.is_some()).await;
+        if let Some(live) = live {
+            live.settle(match &removed {
+                Ok(()) => Fate::Deleted,
+                Err(problem) => Fate::NotDeleted(problem.detail.clone()),
+            });
+        }
+        removed
+    }
+
+    /// Removes the file of a session that is not open here any more.
+    async fn remove(&self, id: &str, was_open: bool) -> Result<(), Problem> {
+        let path = match self.file(id).await {
+            // Of a session without a message there is no file.
+            Err(problem) if was_open && problem.status == StatusCode::NOT_FOUND.as_u16() => return Ok(()),
+            other => other?,
+        };
+        blocking(move || {
+            if let Some(owner) = lock::noted(&path).filter(|owner| owner.life() != Life::Ended) {
+                return Err(in_use(&owner.to_string()));
+            }
+            if trash::delete(&path).is_ok() {
+                return Ok(());
+            }
+            std::fs::remove_file(&path)
+                .map_err(|error| Problem::failed(format!("cannot delete the session: {error}")))
+        })
+        .await?
+    }
+}
