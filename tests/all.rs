@@ -80,6 +80,7 @@ mod session_tail;
 mod session_writing;
 mod sessions;
 mod settings;
+mod soak;
 mod status_line;
 mod system_prompt;
 mod terminal_screen;

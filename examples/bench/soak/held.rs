@@ -44,7 +44,7 @@ fn others(pid: u32, place: &Path) -> usize {
 }
 
 /// Whether the last round holds no more than is usual: the most of the first half, and a little.
-pub fn check(rounds: &[Held]) -> Result<(), String> {
+pub fn check(rounds: &[Held], with_memory: bool) -> Result<(), String> {
     let (first, Some(last)) = (rounds.get(..rounds.len() / 2).unwrap_or_default(), rounds.last()) else {
         return Err("nothing was read".to_owned());
     };
@@ -59,6 +59,7 @@ pub fn check(rounds: &[Held]) -> Result<(), String> {
     ];
     let grown: Vec<String> = figures
         .iter()
+        .skip(usize::from(!with_memory))
         .filter(|(_, of, most)| of(last) > most(usual(*of)))
         .map(|(name, of, most)| format!("{} {name}, more than {}", of(last), most(usual(*of))))
         .collect();

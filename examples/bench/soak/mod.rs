@@ -3,7 +3,7 @@
 //!
 //! Commands come in rounds. After each round everything is brought to rest (nothing runs, nothing waits, no
 //! session is open that need not be), and what the process holds is read. The first half of the rounds
-//! says what is usual; the last one must not be above it.
+//! says what is usual; the last one must not be above it. `cargo test` does a few hundred commands of it.
 
 mod acp;
 mod held;
@@ -25,13 +25,9 @@ use held::Held;
 
 /// Commands of a client in a minute in which much happens: about seven a second.
 const PER_MINUTE: usize = 400;
-/// After how many of them what the process holds is read.
-const ROUNDS: usize = 10;
-/// How long what has ended may take to be gone.
-const SOON: Duration = Duration::from_millis(700);
-/// How long threads for blocking work wait for more of it before they end (tokio's default). Until then there are
-/// as many as once were needed at the same time.
-const IDLE_THREADS: Duration = Duration::from_secs(11);
+/// How long threads for blocking work wait for more of it before they end (tokio's default), and a little. Until then
+/// there are as many as once were needed at the same time.
+pub const IDLE_THREADS: Duration = Duration::from_secs(11);
 /// How long an answer may take. What is asked for takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -140,50 +136,78 @@ impl Place {
     }
 }
 
+/// How many commands are sent, and how what the process holds is judged.
+pub struct Extent {
+    pub commands: usize,
+    /// After how many of them what the process holds is read.
+    pub rounds: usize,
+    /// What ended has to be gone soon, but not at once.
+    pub settling: Duration,
+    /// How much longer it may take after the last round, at most.
+    pub patience: Duration,
+    /// Whether memory counts, too. It says little before a process has done much.
+    pub with_memory: bool,
+}
+
 /// Runs `minutes` worth of commands on each protocol; whether all of them held.
 pub fn run(tau: &Path, protocols: &[Protocol], minutes: usize, seed: u64) -> bool {
     let all = Protocol::value_variants();
+    let extent = Extent {
+        commands: minutes * PER_MINUTE,
+        rounds: 10,
+        settling: Duration::from_millis(700),
+        patience: IDLE_THREADS,
+        with_memory: true,
+    };
     let mut held = true;
     for protocol in if protocols.is_empty() { all } else { protocols } {
-        let place = Place::new(seed);
-        let started: Result<Box<dyn Talk>, String> = match protocol {
-            Protocol::Rpc => rpc::start(&place, tau),
-            Protocol::Json => json_lines::start(&place, tau),
-            Protocol::Acp => acp::start(&place, tau),
-            Protocol::Serve => serve::start(&place, tau),
-            Protocol::Mcp => mcp::start(&place, tau),
-            Protocol::Proxy => proxy::start(&place, tau),
-        };
-        let done = started.and_then(|mut talk| soak(talk.as_mut(), &place, minutes * PER_MINUTE, seed));
-        if let Err(why) = done {
+        if let Err(why) = soak(tau, *protocol, &extent, seed) {
             held = false;
-            let name = format!("{protocol:?}").to_lowercase();
-            let errors = std::fs::read_to_string(place.path("errors")).unwrap_or_default();
-            let last: Vec<&str> = errors.lines().rev().take(5).collect();
-            println!("{name}: FAILED: {why}\n  its last errors: {last:?}");
+            println!("{why}");
         }
     }
     held
 }
 
-fn soak(talk: &mut dyn Talk, place: &Place, commands: usize, seed: u64) -> Result<(), String> {
+/// Sends random commands on one protocol.
+///
+/// # Errors
+/// When something is not answered, or what the process holds grows.
+pub fn soak(tau: &Path, protocol: Protocol, extent: &Extent, seed: u64) -> Result<(), String> {
+    let place = Place::new(seed);
+    let started = match protocol {
+        Protocol::Rpc => rpc::start(&place, tau),
+        Protocol::Json => json_lines::start(&place, tau),
+        Protocol::Acp => acp::start(&place, tau),
+        Protocol::Serve => serve::start(&place, tau),
+        Protocol::Mcp => mcp::start(&place, tau),
+        Protocol::Proxy => proxy::start(&place, tau),
+    };
+    started.and_then(|mut talk| in_rounds(talk.as_mut(), &place, extent, seed)).map_err(|why| {
+        let name = format!("{protocol:?}").to_lowercase();
+        let errors = std::fs::read_to_string(place.path("errors")).unwrap_or_default();
+        let last: Vec<&str> = errors.lines().rev().take(5).collect();
+        format!("{name}: FAILED: {why}\n  its last errors: {last:?}")
+    })
+}
+
+fn in_rounds(talk: &mut dyn Talk, place: &Place, extent: &Extent, seed: u64) -> Result<(), String> {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let (mut rounds, start) = (Vec::new(), Instant::now());
     println!(
         "{:>9} {:>9} {:>9} {:>8} {:>8} {:>9} {:>6} {:>7}",
         "commands", "answered", "resident", "threads", "files", "processes", "temp", "seconds"
     );
-    for round in 1..=ROUNDS {
-        for _ in 0..commands / ROUNDS {
+    for round in 1..=extent.rounds {
+        for _ in 0..extent.commands / extent.rounds {
             talk.act(&mut dice)?;
         }
         talk.rest()?;
-        // What ended has to be gone soon, but not at once.
-        std::thread::sleep(if round < ROUNDS { SOON } else { SOON + IDLE_THREADS });
-        let held = Held::of(talk.pid(), place.dir.path(), &place.path("tmp"))?;
+        std::thread::sleep(extent.settling);
+        let held = held(talk, place)?;
         println!(
             "{:>9} {:>9} {:>6.1} MB {:>8} {:>8} {:>9} {:>6} {:>7}",
-            round * (commands / ROUNDS),
+            round * (extent.commands / extent.rounds),
             talk.answered(),
             held.resident as f64 / 1024.0,
             held.threads,
@@ -192,7 +216,22 @@ fn soak(talk: &mut dyn Talk, place: &Place, commands: usize, seed: u64) -> Resul
             held.temporary,
             start.elapsed().as_secs()
         );
-        rounds.push(Held { resident: held.resident.saturating_sub(talk.kept()), ..held });
+        rounds.push(held);
     }
-    held::check(&rounds)
+    let rested = Instant::now();
+    loop {
+        let checked = held::check(&rounds, extent.with_memory);
+        if checked.is_ok() || rested.elapsed() >= extent.patience {
+            return checked;
+        }
+        std::thread::sleep(extent.settling);
+        rounds.pop();
+        rounds.push(held(talk, place)?);
+    }
+}
+
+/// What the process holds now, without what it is meant to hold.
+fn held(talk: &dyn Talk, place: &Place) -> Result<Held, String> {
+    let held = Held::of(talk.pid(), place.dir.path(), &place.path("tmp"))?;
+    Ok(Held { resident: held.resident.saturating_sub(talk.kept()), ..held })
 }
