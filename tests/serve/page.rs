@@ -75,16 +75,25 @@ const CONTRAST: &str = r"
   return faults;
 })()";
 
+/// Whether all controls below the prompt are in one row while the agent works.
+const BUTTONS_IN_A_ROW: &str = "(() => {
+  const parts = ['#mode', '#attach', '#stop', '#send'].map((name) => document.querySelector(name));
+  const middles = parts.map((part) => { const box = part.getBoundingClientRect(); return (box.top + box.bottom) / 2; });
+  return parts.every((part) => part.checkVisibility()) && Math.max(...middles) - Math.min(...middles) < 2;
+})()";
+
+/// Waits until the page is laid out again and nothing moves any more.
+const LAID_OUT: &str = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+  .then(() => Promise.allSettled(document.getAnimations().map((motion) => motion.finished)))
+  .then(() => true)";
+
 /// Fails if something is wider than the page, hard to read, or has no name for a screen reader.
 pub async fn check(browser: &mut Browser, name: &str) {
     for (width, height, scheme) in
         [(1280, 800, "light"), (390, 844, "dark"), (1280, 800, "dark"), (390, 844, "light")]
     {
         browser.size(width, height, scheme).await;
-        // The page is laid out again.
-        browser
-            .value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            .await;
+        browser.value(LAID_OUT).await;
         browser.picture(&format!("{name}-{width}-{scheme}")).await;
         let wide = browser.value("document.documentElement.scrollWidth").await;
         assert_eq!(wide, json!(width), "{name}: wider than the page");
@@ -126,6 +135,10 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
 
     // A change, hunk by hunk, before it is made.
     browser.until("document.querySelector('.ask .diff .added')").await;
+    browser.size(390, 844, "light").await;
+    browser.value(LAID_OUT).await;
+    assert_eq!(browser.value(BUTTONS_IN_A_ROW).await, true);
+    browser.size(1280, 800, "light").await;
     let asked = browser.text(".ask").await;
     assert!(asked.contains("write: made.txt") && asked.contains("Allow once"), "{asked}");
     assert_eq!(browser.text("#state").await, "waits for you");
