@@ -53,6 +53,7 @@ async fn a_session_is_shared_over_a_unix_socket() {
     assert_eq!(address, format!("unix:{}", path.display()));
     let one = attached_at(&address, &token, "--new", 160);
     send(&one, "/name Over the socket");
+    one.wait_for_composer("ask for something, or !command");
     one.wait_for("Over the socket");
     let other = attached_at(&address, &token, "'over the socket'", 160);
     send(&other, "help");
@@ -70,7 +71,9 @@ async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
     let id = create(&server, json!({})).await;
     let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
     send(&staying, "help");
-    staying.wait_for("↑");
+    for screen in [&staying, &leaving] {
+        screen.wait_for("↑");
+    }
     server.send("POST", &format!("/api/sessions/{id}/close"), &Value::Null).await.is(204);
     for screen in [&staying, &leaving] {
         screen.wait_for("the session was closed on the server");
@@ -93,7 +96,9 @@ async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
     let id = create(&server, json!({})).await;
     let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
     send(&staying, "help");
-    staying.wait_for("↑");
+    for screen in [&staying, &leaving] {
+        screen.wait_for("↑");
+    }
     server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);
     for screen in [&staying, &leaving] {
         screen.wait_for("the session was deleted on the server");
@@ -122,7 +127,9 @@ async fn a_session_that_cannot_be_deleted_is_closed_and_the_screen_says_why() {
     let id = create(&server, json!({})).await;
     let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
     send(&staying, "help");
-    staying.wait_for("↑");
+    for screen in [&staying, &leaving] {
+        screen.wait_for("↑");
+    }
     // On a shared folder, a tau of another machine has left a note that the session is its own.
     let mut files = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path());
     let file = files.find(|file| file.to_string_lossy().ends_with(&format!("_{id}.jsonl"))).unwrap();
