@@ -10,8 +10,8 @@ use crate::agent::AgentCommand;
 /// Decides on a call that waits for approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
     (status = 204, description = "It was taken"),
-    (status = 404, description = "Nothing of this id waits", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "Nothing of this id waits"),
+    (status = 409, description = "The session is not open"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("approval" = String, Path, description = "The id in `approval_requested`"),
@@ -32,9 +32,9 @@ pub(super) async fn approval(
 /// Answers a question. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/questions/{question}", tag = "answers", request_body = AnswerQuestion, responses(
     (status = 204, description = "It was taken"),
-    (status = 404, description = "Nothing of this id waits", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "It is no answer", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "Nothing of this id waits"),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "It is no answer"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("question" = String, Path, description = "The id in `extension_ui_request`"),

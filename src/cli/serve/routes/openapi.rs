@@ -1,7 +1,5 @@
 //! The OpenAPI document, made from the handlers and the types.
 
-use std::collections::BTreeSet;
-
 use axum::Json;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::schema::AdditionalProperties;
@@ -88,15 +86,17 @@ fn close(schema: &mut RefOr<Schema>) {
     }
 }
 
+/// Adds responses where an operation has none of their status, and says of all that are errors what is in them.
 fn complete(operation: &mut Operation, added: &[(&str, &str)]) {
     let responses = &mut operation.responses.responses;
-    let known: BTreeSet<String> = responses.keys().cloned().collect();
     for (status, description) in added {
-        if !known.contains(*status) {
+        let response = || ResponseBuilder::new().description(*description).build().into();
+        responses.entry((*status).to_owned()).or_insert_with(response);
+    }
+    for (_, response) in responses.iter_mut().filter(|(status, _)| status.as_str() >= "400") {
+        if let RefOr::T(response) = response {
             let content = Content::new(Some(Ref::from_schema_name("Problem")));
-            let response = ResponseBuilder::new().description(*description);
-            let response = response.content("application/problem+json", content).build();
-            responses.insert((*status).to_owned(), response.into());
+            response.content.insert("application/problem+json".to_owned(), content);
         }
     }
 }

@@ -29,9 +29,8 @@ use crate::agent::protocol::query::Query;
 #[utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
     (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "It was taken; with `detach`", body = Accepted),
-    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "The agent works, or another tau uses the session", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "There is nothing to send, or no model to send it to", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The agent works, or another tau uses the session"),
+    (status = 422, description = "There is nothing to send, or no model to send it to"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn prompt(
     State(app): State<App>,
@@ -46,10 +45,10 @@ pub(super) async fn prompt(
 #[utoipa::path(post, path = "/api/prompt", tag = "prompts", request_body = PromptAnywhere, responses(
     (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "It was taken; with `detach`", body = Accepted),
-    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "The agent works, or another tau uses the session", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "There is nothing to send, or no model to send it to", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "There is no such session"),
+    (status = 409, description = "The agent works, or another tau uses the session"),
+    (status = 422, description = "There is nothing to send, or no model to send it to"),
+    (status = 503, description = "No more sessions may be open"),
 ))]
 pub(super) async fn prompt_anywhere(
     State(app): State<App>,
@@ -79,8 +78,8 @@ pub(super) async fn prompt_anywhere(
 /// Queues a message that the model gets after the tool calls of the present turn.
 #[utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
-    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "There is nothing to send", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "There is nothing to send"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn steer(
     AlreadyOpen(live): AlreadyOpen,
@@ -92,8 +91,8 @@ pub(super) async fn steer(
 /// Queues a message that the model gets when it would otherwise stop.
 #[utoipa::path(post, path = "/api/sessions/{id}/follow-up", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
-    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "There is nothing to send", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The session is not open"),
+    (status = 422, description = "There is nothing to send"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn follow_up(
     AlreadyOpen(live): AlreadyOpen,
@@ -105,7 +104,7 @@ pub(super) async fn follow_up(
 /// Stops what runs. Answers once nothing runs any more.
 #[utoipa::path(post, path = "/api/sessions/{id}/abort", tag = "prompts", responses(
     (status = 204, description = "Nothing runs"),
-    (status = 409, description = "The session is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "The session is not open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
     live.send(AgentCommand::Abort).await?;

@@ -37,9 +37,8 @@ use crate::cli::{export as documents, protocol};
     ("last-event-id" = Option<String>, Header, description = "The events after this one"),
 ), responses(
     (status = 200, description = "The events", body = EventFrame, content_type = "text/event-stream"),
-    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "Too many streams are open", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it"),
+    (status = 503, description = "Too many streams are open"),
 ))]
 pub(super) async fn events(
     State(app): State<App>,
@@ -66,7 +65,6 @@ pub(super) async fn events(
     ("id" = String, Path, description = "The id of the session"),
 ), responses(
     (status = 200, description = "A page", body = HistoryOfSession),
-    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
 ))]
 pub(super) async fn history(
     State(app): State<App>,
@@ -147,8 +145,7 @@ fn name(message: &Value) -> String {
 /// Lists the commands that a prompt may begin with. Opens the session.
 #[utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
     (status = 200, description = "The commands", body = CommandList),
-    (status = 404, description = "There is no such session", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
     let (answer, _) = live.ask(Query::Commands).await?;
@@ -169,7 +166,7 @@ pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, 
     ("id" = String, Path, description = "The id of the session"),
 ), responses(
     (status = 200, description = "The document", body = String, content_type = "text/html"),
-    (status = 404, description = "There is no such session, or nothing in it", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "There is no such session, or nothing in it"),
 ))]
 pub(super) async fn export(
     State(app): State<App>,

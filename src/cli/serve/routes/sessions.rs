@@ -33,9 +33,9 @@ const PAGE: u32 = 100;
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = CreateSession, responses(
     (status = 201, description = "It was made and is open", body = SessionDetail,
      headers(("location" = String, description = "Its path"))),
-    (status = 409, description = "There is a session of this id", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "The directory or the model cannot be used", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "There is a session of this id"),
+    (status = 422, description = "The directory or the model cannot be used"),
+    (status = 503, description = "No more sessions may be open"),
 ))]
 pub(super) async fn create(
     State(app): State<App>,
@@ -65,9 +65,9 @@ pub(super) async fn create(
 #[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
     (status = 200, description = "There was one, and it is open; nothing of it was changed", body = SessionDetail),
     (status = 201, description = "It was made and is open", body = SessionDetail),
-    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "The id, the directory or the model cannot be used", body = Problem, content_type = "application/problem+json"),
-    (status = 503, description = "No more sessions may be open", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another tau uses it"),
+    (status = 422, description = "The id, the directory or the model cannot be used"),
+    (status = 503, description = "No more sessions may be open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn put(
     State(app): State<App>,
@@ -131,7 +131,7 @@ pub(super) async fn list(
 /// Shows a session. One that is not open stays closed.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 200, description = "The session", body = SessionDetail),
-    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "There is none of this id"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -166,9 +166,9 @@ pub(super) async fn show(
 /// Changes name, model, thinking level or permission mode. Opens the session.
 #[utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
     (status = 200, description = "The session as it is then", body = SessionDetail),
-    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
-    (status = 422, description = "The model cannot be used", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "There is none of this id"),
+    (status = 409, description = "Another tau uses it"),
+    (status = 422, description = "The model cannot be used"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn change(
     State(app): State<App>,
@@ -199,7 +199,7 @@ pub(super) async fn change(
 /// Closes a session, so that another tau can open it. Aborts what runs.
 #[utoipa::path(post, path = "/api/sessions/{id}/close", tag = "sessions", responses(
     (status = 204, description = "It is closed"),
-    (status = 409, description = "It is not open", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "It is not open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
     app.hub().close(&id).await?;
@@ -209,8 +209,8 @@ pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> R
 /// Deletes a session: its file goes to the trash, where there is one. Aborts what runs.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 204, description = "It is deleted"),
-    (status = 404, description = "There is none of this id", body = Problem, content_type = "application/problem+json"),
-    (status = 409, description = "Another tau uses it", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "There is none of this id"),
+    (status = 409, description = "Another tau uses it"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
     app.hub().delete(&id).await?;
