@@ -1,30 +1,87 @@
-//! Bytes on their way to a slow reader.
+//! Bytes on their way to a slow reader, who may leave.
 
-/// Bytes that are not written yet.
-#[derive(Debug, Default)]
-pub(crate) struct OutputBuffer {
+use std::io::{self, ErrorKind};
+
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use super::exit::output_failed;
+
+/// The output of a front end, and what is not written yet.
+#[derive(Debug)]
+pub(crate) struct Outgoing<W> {
+    output: W,
     bytes: Vec<u8>,
     written: usize,
+    /// False once the output is closed.
+    listening: bool,
+    /// True once the output could not be written although somebody may want it.
+    unwritable: bool,
 }
 
-impl OutputBuffer {
-    /// What is to be written next.
-    pub(crate) fn rest(&self) -> &[u8] {
-        self.bytes.get(self.written..).unwrap_or_default()
+impl<W: AsyncWrite + Unpin> Outgoing<W> {
+    /// Nothing is to be written yet.
+    pub(crate) fn new(output: W) -> Self {
+        Outgoing { output, bytes: Vec::new(), written: 0, listening: true, unwritable: false }
     }
 
-    /// Adds a line.
+    /// Adds a line, while somebody listens.
     pub(crate) fn push(&mut self, line: &str) {
-        self.bytes.extend_from_slice(line.as_bytes());
+        if self.listening {
+            self.bytes.extend_from_slice(line.as_bytes());
+        }
+    }
+
+    /// How many bytes are not written yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len().saturating_sub(self.written)
+    }
+
+    /// Whether the output could not be written although somebody may want it.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        self.unwritable
+    }
+
+    /// Writes some of it; what came of that is for [`Self::take`]. Cancel safe.
+    pub(crate) async fn write(&mut self) -> io::Result<usize> {
+        let rest = self.bytes.get(self.written..).unwrap_or_default();
+        self.output.write(rest).await
+    }
+
+    /// Takes what came of writing. False when nobody listens any more.
+    pub(crate) fn take(&mut self, written: io::Result<usize>) -> bool {
+        match written {
+            Ok(count) if count > 0 => self.advance(count),
+            written => {
+                written.err().into_iter().for_each(|error| self.note_failure(&error));
+                self.listening = false;
+                self.bytes = Vec::new();
+                self.written = 0;
+            }
+        }
+        self.listening
+    }
+
+    /// Sees that everything that was written arrives.
+    pub(crate) async fn flush(&mut self) {
+        if let Err(error) = self.output.flush().await {
+            self.note_failure(&error);
+        }
     }
 
     /// Forgets what was written, moving the rest down seldom enough to cost nothing.
-    pub(crate) fn advance(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) {
         self.written += count;
         if self.written * 2 >= self.bytes.len() {
             self.bytes.drain(..self.written.min(self.bytes.len()));
             self.written = 0;
             self.bytes.shrink_to(1 << 20);
+        }
+    }
+
+    /// Reports that the output cannot be written. A reader that has left is no failure.
+    fn note_failure(&mut self, error: &io::Error) {
+        if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
+            output_failed(error);
         }
     }
 }

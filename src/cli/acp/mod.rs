@@ -21,7 +21,6 @@ mod state;
 mod wire;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 
@@ -31,15 +30,15 @@ use agent_client_protocol_schema::v1::{
     TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::args::CliArgs;
 use super::batch::{Stop, StopWatch};
 use super::environment::{Connections, OnBadConfig};
-use super::exit::{Exit, output_failed, warn};
-use super::outgoing::OutputBuffer;
+use super::exit::{Exit, warn};
+use super::outgoing::Outgoing;
 use super::profile::FrontEndProfile;
 use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
@@ -99,11 +98,8 @@ pub(crate) async fn run(
         jobs: JoinSet::new(),
         stops: StopWatch::new(None, signals),
         lines: LineReader::new(input, LONGEST),
-        output,
-        unwritten: OutputBuffer::default(),
+        out: Outgoing::new(output),
         reading: true,
-        listening: true,
-        unwritable: false,
     };
     let exit = service.serve().await;
     service.agents.values().for_each(|agent| agent.task.abort());
@@ -142,14 +138,9 @@ struct AcpService<R, W, S> {
     jobs: JoinSet<Done>,
     stops: StopWatch<S>,
     lines: LineReader<R>,
-    output: W,
-    unwritten: OutputBuffer,
+    out: Outgoing<W>,
     /// False once the input has ended.
     reading: bool,
-    /// False once the output is closed.
-    listening: bool,
-    /// True once the output could not be written although somebody may want it.
-    unwritable: bool,
 }
 
 /// What woke the front end.
@@ -169,15 +160,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                 self.carry_out(order);
             }
             while let Some(record) = self.state.records.pop_front() {
-                if self.listening {
-                    self.unwritten.push(&record);
-                }
+                self.out.push(&record);
             }
             let is_over = !self.reading && self.agents.is_empty() && self.jobs.is_empty();
-            if is_over && self.unwritten.rest().is_empty() {
-                if let Err(error) = self.output.flush().await {
-                    self.note_failure(&error);
-                }
+            if is_over && self.out.waiting() == 0 {
+                self.out.flush().await;
                 return self.exit();
             }
             let wake = self.wake().await;
@@ -202,8 +189,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                     self.replies.retain(|number, _| asked.contains_key(number));
                 }
                 Wake::Asked(ask) => self.ask_editor(ask),
-                Wake::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
-                Wake::Written(written) => self.end_output(written.err()),
+                Wake::Written(written) => {
+                    if !self.out.take(written) {
+                        self.end_input();
+                    }
+                }
                 Wake::Done(Ok(done)) => self.take(done),
                 Wake::Done(Err(error)) => tracing::error!(%error, "a thread has failed"),
                 Wake::Stop(Stop::Begin) => self.end_input(),
@@ -213,13 +203,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
     }
 
     async fn wake(&mut self) -> Wake {
-        let unwritten = self.unwritten.rest();
-        let has_room = unwritten.len() < FULL;
-        let reads = self.reading && unwritten.len() < OVERFULL;
+        let unwritten = self.out.waiting();
+        let has_room = unwritten < FULL;
+        let reads = self.reading && unwritten < OVERFULL;
         let mut news = Vec::new();
         tokio::select! {
             stop = self.stops.next() => Wake::Stop(stop),
-            written = self.output.write(unwritten), if !unwritten.is_empty() => Wake::Written(written),
+            written = self.out.write(), if unwritten > 0 => Wake::Written(written),
             _ = self.events.recv_many(&mut news, BATCH), if has_room => Wake::Events(news),
             Some(ask) = self.asked.recv() => Wake::Asked(ask),
             Some(done) = self.jobs.join_next() => Wake::Done(done),
@@ -387,25 +377,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         }
     }
 
-    /// Nobody listens any more.
-    fn end_output(&mut self, error: Option<std::io::Error>) {
-        error.into_iter().for_each(|error| self.note_failure(&error));
-        self.listening = false;
-        self.unwritten = OutputBuffer::default();
-        self.end_input();
-    }
-
-    /// Reports that the output cannot be written. A reader that has left is no failure.
-    fn note_failure(&mut self, error: &std::io::Error) {
-        if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
-            output_failed(error);
-        }
-    }
-
     fn exit(&self) -> Exit {
         match self.stops.stopping() {
             Some(exit) => exit,
-            None if self.unwritable => Exit::Model,
+            None if self.out.is_unwritable() => Exit::Model,
             None => Exit::Ok,
         }
     }

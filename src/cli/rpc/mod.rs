@@ -13,16 +13,14 @@ mod partial;
 pub(crate) mod request;
 pub mod state;
 
-use std::io::ErrorKind;
-
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::args::front_end::RpcEvents;
 use super::batch::{BatchDriver, Stop, sleep_until};
 use super::environment::{Connections, OnBadConfig};
-use super::exit::{Exit, output_failed, warn};
-use super::outgoing::OutputBuffer;
+use super::exit::{Exit, warn};
+use super::outgoing::Outgoing;
 use super::profile::FrontEndProfile;
 use super::signals::Caught;
 use crate::agent::engine::behavior::OnAsk;
@@ -68,11 +66,8 @@ pub async fn run(
         driver: BatchDriver::new(agent, None, signals),
         state: RpcState::new(host, events),
         lines: LineReader::new(input, LONGEST),
-        output,
-        unwritten: OutputBuffer::default(),
+        out: Outgoing::new(output),
         reading: true,
-        listening: true,
-        unwritable: false,
     };
     let exit = service.serve().await;
     task.abort();
@@ -83,14 +78,9 @@ struct RpcService<R, W, S> {
     driver: BatchDriver<S>,
     state: RpcState,
     lines: LineReader<R>,
-    output: W,
-    unwritten: OutputBuffer,
+    out: Outgoing<W>,
     /// False once the input has ended.
     reading: bool,
-    /// False once the output is closed.
-    listening: bool,
-    /// True once the output could not be written although somebody may want it.
-    unwritable: bool,
 }
 
 /// What woke the front end.
@@ -109,14 +99,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
         self.greeted().await;
         loop {
             while let Some(record) = self.state.records.pop_front() {
-                if self.listening {
-                    self.unwritten.push(&record);
-                }
+                self.out.push(&record);
             }
-            if self.state.stopped && self.unwritten.rest().is_empty() {
-                if let Some(Err(error)) = self.driver.within(self.output.flush()).await {
-                    self.note_failure(&error);
-                }
+            if self.state.stopped && self.out.waiting() == 0 {
+                self.driver.within(self.out.flush()).await;
                 return self.exit();
             }
             match self.wake().await {
@@ -127,8 +113,11 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
                     events::apply(&mut self.state, event, Instant::now());
                 }
                 Wake::Event(None) => events::apply(&mut self.state, AgentEvent::Stopped, Instant::now()),
-                Wake::Written(Ok(count)) if count > 0 => self.unwritten.advance(count),
-                Wake::Written(written) => self.end_output(written.err()),
+                Wake::Written(written) => {
+                    if !self.out.take(written) {
+                        self.end_input();
+                    }
+                }
                 Wake::Sent(true) => {}
                 Wake::Sent(false) => self.state.commands.clear(),
                 Wake::Due => events::tick(&mut self.state, Instant::now()),
@@ -153,14 +142,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     }
 
     async fn wake(&mut self) -> Wake {
-        let unwritten = self.unwritten.rest();
-        let has_room = unwritten.len() < FULL;
-        let reads = self.reading && unwritten.len() < OVERFULL && self.state.commands.len() < BACKLOG;
+        let unwritten = self.out.waiting();
+        let has_room = unwritten < FULL;
+        let reads = self.reading && unwritten < OVERFULL && self.state.commands.len() < BACKLOG;
         let due = self.state.partial.as_ref().and_then(|partial| partial.due()).filter(|_| has_room);
         let AgentHandle { commands, events, .. } = &mut self.driver.agent;
         tokio::select! {
             stop = self.driver.stops.next() => Wake::Stop(stop),
-            written = self.output.write(unwritten), if !unwritten.is_empty() => Wake::Written(written),
+            written = self.out.write(), if unwritten > 0 => Wake::Written(written),
             slot = commands.reserve(), if !self.state.commands.is_empty() => match slot {
                 Ok(slot) => {
                     if let Some(command) = self.state.commands.pop_front() {
@@ -183,25 +172,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
         }
     }
 
-    /// Nobody listens any more.
-    fn end_output(&mut self, error: Option<std::io::Error>) {
-        error.into_iter().for_each(|error| self.note_failure(&error));
-        self.listening = false;
-        self.unwritten = OutputBuffer::default();
-        self.end_input();
-    }
-
-    /// Reports that the output cannot be written. A reader that has left is no failure.
-    fn note_failure(&mut self, error: &std::io::Error) {
-        if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
-            output_failed(error);
-        }
-    }
-
     fn exit(&self) -> Exit {
         match self.driver.stops.stopping() {
             Some(exit) => exit,
-            None if self.unwritable => Exit::Model,
+            None if self.out.is_unwritable() => Exit::Model,
             None if self.reading => Exit::Crash,
             None => Exit::Ok,
         }
