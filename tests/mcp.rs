@@ -13,12 +13,15 @@ mod search;
 pub(crate) mod server;
 
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::faults::server::{Act, Server};
 use crate::headless::{Ended, bare, calls, run, says};
 use crate::screen::Screen;
+use crate::time_limit::InTime;
 
 /// Runs `tau --print` with this `config.toml`, a model that acts so, and further arguments; how it ended, and
 /// the requests that the model got.
@@ -44,6 +47,34 @@ async fn printed_with(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&
     let body = |request: &String| request.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned();
     let parsed = requests.iter().map(|request| serde_json::from_str(&body(request)).unwrap_or_default());
     (ended, parsed.collect())
+}
+
+/// Runs JSON mode with this `config.toml` in `place`, to the end of a prompt; a line with these fields answers what the
+/// server asks.
+async fn answered_by_a_line(place: &Path, config: &str, model: &Server, mut answer: Value) {
+    let folder = place.join("config");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    let mut command = bare(place);
+    command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").stdin(Stdio::piped());
+    command.args(["--base-url", &model.url(), "--api-key", "x", "--model", "m", "--json"]);
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    input.write_all(b"{\"type\":\"message\",\"content\":\"go\"}\n").in_time("a reader").await.unwrap();
+    while let Some(line) = lines.next_line().in_time("a record").await.unwrap() {
+        let record: Value = serde_json::from_str(&line).unwrap();
+        if record["type"] == "extension_ui_request" {
+            answer["type"] = json!("answer");
+            answer["id"] = record["id"].clone();
+            input.write_all(format!("{answer}\n").as_bytes()).in_time("a reader").await.unwrap();
+        }
+        if record["type"] == "agent_settled" {
+            break;
+        }
+    }
+    drop(input);
+    child.wait().in_time("the end").await.unwrap();
 }
 
 /// The names of the tools in a request.

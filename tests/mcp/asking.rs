@@ -1,16 +1,12 @@
 //! What servers ask the user, and what they log: on the screen, over RPC and JSON, and with nobody there.
 
-use std::process::Stdio;
-
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::client::Client;
-use super::{printed, result, server};
+use super::{answered_by_a_line, printed, result, server};
 use crate::faults::server::{Act, Server};
-use crate::headless::{bare, calls, says};
+use crate::headless::{calls, says};
 use crate::screen::Screen as Terminal;
-use crate::time_limit::InTime;
 
 fn asks(tool: &str) -> Vec<Act> {
     vec![calls(&format!("mcp__demo__{tool}"), &json!({})), says("Finished.")]
@@ -83,33 +79,8 @@ async fn a_question_ends_with_its_run() {
 async fn a_line_of_input_answers_in_json_mode() {
     let model = Server::start(asks("ask")).await;
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), server::config("demo", "offers", "")).unwrap();
-    let mut command = bare(place.path());
-    command.env("TAU_HOME", &folder).args([
-        "--base-url",
-        &model.url(),
-        "--api-key",
-        "x",
-        "--model",
-        "m",
-        "--json",
-    ]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    input.write_all(b"{\"type\":\"message\",\"content\":\"go\"}\n").in_time("a reader").await.unwrap();
-    while let Some(line) = lines.next_line().in_time("a record").await.unwrap() {
-        let record: Value = serde_json::from_str(&line).unwrap();
-        if record["type"] == "extension_ui_request" {
-            let answer = json!({"type": "answer", "id": record["id"], "values": {"name": "Ada"}});
-            input.write_all(format!("{answer}\n").as_bytes()).in_time("a reader").await.unwrap();
-        }
-        if record["type"] == "agent_settled" {
-            break;
-        }
-    }
+    let config = server::config("demo", "offers", "");
+    answered_by_a_line(place.path(), &config, &model, json!({"values": {"name": "Ada"}})).await;
     assert_eq!(answered(&model), json!({"action": "accept", "content": {"name": "Ada"}}));
 }
 

@@ -1,15 +1,11 @@
 //! What servers ask the model: only where it is on, and only if the user agrees each time.
 
-use std::process::Stdio;
-
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::client::Client;
-use super::{called, called_of, printed, result, server};
+use super::{answered_by_a_line, called, called_of, printed, result, server};
 use crate::faults::server::{Act, Server, stream};
-use crate::headless::{bare, calls, says};
-use crate::time_limit::InTime;
+use crate::headless::{calls, says};
 
 const REFUSED: &str = "the user has refused the request";
 
@@ -168,37 +164,9 @@ async fn an_aborted_run_ends_the_request() {
 async fn in_json_mode_a_line_answers_and_the_session_counts_the_tokens() {
     let model = Server::start(vec![call(""), says_for("Paris", 37), says("Finished.")]).await;
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("config");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), config()).unwrap();
-    let mut command = bare(place.path());
-    command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", "auto").args([
-        "--base-url",
-        &model.url(),
-        "--api-key",
-        "x",
-        "--model",
-        "m",
-        "--json",
-    ]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    input.write_all(b"{\"type\":\"message\",\"content\":\"go\"}\n").in_time("a reader").await.unwrap();
-    while let Some(line) = lines.next_line().in_time("a record").await.unwrap() {
-        let record: Value = serde_json::from_str(&line).unwrap();
-        if record["type"] == "extension_ui_request" {
-            let answer = json!({"type": "answer", "id": record["id"], "confirmed": true});
-            input.write_all(format!("{answer}\n").as_bytes()).in_time("a reader").await.unwrap();
-        }
-        if record["type"] == "agent_settled" {
-            break;
-        }
-    }
-    drop(input);
-    child.wait().in_time("the end").await.unwrap();
+    answered_by_a_line(place.path(), &config(), &model, json!({"confirmed": true})).await;
     assert!(result(&bodies(&model)).contains("Paris"));
-    let usage = session_lines(&folder.join("sessions"), "usage");
+    let usage = session_lines(&place.path().join("config/sessions"), "usage");
     assert_eq!(usage.len(), 1);
     assert_eq!((&usage[0]["kind"], &usage[0]["note"]), (&json!("sampling"), &json!("MCP server demo")));
     assert_eq!((&usage[0]["usage"]["totalTokens"], &usage[0]["model"]), (&json!(37), &json!("m")));

@@ -7,6 +7,7 @@ use super::client::{Served, command, ready};
 use super::create;
 use crate::faults::server::Server;
 use crate::headless::stalls;
+use crate::screen::Screen;
 
 // The provider answers while this test waits for the screen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,15 +66,21 @@ async fn a_session_is_shared_over_a_unix_socket() {
     other.wait_for(&format!("detached; the session continues: tau attach {address}"));
 }
 
+/// Two screens on a session, which show an answer of it.
+fn both_attached(server: &Served, session: &str) -> [Screen; 2] {
+    let screens = [0, 1].map(|_| attached_wide(server, session));
+    send(&screens[0], "help");
+    for screen in &screens {
+        screen.wait_for("↑");
+    }
+    screens
+}
+
 #[tokio::test]
 async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
-    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
-    send(&staying, "help");
-    for screen in [&staying, &leaving] {
-        screen.wait_for("↑");
-    }
+    let [staying, leaving] = both_attached(&server, &id);
     server.send("POST", &format!("/api/sessions/{id}/close"), &Value::Null).await.is(204);
     for screen in [&staying, &leaving] {
         screen.wait_for("the session was closed on the server");
@@ -94,11 +101,7 @@ async fn a_session_that_is_closed_on_the_server_is_opened_again_by_a_message() {
 async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
-    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
-    send(&staying, "help");
-    for screen in [&staying, &leaving] {
-        screen.wait_for("↑");
-    }
+    let [staying, leaving] = both_attached(&server, &id);
     server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);
     for screen in [&staying, &leaving] {
         screen.wait_for("the session was deleted on the server");
@@ -125,11 +128,7 @@ async fn a_session_that_cannot_be_deleted_is_closed_and_the_screen_says_why() {
     let sessions = dir.path().join("sessions");
     let server = Served::in_dir(dir, &["--log", "off", "--session-dir", sessions.to_str().unwrap()]).await;
     let id = create(&server, json!({})).await;
-    let [staying, leaving] = [0, 1].map(|_| attached_wide(&server, &id));
-    send(&staying, "help");
-    for screen in [&staying, &leaving] {
-        screen.wait_for("↑");
-    }
+    let [staying, leaving] = both_attached(&server, &id);
     // On a shared folder, a tau of another machine has left a note that the session is its own.
     let mut files = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path());
     let file = files.find(|file| file.to_string_lossy().ends_with(&format!("_{id}.jsonl"))).unwrap();
