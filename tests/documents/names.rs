@@ -140,7 +140,7 @@ fn every_variable_is_documented_and_exists() {
 }
 
 /// Flags of programs that are not tau.
-const OTHERS: [&str; 6] = ["alone", "grep", "release", "runs", "tau", "writable"];
+const OTHERS: [&str; 7] = ["alone", "grep", "release", "runs", "tau", "user", "writable"];
 
 /// The flags in a text, without their dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
