@@ -54,7 +54,12 @@ fn settings_are_listed_and_typed() {
             "--model",
             "Model: id, provider/id, or part of a name · text",
         ),
-        row("theme", "auto", "default", "auto, the name of a theme (`/theme` shows all), or a file · text · default: auto"),
+        row(
+            "theme",
+            "auto",
+            "default",
+            "auto, the name of a theme (`/theme` shows all), or a file · text · default: auto",
+        ),
         row("prose_width", "70", "config.toml:2", "Widest prose, in columns; 0 for no limit · number"),
     ];
     let mut screen = Screen::new();
