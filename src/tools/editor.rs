@@ -106,11 +106,14 @@ pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
         let saved = std::str::from_utf8(disk.get(mark.len()..)?).ok().filter(|text| !text.contains('\0'))?;
         let shown = editor.read(&task.path, &task.wanted).filter(|text| !text.contains('\0'))?;
         let shown = shown.strip_prefix('\u{feff}').unwrap_or(&shown);
+        // Some editors send the lines of a file without the end of the last one.
+        let is_cut = !shown.is_empty() && !shown.ends_with('\n') && saved.ends_with('\n');
+        let shown = format!("{shown}{}", if is_cut { "\n" } else { "" });
         let plain = |text: &str| text.replace("\r\n", "\n");
-        if plain(shown) == plain(saved) {
+        if plain(&shown) == plain(saved) {
             return None;
         }
-        let text = if saved.contains("\r\n") { plain(shown).replace('\n', "\r\n") } else { shown.to_owned() };
+        let text = if saved.contains("\r\n") { plain(&shown).replace('\n', "\r\n") } else { shown };
         Some([mark, text.as_bytes()].concat())
     });
     match unsaved {

@@ -17,25 +17,22 @@ use crate::cli::prompts;
 /// When a block cannot be given to a model, and what can.
 pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Error> {
     let mut text = String::new();
-    let mut after_text = false;
+    let mut after_link = false;
     let mut files = Vec::new();
     let mut images = Vec::new();
     let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
     for block in blocks {
         match block {
             ContentBlock::Text(block) => {
-                // Clients that send what was not answered again give it a block of its own.
-                let would_join =
-                    !text.ends_with(char::is_whitespace) && !block.text.starts_with(char::is_whitespace);
-                if after_text && would_join {
+                if joins(after_link, &text, &block.text) {
                     text.push_str("\n\n");
                 }
                 text.push_str(&block.text);
-                after_text = !text.is_empty();
+                after_link = false;
             }
             ContentBlock::ResourceLink(link) => {
                 text.push_str(&linked(&link));
-                after_text = false;
+                after_link = true;
             }
             ContentBlock::Image(image) => {
                 images.push(checked_image(image.data, &image.mime_type).map_err(wrong)?);
@@ -71,6 +68,16 @@ pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Er
         (false, false) => format!("{files}\n\n{text}"),
     };
     Ok((text, images))
+}
+
+/// Whether two blocks would run together: clients that send what was not answered again, or the files that are
+/// open, give them blocks of their own.
+fn joins(after_link: bool, before: &str, next: &str) -> bool {
+    let Some(first) = next.chars().next().filter(|_| !before.is_empty()) else { return false };
+    if after_link {
+        return first.is_alphanumeric();
+    }
+    !first.is_whitespace() && !before.ends_with(char::is_whitespace)
 }
 
 /// A link as the model reads it: the path of a file, or the address.
@@ -125,6 +132,8 @@ mod tests {
         let web = json!({"type": "resource_link", "name": "x", "title": "X", "uri": "https://x.y/z"});
         let cases = [
             (json!([text("a "), link, text(" b")]), "a [b.rs](/b.rs#L1:2) b", 0),
+            (json!([link, text("why?"), text("")]), "[b.rs](/b.rs#L1:2)\n\nwhy?", 0),
+            (json!([link, text(", too")]), "[b.rs](/b.rs#L1:2), too", 0),
             (json!([text("slow"), text("run ls")]), "slow\n\nrun ls", 0),
             (json!([text("a"), text(" b\n"), text("c")]), "a b\nc", 0),
             (json!([web]), "[X](https://x.y/z)", 0),
