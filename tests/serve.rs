@@ -152,14 +152,19 @@ async fn a_signal_ends_the_server_once_sessions_are_complete() {
     let prompt = json!({ "prompt": "help", "detach": true });
     server.send("POST", &format!("/api/sessions/{id}/prompt"), &prompt).await.is(202);
     events.until("agent_start").await;
+    let queued = json!({ "prompt": "more", "streaming": "followUp" });
+    let mut answer = server.stream("POST", &format!("/api/sessions/{id}/prompt"), "", &queued).await;
+    answer.until("session").await;
     let token = server.token.clone();
     let (code, err) = server.end().await;
     assert_eq!(code, Some(143), "{err}");
     // Otherwise systemd takes every stop for a failure.
     let unit = include_str!("../integrations/server/tau-serve.service");
     assert!(unit.lines().any(|line| line == "SuccessExitStatus=143"), "{unit}");
-    let last = events.until("session_closed").await;
-    assert_eq!(events.next().await, None, "{last:?}");
+    for (mut stream, end) in [(events, "session_closed"), (answer, "done")] {
+        let last = stream.until(end).await;
+        assert_eq!(stream.next().await, None, "{last:?}");
+    }
     assert!(!err.contains(&token), "{err}");
     let lines: Vec<Value> = err.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let prompted =

@@ -46,6 +46,16 @@ enum Until {
     Over,
 }
 
+impl Until {
+    /// Whether a run was waited for and is over.
+    fn is_run_over(&mut self) -> bool {
+        match self {
+            Until::Run { idle, .. } => idle.try_recv().is_ok(),
+            Until::Session | Until::Event { .. } | Until::Over => false,
+        }
+    }
+}
+
 /// Aborts the run of a client that leaves before its end.
 struct AbortGuard {
     session: Arc<LiveSession>,
@@ -153,7 +163,13 @@ impl EventStream {
                         self.until = Until::Event { last, guard };
                     }
                 }
-                Wake::Ended | Wake::RunOver(None) => self.until = Until::Over,
+                Wake::Ended => {
+                    let is_run_over = self.until.is_run_over();
+                    self.until = Until::Over;
+                    return is_run_over.then(|| frame(None, &done(&self.session)));
+                }
+                // The session is about to end.
+                Wake::RunOver(None) => self.until = Until::Session,
             }
         }
     }
