@@ -58,7 +58,7 @@ fn settings_are_listed_and_typed() {
             "theme",
             "auto",
             "default",
-            "auto, the name of a theme (`/theme` shows all), or a file · text · default: auto",
+            "auto, a name (`/theme` shows all), or a file · text · default: auto",
         ),
         row("prose_width", "70", "config.toml:2", "Widest prose, in columns; 0 for no limit · number"),
     ];

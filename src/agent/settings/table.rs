@@ -214,7 +214,7 @@ settings! {
         default: "`sessions/` in the data folder", env: Some("TAU_SESSION_DIR"),
         flag: rare_flag("session-dir", "DIR"), ..COLUMNS
     };
-    /// auto, the name of a theme (`/theme` shows all), or a file
+    /// auto, a name (`/theme` shows all), or a file
     theme: String, Columns {
         default: "`auto`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
         project: true, live: true,
