@@ -131,7 +131,6 @@ pub(super) async fn list(
 /// Shows a session. One that is not open stays closed.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 200, description = "The session", body = SessionDetail),
-    (status = 404, description = "There is none of this id"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -166,7 +165,6 @@ pub(super) async fn show(
 /// Changes name, model, thinking level or permission mode. Opens the session.
 #[utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
     (status = 200, description = "The session as it is then", body = SessionDetail),
-    (status = 404, description = "There is none of this id"),
     (status = 409, description = "Another tau uses it"),
     (status = 422, description = "The model cannot be used"),
 ), params(("id" = String, Path, description = "The id of the session")))]
@@ -209,7 +207,6 @@ pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> R
 /// Deletes a session: its file goes to the trash, where there is one. Aborts what runs.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 204, description = "It is deleted"),
-    (status = 404, description = "There is none of this id"),
     (status = 409, description = "Another tau uses it"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
