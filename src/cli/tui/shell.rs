@@ -80,7 +80,7 @@ enum Wake {
 }
 
 impl Shell {
-    /// Connects a screen to an agent. Called in the runtime of the agent.
+    /// Connects a screen to an agent. Called in the runtime of the agent; run by the one of the input.
     pub fn new(
         screen: LiveScreen,
         input: TerminalInput,
@@ -392,10 +392,7 @@ impl Shell {
 
     async fn suspend(&mut self) -> io::Result<()> {
         self.await_answer().await?;
-        self.input.pause();
-        let outcome = self.screen.tty.suspend();
-        self.input.resume();
-        match outcome? {
+        match self.screen.tty.suspend()? {
             Suspended::Back => self.screen.fold(Msg::Continued),
             Suspended::NoShell => Ok(()),
         }
@@ -404,7 +401,6 @@ impl Shell {
     /// Gives the terminal to the user's editor. Events of the agent are taken meanwhile.
     async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<()> {
         self.await_answer().await?;
-        self.input.pause();
         self.screen.tty.leave();
         let mut editing = Box::pin(self.requests.run_here(request));
         let reply = loop {
@@ -414,7 +410,6 @@ impl Shell {
             }
         };
         self.screen.tty.resume()?;
-        self.input.resume();
         self.screen.fold(Msg::Continued)?;
         self.screen.fold(Msg::Finished(ticket, reply))
     }

@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::announce::Announcer;
@@ -85,7 +86,9 @@ pub fn run(setup: Setup) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    show(&setup, first_frame(&setup), async |screen, signals| connect(&setup, screen, signals, prompts).await)
+    show(&setup, first_frame(&setup), async |screen, input, signals| {
+        connect(&setup, screen, input, signals, prompts).await
+    })
 }
 
 /// Runs the screen on a session of a server; how the program ends. The setup is that of this terminal.
@@ -103,14 +106,16 @@ pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Ex
         pick_session: false,
         ..boot
     };
-    show(setup, (boot, memo), async |screen, signals| attach_to(setup, screen, signals, server, session))
+    show(setup, (boot, memo), async |screen, input, signals| {
+        attach_to(setup, screen, input, signals, server, session)
+    })
 }
 
 /// Takes the terminal, shows the first frame, and runs the screen once it is connected to an agent.
 fn show(
     setup: &Setup,
     (boot, memo): (Boot, Memo),
-    connect: impl AsyncFnOnce(LiveScreen, Signals) -> Result<Shell, Refusal>,
+    connect: impl AsyncFnOnce(LiveScreen, TerminalInput, Signals) -> Result<Shell, Refusal>,
 ) -> Exit {
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
@@ -151,29 +156,36 @@ fn show(
     if screen.draw().is_err() || screen.ask(background).is_err() {
         return Exit::HungUp;
     }
-    let shell = match agent_thread.handle().block_on(connect(screen, signals)) {
-        Ok(shell) => shell,
-        Err(refusal) => return refusal.fail(),
+    // What the screen waits for, keys and timers, wakes nobody else.
+    let (runtime, input) = match screen_runtime() {
+        Ok(started) => started,
+        Err(error) => return fail(Exit::Config, &format!("cannot read the terminal: {error}")),
     };
-    // The screen's own timers wake nobody else.
-    match tokio::runtime::Builder::new_current_thread().enable_time().build() {
-        Ok(timers) => timers.block_on(shell.run()),
-        Err(error) => fail(Exit::Config, &format!("cannot start the timers of the screen: {error}")),
+    match agent_thread.handle().block_on(connect(screen, input, signals)) {
+        Ok(shell) => runtime.block_on(shell.run()),
+        Err(refusal) => refusal.fail(),
     }
+}
+
+/// The runtime of the screen's loop, and the keys it waits for.
+fn screen_runtime() -> io::Result<(Runtime, TerminalInput)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let input = {
+        let _within = runtime.enter();
+        TerminalInput::new()?
+    };
+    Ok((runtime, input))
 }
 
 /// Starts the agent and connects the screen to it.
 async fn connect(
     setup: &Setup,
     mut screen: LiveScreen,
+    input: TerminalInput,
     signals: Signals,
     prompts: Vec<prompts::CliPrompt>,
 ) -> Result<Shell, Refusal> {
     let io = |error: io::Error| Refusal { exit: Exit::Config, text: error.to_string() };
-    let input = TerminalInput::start().map_err(|error| Refusal {
-        exit: Exit::Config,
-        text: format!("cannot start the thread that reads the terminal: {error}"),
-    })?;
     let (session, offer, trouble) = open_session(setup);
     let (setup, news) = for_session(setup, &session).await;
     let setup = &setup;
@@ -210,14 +222,11 @@ async fn connect(
 fn attach_to(
     setup: &Setup,
     mut screen: LiveScreen,
+    input: TerminalInput,
     signals: Signals,
     server: Server,
     session: String,
 ) -> Result<Shell, Refusal> {
-    let input = TerminalInput::start().map_err(|error| Refusal {
-        exit: Exit::Config,
-        text: format!("cannot start the thread that reads the terminal: {error}"),
-    })?;
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_of_nobody()?));
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
     let query = Query::Commands;

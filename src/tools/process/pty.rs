@@ -76,7 +76,14 @@ impl Pty {
         let status = rustix::fs::fcntl_getfl(&ours)?;
         rustix::fs::fcntl_setfl(&ours, status | OFlags::NONBLOCK)?;
         let (theirs, name) = (Some(theirs), name.to_string_lossy().into_owned());
-        Ok(Pty { ours: watched(ours)?, theirs, name, window, input: Some(input), waiting: VecDeque::new() })
+        Ok(Pty {
+            ours: watched(ours, Interest::READABLE | Interest::WRITABLE)?,
+            theirs,
+            name,
+            window,
+            input: Some(input),
+            waiting: VecDeque::new(),
+        })
     }
 
     /// Standard input, output and error for the command.
@@ -146,12 +153,12 @@ impl Pty {
     }
 }
 
-/// A descriptor that can be awaited, in the runtime that this is called in.
+/// A descriptor whose readiness can be awaited, in the runtime that this is called in.
 #[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
-pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(crate) fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped
     // by the value made here, which takes it off the list first.
-    unsafe { Ok(AsyncFd::register(descriptor)?) }
+    unsafe { Ok(AsyncFd::register_with_interest(descriptor, interest)?) }
 }
 
 async fn hear(input: &mut Option<mpsc::Receiver<PtyInput>>) -> Option<PtyInput> {

@@ -54,7 +54,7 @@ impl DirectoryWatch {
                 Err(error) => tracing::debug!(%error, directory = %directory.display(), "not watched"),
             }
         }
-        let file = watched(file);
+        let file = watched(file, tokio::io::Interest::READABLE);
         let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
         (!interests.is_empty()).then_some(DirectoryWatch { file, interests })
     }
