@@ -9,7 +9,7 @@
 //!
 //! Programs run in a terminal of their own (120x40) that answers the usual questions. Other
 //! agents are measured beside tau when they are on the path; without a model of theirs only
-//! start, echo, memory and idling can be. The floor is a program that does nothing.
+//! start, echo, memory and idling can be. The floor is a program that does nothing, or only echoes.
 
 #![allow(
     clippy::disallowed_methods,
@@ -97,6 +97,9 @@ struct Options {
     /// Rounds of use over which memory is measured; a round is what a person does in a few minutes
     #[arg(long, default_value_t = 200)]
     rounds: usize,
+    /// Be the floor of an echo: what is typed is written
+    #[arg(long, hide = true)]
+    echo: bool,
     /// Be the command that floods the screen
     #[arg(long, hide = true)]
     flood: bool,
@@ -129,6 +132,9 @@ fn main() {
     if let Some(address) = &options.ask {
         return pipes::ask(address);
     }
+    if options.echo {
+        return write_typed();
+    }
     if options.flood {
         return pressure::flood();
     }
@@ -154,6 +160,13 @@ fn main() {
     println!("{:<10} {:<34} {:>12}", "program", "figure", "value");
     if wanted(Part::Start) {
         measure_floor(options.runs);
+    }
+    if wanted(Part::Echo) {
+        let program = std::env::current_exe().unwrap();
+        measure_echo(
+            &Subject { name: "floor".to_owned(), path: program, args: vec!["--echo"] },
+            options.keys,
+        );
     }
     if let Some(tau) = subjects.first().filter(|_| wanted(Part::Sessions)) {
         sessions::measure(tau);
@@ -241,6 +254,22 @@ fn measure_start(subject: &Subject, runs: usize) {
     }
     row(&subject.name, "exec to first frame, p50", milliseconds(percentile(&mut times, 50)));
     row(&subject.name, "exec to first frame, p90", milliseconds(percentile(&mut times, 90)));
+}
+
+/// What a key needs at least: it is read, and written.
+fn write_typed() {
+    let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+    let mut modes = rustix::termios::tcgetattr(stdin).unwrap();
+    modes.make_raw();
+    rustix::termios::tcsetattr(stdin, rustix::termios::OptionalActions::Now, &modes).unwrap();
+    let (mut buffer, mut typed) = ([0; 64], &b"> "[..]);
+    while rustix::io::write(stdout, typed).is_ok() {
+        let count = rustix::io::read(stdin, &mut buffer).unwrap_or(0);
+        typed = buffer.get(..count).unwrap_or_default();
+        if typed.is_empty() {
+            return;
+        }
+    }
 }
 
 /// A program that has started and is quiet.

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::process::Usage;
@@ -12,6 +13,8 @@ use super::{Subject, echo_of, pipes, row};
 
 /// Time between two tokens.
 const TOKEN: Duration = Duration::from_millis(5);
+/// How long the program may take to ask for the answer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Time that is measured, after the answer has filled the screen.
 const MEASURED: Duration = Duration::from_secs(10);
 
@@ -25,7 +28,7 @@ const ANSWERS: [(&str, &str, &str); 3] = [
 /// Measures what the screen costs while an answer streams.
 pub fn measure(subject: &Subject, keys: usize) {
     for (name, head, piece) in ANSWERS {
-        let address = serve(head, piece);
+        let (address, asked) = serve(head, piece);
         let base = format!("http://{address}");
         let home = tempfile::tempdir().unwrap();
         let args: Vec<&str> = match subject.name.as_str() {
@@ -37,6 +40,7 @@ pub fn measure(subject: &Subject, keys: usize) {
         terminal.type_keys("go");
         terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
         terminal.type_keys("\r");
+        terminal.wait_until(PATIENCE, |_| asked.try_recv().is_ok());
         // The screen is full and scrolls.
         terminal.wait_until(Duration::from_secs(4), |_| false);
         let streams = terminal.received();
@@ -79,21 +83,24 @@ fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
     Vec::new()
 }
 
-/// A server whose answer to everything is an endless stream of tokens.
-fn serve(head: &'static str, piece: &'static str) -> SocketAddr {
+/// A server whose answer to everything is an endless stream of tokens, and what says that one was asked for.
+fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let (asks, asked) = mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
+            let asks = asks.clone();
             // The client that is measured leaves in the middle.
-            std::thread::spawn(move || drop(answer(stream, head, piece)));
+            std::thread::spawn(move || drop(answer(stream, head, piece, &asks)));
         }
     });
-    address
+    (address, asked)
 }
 
-fn answer(mut stream: TcpStream, head: &str, piece: &str) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, head: &str, piece: &str, asks: &mpsc::Sender<()>) -> std::io::Result<()> {
     pipes::read_request(&mut stream)?;
+    let _ = asks.send(());
     stream.set_nodelay(true)?;
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
     let mut due = Instant::now();
