@@ -40,6 +40,8 @@ use terminal::Terminal;
 
 /// Rows at the bottom of the screen in which a key may be echoed.
 const COMPOSER: usize = 12;
+/// How long a program may take for what it does at once on a real processor.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,7 +50,8 @@ enum Part {
     Start,
     /// From a key to its echo; of tau also attached to a session of `tau serve`.
     Echo,
-    /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it, scrolling in it.
+    /// A 20,000-token answer of the demo model: time, CPU, memory, echo below it, scrolling in it; and a
+    /// run with tools.
     Reply,
     /// An answer at 200 tokens a second: CPU, bytes written, echo meanwhile.
     Stream,
@@ -183,28 +186,34 @@ fn main() {
         pipes::measure(&tau.path, options.runs);
     }
     for subject in &subjects {
-        if wanted(Part::Start) {
-            measure_start(subject, options.runs);
-        }
-        if wanted(Part::Echo) {
-            measure_echo(subject, options.keys);
-        }
-        if wanted(Part::Echo) && subject.name == "tau" {
-            attached::measure(subject, options.keys);
-        }
-        if wanted(Part::Reply) && subject.name == "tau" {
-            measure_reply(subject, options.keys);
-        }
-        if wanted(Part::Stream) && stream::can_stream(&subject.name) {
-            stream::measure(subject, options.keys);
-        }
-        if wanted(Part::Pressure) && subject.name == "tau" {
-            pressure::measure_flood(subject, options.keys);
-            pressure::measure_day(subject, options.rounds);
-        }
-        if wanted(Part::Idle) {
-            measure_idle(subject, Duration::from_secs(options.idle));
-        }
+        measure_screen(subject, &options, wanted);
+    }
+}
+
+/// What the screen of a program costs.
+fn measure_screen(subject: &Subject, options: &Options, wanted: impl Fn(Part) -> bool) {
+    if wanted(Part::Start) {
+        measure_start(subject, options.runs);
+    }
+    if wanted(Part::Echo) {
+        measure_echo(subject, options.keys);
+    }
+    if wanted(Part::Echo) && subject.name == "tau" {
+        attached::measure(subject, options.keys);
+    }
+    if wanted(Part::Reply) && subject.name == "tau" {
+        measure_reply(subject, options.keys);
+        measure_tour(subject);
+    }
+    if wanted(Part::Stream) && stream::can_stream(&subject.name) {
+        stream::measure(subject, options.keys);
+    }
+    if wanted(Part::Pressure) && subject.name == "tau" {
+        pressure::measure_flood(subject, options.keys);
+        pressure::measure_day(subject, options.rounds);
+    }
+    if wanted(Part::Idle) {
+        measure_idle(subject, Duration::from_secs(options.idle));
     }
 }
 
@@ -275,9 +284,22 @@ fn write_typed() {
 /// A program that has started and is quiet.
 fn ready(subject: &Subject) -> Terminal {
     let mut terminal = Terminal::start(&subject.path, &subject.args);
-    terminal.wait_until(Duration::from_secs(30), |screen| !screen.contents().trim().is_empty());
-    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
+    wait_ready(&mut terminal);
     terminal
+}
+
+/// Types a prompt and Enter, which must not come together, or they would be a paste.
+fn submit(terminal: &mut Terminal, prompt: &str) {
+    terminal.type_keys(prompt);
+    terminal.wait_until(PATIENCE, |screen| screen.contents().contains(prompt));
+    terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
+    terminal.type_keys("\r");
+}
+
+/// Waits until the program has painted and is quiet.
+fn wait_ready(terminal: &mut Terminal) {
+    terminal.wait_until(PATIENCE, |screen| !screen.contents().trim().is_empty());
+    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
 }
 
 fn measure_echo(subject: &Subject, keys: usize) {
@@ -354,9 +376,7 @@ fn measure_reply(subject: &Subject, keys: usize) {
     row(&subject.name, "resident after start", before.resident());
     let start = Instant::now();
     let bytes = terminal.received();
-    terminal.type_keys("long");
-    terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
-    terminal.type_keys("\r");
+    submit(&mut terminal, "long");
     // The answer is over when nothing has been drawn for a second.
     let quiet = Duration::from_secs(1);
     terminal.wait_quiet(quiet, Duration::from_secs(120));
@@ -370,6 +390,23 @@ fn measure_reply(subject: &Subject, keys: usize) {
     let pages: Vec<&str> = [vec!["\x1b[5~"; 20], vec!["\x1b[6~"; 19]].concat();
     let pages: Vec<&str> = pages.into_iter().cycle().take(keys).collect();
     changes(&mut terminal, subject, &pages, "page up or down");
+}
+
+/// A run of the demo model that reads, edits and runs, as fast as it comes.
+fn measure_tour(subject: &Subject) {
+    let mut terminal = ready(subject);
+    let before = Usage::of(terminal.pid());
+    let start = Instant::now();
+    submit(&mut terminal, "tour");
+    if !terminal.wait_until(PATIENCE, |screen| screen.contents().contains("All of it was scripted")) {
+        return row(&subject.name, "run with tools", "does not end".to_owned());
+    }
+    let took = start.elapsed();
+    terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(5));
+    let after = Usage::of(terminal.pid());
+    row(&subject.name, "run with tools, time", milliseconds(took));
+    row(&subject.name, "run with tools, cpu", milliseconds(after.cpu.saturating_sub(before.cpu)));
+    row(&subject.name, "resident after run with tools", after.resident());
 }
 
 fn measure_idle(subject: &Subject, time: Duration) {

@@ -9,12 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::process::Usage;
 use super::terminal::Terminal;
-use super::{Subject, echo_of, pipes, row};
+use super::{PATIENCE, Subject, echo_of, pipes, row, submit, wait_ready};
 
 /// Time between two tokens.
 const TOKEN: Duration = Duration::from_millis(5);
-/// How long the program may take to ask for the answer.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Time that is measured, after the answer has filled the screen.
 const MEASURED: Duration = Duration::from_secs(10);
 
@@ -36,10 +34,8 @@ pub fn measure(subject: &Subject, keys: usize) {
             _ => configure_zerostack(home.path(), &base),
         };
         let mut terminal = Terminal::start_in(home, &subject.path, &args);
-        terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
-        terminal.type_keys("go");
-        terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
-        terminal.type_keys("\r");
+        wait_ready(&mut terminal);
+        submit(&mut terminal, "go");
         terminal.wait_until(PATIENCE, |_| asked.try_recv().is_ok());
         // The screen is full and scrolls.
         terminal.wait_until(Duration::from_secs(4), |_| false);
