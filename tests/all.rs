@@ -49,6 +49,7 @@ mod models;
 mod motion;
 mod notifications;
 mod onboarding;
+mod package;
 mod panels;
 mod pasting;
 mod path_completion;
