@@ -13,7 +13,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use super::link::Link;
 use super::picture::PictureRow;
-pub(crate) use rows::DrawnRow;
+pub(crate) use rows::{DrawnRow, rotate};
 
 /// What is on the screen.
 #[derive(Clone, Debug, Default)]

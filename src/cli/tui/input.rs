@@ -63,6 +63,7 @@ impl TerminalInput {
                     Ok(read) => read,
                     Err(_) => {
                         self.decoder.pause(&mut |said| self.decoded.push_back(said));
+                        self.decide_at = None;
                         Ok(())
                     }
                 },
@@ -70,8 +71,17 @@ impl TerminalInput {
             if read.is_err() {
                 return TerminalEvent::Ended;
             }
-            self.decide_at = self.decoder.is_undecided().then(|| Instant::now() + ESC_PAUSE);
         }
+    }
+
+    /// What has come; never waits, and leaves it to [`Self::next`] to find that the terminal is gone.
+    pub fn try_next(&mut self) -> Option<TerminalEvent> {
+        if self.decoded.is_empty()
+            && let Ok(count) = read_ready(self.terminal.get_ref().as_fd(), &mut self.buffer)
+        {
+            self.decode(count);
+        }
+        self.decoded.pop_front()
     }
 
     /// What came together with the last event; never waits.
@@ -86,9 +96,14 @@ impl TerminalInput {
             .terminal
             .async_io(Interest::READABLE, |terminal| read_ready(terminal.as_fd(), buffer))
             .await?;
+        self.decode(count);
+        Ok(())
+    }
+
+    fn decode(&mut self, count: usize) {
         let bytes = self.buffer.get(..count).unwrap_or_default();
         self.decoder.feed(bytes, &mut |said| self.decoded.push_back(said));
-        Ok(())
+        self.decide_at = self.decoder.is_undecided().then(|| Instant::now() + ESC_PAUSE);
     }
 }
 

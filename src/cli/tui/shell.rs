@@ -153,18 +153,17 @@ impl Shell {
             if matches!(wake, Wake::Tick) {
                 tick = None;
             }
-            let by_user = matches!(wake, Wake::Terminal(_));
-            if by_user {
-                self.extensions.user_came();
-                self.themes.follow_folder(&mut self.screen)?;
-            }
             if let Some(exit) = self.on_wake(wake)? {
                 return Ok(exit);
             }
-            if by_user {
-                self.themes.follow_shown(&mut self.screen)?;
-            }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
+                // A key that came meanwhile is shown in the same frame, unless it has to wait for an effect.
+                if self.screen.effects.is_empty()
+                    && let Some(event) = self.input.try_next()
+                    && let Some(exit) = self.on_input(event)?
+                {
+                    return Ok(exit);
+                }
                 self.screen.draw()?;
                 let interactive = self.screen.model().is_some_and(|model| model.jobs.owner().is_some());
                 self.pacer.drawn(Instant::now(), interactive);
@@ -255,6 +254,8 @@ impl Shell {
     /// Folds what came from the terminal, and what else waits there: a paste that comes as keys is
     /// one frame, not thousands.
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
+        self.extensions.user_came();
+        self.themes.follow_folder(&mut self.screen)?;
         let mut next = Some(event);
         while let Some(event) = next {
             if event == TerminalEvent::Ended {
@@ -264,6 +265,7 @@ impl Shell {
             let asks = self.screen.effects.iter().any(|effect| !matches!(effect, Effect::Agent(_)));
             next = if asks { None } else { self.input.waiting() };
         }
+        self.themes.follow_shown(&mut self.screen)?;
         Ok(None)
     }
 

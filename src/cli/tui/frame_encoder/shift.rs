@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::buffer::Cell;
 
 use super::{Rows, same_row};
-use crate::view::frame::Frame;
+use crate::view::frame::{Frame, rotate};
 
 /// Rows that must be saved for the terminal to be asked to move some.
 const WORTH: usize = 3;
@@ -36,17 +36,11 @@ impl Shift {
         shown.shift_layers(self.top..self.bottom, self.by);
         shown.shift_drawn(self.top..self.bottom, self.by);
         let width = usize::from(shown.cells.area.width);
-        let by = self.by.unsigned_abs() * width;
-        let Some(cells) = shown.cells.content.get_mut(self.top * width..self.bottom * width) else { return };
-        let length = cells.len();
-        let freed = if self.by > 0 {
-            cells.rotate_left(by);
-            length - by..length
-        } else {
-            cells.rotate_right(by);
-            0..by
-        };
-        cells.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
+        let (start, end) = (self.top * width, self.bottom * width);
+        rotate(&mut shown.cells.content, start..end, self.by * width as isize);
+        let count = self.by.unsigned_abs() * width;
+        let freed = if self.by > 0 { end.saturating_sub(count)..end } else { start..start + count };
+        shown.cells.content.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
     }
 }
 
