@@ -3,21 +3,26 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::tempdir;
+
+use crate::harness::root;
+use crate::time_limit::{EndInTime, LIMIT, RunInTime};
 
 /// Runs the script in a home of its own, with the toolchain of whoever runs the test.
 fn build(path: &OsStr) -> Output {
     let home = tempdir().unwrap();
     let mut script = Command::new("/bin/bash");
-    script.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("integrations/package/build.sh"));
+    script.arg(root().join("integrations/package/build.sh"));
     script.env_clear().env("PATH", path).env("HOME", home.path()).current_dir(home.path());
     let theirs = std::env::var_os("HOME").unwrap_or_default();
     for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
         script.env(name, std::env::var_os(name).unwrap_or_else(|| Path::new(&theirs).join(folder).into()));
     }
-    script.output().unwrap()
+    script.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // It may build a release.
+    script.spawn().unwrap().output_within(LIMIT * 30, "the end of the build")
 }
 
 #[test]
@@ -44,8 +49,8 @@ fn it_builds_a_tau_that_answers() {
     assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
     assert!(said.ends_with("built target/package/tau\n"), "{said}");
     let home = tempdir().unwrap();
-    let mut tau = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("target/package/tau"));
+    let mut tau = Command::new(root().join("target/package/tau"));
     tau.args(["-p", "--model", "demo", "help"]).env_clear().env("HOME", home.path()).current_dir(home.path());
-    let answered = tau.output().unwrap();
+    let answered = tau.output_in_time();
     assert!(answered.status.success() && !answered.stdout.is_empty(), "{answered:?}");
 }
