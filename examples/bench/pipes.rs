@@ -95,8 +95,8 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(ANSWER.as_bytes())
 }
 
-/// Reads a request to its end.
-pub fn read_request(stream: &mut TcpStream) -> std::io::Result<()> {
+/// Reads a request to its end; its head.
+pub fn read_request(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut request = Vec::new();
     let mut piece = [0; 1 << 16];
     loop {
@@ -108,7 +108,7 @@ pub fn read_request(stream: &mut TcpStream) -> std::io::Result<()> {
             .lines()
             .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
         if count == 0 || body.len() >= length.unwrap_or(0) {
-            return Ok(());
+            return Ok(head.to_owned());
         }
     }
 }

@@ -76,10 +76,12 @@ fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
          base_url = \"{base}\"\napi_key_env = \"BENCH_KEY\"\napi_style = \"completions\"\nmodel = \"m\"\n"
     );
     std::fs::write(folder.join("config.toml"), config).unwrap();
+    // Without it the program asks whether it shall write one.
+    std::fs::write(home.join("ARCHITECTURE.md"), "Nothing.\n").unwrap();
     Vec::new()
 }
 
-/// A server whose answer to everything is an endless stream of tokens, and what says that one was asked for.
+/// A server whose answer to every prompt is an endless stream of tokens, and what says that one was asked for.
 fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -95,7 +97,13 @@ fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver
 }
 
 fn answer(mut stream: TcpStream, head: &str, piece: &str, asks: &mpsc::Sender<()>) -> std::io::Result<()> {
-    pipes::read_request(&mut stream)?;
+    if pipes::read_request(&mut stream)?.starts_with("GET ") {
+        let models =
+            r#"{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"bench"}]}"#;
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
+        return stream.write_all(format!("{head}{}\r\n\r\n{models}", models.len()).as_bytes());
+    }
     let _ = asks.send(());
     stream.set_nodelay(true)?;
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
