@@ -288,7 +288,7 @@ fn ready(subject: &Subject) -> Terminal {
     terminal
 }
 
-/// Types a prompt and Enter, which must not come together, or they would be a paste.
+/// Types a prompt and, once it is shown, Enter: before a program has the terminal, Enter is another byte.
 fn submit(terminal: &mut Terminal, prompt: &str) {
     terminal.type_keys(prompt);
     terminal.wait_until(PATIENCE, |screen| screen.contents().contains(prompt));
