@@ -147,10 +147,7 @@ impl Frame {
 
     /// Moves what is known of rows with them, as [`Frame::shift_layers`] does.
     pub(crate) fn shift_drawn(&mut self, rows: Range<usize>, by: isize) {
-        rotate(&mut self.drawn, rows.clone(), by);
-        let count = by.unsigned_abs();
-        let freed =
-            if by > 0 { rows.end.saturating_sub(count)..rows.end } else { rows.start..rows.start + count };
+        let freed = rotate(&mut self.drawn, rows, by);
         self.forget(freed);
     }
 
@@ -199,16 +196,17 @@ impl Frame {
 }
 
 /// Moves what is in a part of a vector to its front, or to its back when `by` is negative; what leaves it comes
-/// back at the other end. Nothing is moved by more than the length of the part. Several times as fast as
-/// `rotate_left` of the standard library, which moves large elements one by one.
-pub(crate) fn rotate<T>(all: &mut Vec<T>, part: Range<usize>, by: isize) {
+/// back at the other end: where that is, is returned. Nothing is moved by more than the length of the part.
+/// Several times as fast as `rotate_left` of the standard library, which moves large elements one by one.
+pub(crate) fn rotate<T>(all: &mut Vec<T>, part: Range<usize>, by: isize) -> Range<usize> {
     let count = by.unsigned_abs();
     if part.end > all.len() || count > part.len() {
-        return;
+        return part.start..part.start;
     }
     let (from, to) = if by > 0 { (part.start, part.end - count) } else { (part.end - count, part.start) };
     let leaving: Vec<T> = all.drain(from..from + count).collect();
     all.splice(to..to, leaving);
+    to..to + count
 }
 
 #[cfg(test)]

@@ -36,10 +36,8 @@ impl Shift {
         shown.shift_layers(self.top..self.bottom, self.by);
         shown.shift_drawn(self.top..self.bottom, self.by);
         let width = usize::from(shown.cells.area.width);
-        let (start, end) = (self.top * width, self.bottom * width);
-        rotate(&mut shown.cells.content, start..end, self.by * width as isize);
-        let count = self.by.unsigned_abs() * width;
-        let freed = if self.by > 0 { end.saturating_sub(count)..end } else { start..start + count };
+        let cells = self.top * width..self.bottom * width;
+        let freed = rotate(&mut shown.cells.content, cells, self.by * width as isize);
         shown.cells.content.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
     }
 }
