@@ -48,5 +48,7 @@ fi
 link -C link-arg=-Wl,--symbol-ordering-file="$work/functions" -C link-arg=-Wl,--no-warn-symbol-ordering
 mkdir -p "$target/package"
 cp "$target/release/tau" "$target/package/tau"
+# Each run links under a name of its own, and cargo keeps them all.
+find "$target/release/deps" -samefile "$target/release/tau" -delete
 "$target/release/examples/bench" --alone --tau "$target/package/tau" start reply
 echo "built $target/package/tau"
