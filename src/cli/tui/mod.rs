@@ -5,6 +5,7 @@
 //! A key is drawn at once; what the agent reports is drawn at most once a frame. When nothing
 //! happens, nothing runs and nothing is written.
 
+mod alarm;
 mod announce;
 pub mod call;
 pub(crate) mod clipboard;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
+use super::alarm::Alarm;
 use super::event::TerminalEvent;
 use super::extension_watch::{ExtensionNews, ExtensionWatch};
 use super::input::TerminalInput;
@@ -41,6 +42,7 @@ const JOINED: usize = 16 * 1024;
 pub struct Shell {
     screen: LiveScreen,
     input: TerminalInput,
+    alarm: Alarm,
     signals: Signals,
     agent: AgentHandle,
     /// Commands that wait until the agent takes them.
@@ -81,9 +83,9 @@ enum Wake {
 
 impl Shell {
     /// Connects a screen to an agent. Called in the runtime of the agent; run by the one of the input.
-    pub fn new(
+    pub(super) fn new(
         screen: LiveScreen,
-        input: TerminalInput,
+        (input, alarm): (TerminalInput, Alarm),
         signals: Signals,
         agent: AgentHandle,
         requests: RequestRunner,
@@ -99,6 +101,7 @@ impl Shell {
         Shell {
             screen,
             input,
+            alarm,
             signals,
             agent,
             outbox,
@@ -186,7 +189,7 @@ impl Shell {
         let alarm = async {
             match alarm {
                 Some((at, wake)) => {
-                    tokio::time::sleep_until(at.into()).await;
+                    self.alarm.until(at).await;
                     wake
                 }
                 None => std::future::pending().await,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::alarm::Alarm;
 use super::announce::Announcer;
 use super::color_support::detected_colors;
 use super::input::TerminalInput;
@@ -86,8 +87,8 @@ pub fn run(setup: Setup) -> Exit {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Usage, &error),
     };
-    show(&setup, first_frame(&setup), async |screen, input, signals| {
-        connect(&setup, screen, input, signals, prompts).await
+    show(&setup, first_frame(&setup), async |screen, waits, signals| {
+        connect(&setup, screen, waits, signals, prompts).await
     })
 }
 
@@ -106,8 +107,8 @@ pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Ex
         pick_session: false,
         ..boot
     };
-    show(setup, (boot, memo), async |screen, input, signals| {
-        attach_to(setup, screen, input, signals, server, session)
+    show(setup, (boot, memo), async |screen, waits, signals| {
+        attach_to(setup, screen, waits, signals, server, session)
     })
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Ex
 fn show(
     setup: &Setup,
     (boot, memo): (Boot, Memo),
-    connect: impl AsyncFnOnce(LiveScreen, TerminalInput, Signals) -> Result<Shell, Refusal>,
+    connect: impl AsyncFnOnce(LiveScreen, (TerminalInput, Alarm), Signals) -> Result<Shell, Refusal>,
 ) -> Exit {
     let recording = match setup.args.record.as_ref().map(|path| Recording::begin(path, &boot)).transpose() {
         Ok(recording) => recording,
@@ -157,31 +158,31 @@ fn show(
         return Exit::HungUp;
     }
     // What the screen waits for, keys and timers, wakes nobody else.
-    let (runtime, input) = match screen_runtime() {
+    let (runtime, waits) = match screen_runtime() {
         Ok(started) => started,
         Err(error) => return fail(Exit::Config, &format!("cannot read the terminal: {error}")),
     };
-    match agent_thread.handle().block_on(connect(screen, input, signals)) {
+    match agent_thread.handle().block_on(connect(screen, waits, signals)) {
         Ok(shell) => runtime.block_on(shell.run()),
         Err(refusal) => refusal.fail(),
     }
 }
 
-/// The runtime of the screen's loop, and the keys it waits for.
-fn screen_runtime() -> io::Result<(Runtime, TerminalInput)> {
+/// The runtime of the screen's loop, and what it waits for most: keys and its timer.
+fn screen_runtime() -> io::Result<(Runtime, (TerminalInput, Alarm))> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let input = {
+    let waits = {
         let _within = runtime.enter();
-        TerminalInput::new()?
+        (TerminalInput::new()?, Alarm::new()?)
     };
-    Ok((runtime, input))
+    Ok((runtime, waits))
 }
 
 /// Starts the agent and connects the screen to it.
 async fn connect(
     setup: &Setup,
     mut screen: LiveScreen,
-    input: TerminalInput,
+    waits: (TerminalInput, Alarm),
     signals: Signals,
     prompts: Vec<prompts::CliPrompt>,
 ) -> Result<Shell, Refusal> {
@@ -215,14 +216,14 @@ async fn connect(
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::new(Services::of(setup.clone(), prompt), sender);
-    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)))
+    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)))
 }
 
 /// Connects the screen to a session of a server.
 fn attach_to(
     setup: &Setup,
     mut screen: LiveScreen,
-    input: TerminalInput,
+    waits: (TerminalInput, Alarm),
     signals: Signals,
     server: Server,
     session: String,
@@ -233,7 +234,7 @@ fn attach_to(
     screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
-    Ok(Shell::new(screen, input, signals, agent, requests, replies, theme_files(setup)).over(connection))
+    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)).over(connection))
 }
 
 /// The setup with the model of the session, or else with that of the server whose address was given

@@ -1,0 +1,116 @@
+//! The timer of the screen's loop: [`Alarm`].
+//!
+//! A frame of a stream is mostly waking up. A timer of tokio wakes its thread twice for most waits of some ten
+//! milliseconds, the first time to be sorted again, and wakes the thread that sets it, too. One of the kernel
+//! (timerfd) does neither. Where there is none, it is one of tokio.
+
+use std::io;
+use std::time::Instant;
+
+#[cfg(target_os = "linux")]
+use self::kernel::KernelTimer;
+
+/// A timer that is set again and again.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    #[cfg(target_os = "linux")]
+    timer: KernelTimer,
+}
+
+impl Alarm {
+    /// Called in the runtime that waits for it.
+    ///
+    /// # Errors
+    /// The system has no timer left.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Alarm {
+            #[cfg(target_os = "linux")]
+            timer: KernelTimer::new()?,
+        })
+    }
+
+    /// Waits until then. Safe to drop before.
+    pub(super) async fn until(&mut self, at: Instant) {
+        #[cfg(target_os = "linux")]
+        if self.timer.until(at).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep_until(at.into()).await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::time::{Duration, Instant};
+
+    use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
+
+    use crate::tools::process::pty::watched;
+
+    #[derive(Debug)]
+    pub(super) struct KernelTimer {
+        timer: AsyncFd<OwnedFd>,
+        /// What it is set to, unless it has said so.
+        at: Option<Instant>,
+    }
+
+    impl KernelTimer {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            Ok(KernelTimer { timer: watched(timer, Interest::READABLE)?, at: None })
+        }
+
+        pub(super) async fn until(&mut self, at: Instant) -> io::Result<()> {
+            loop {
+                let left = at.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(());
+                }
+                if self.at != Some(at) {
+                    self.at = None;
+                    self.set(left)?;
+                    self.at = Some(at);
+                }
+                // This may be about an earlier time, which it was set to before.
+                self.timer.readable().await?.clear_ready();
+                self.at = None;
+            }
+        }
+
+        fn set(&self, left: Duration) -> io::Result<()> {
+            let it_value = left.try_into().map_err(io::Error::other)?;
+            let once = Itimerspec { it_interval: Timespec::default(), it_value };
+            rustix::time::timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn it_says_when_it_is_time_and_may_be_set_again() {
+        let mut alarm = Alarm::new().unwrap();
+        let begun = Instant::now();
+        let after = |milliseconds| begun + Duration::from_millis(milliseconds);
+        alarm.until(begun).await;
+        // Left before its time, twice, and then set to a later time and to an earlier one.
+        for late in [20, 40] {
+            assert!(tokio::time::timeout(Duration::from_millis(1), alarm.until(after(late))).await.is_err());
+        }
+        alarm.until(after(60)).await;
+        assert!(Instant::now() >= after(60));
+        assert!(tokio::time::timeout(Duration::from_millis(1), alarm.until(after(600_000))).await.is_err());
+        alarm.until(after(80)).await;
+        assert!(Instant::now() >= after(80));
+        assert!(begun.elapsed() < Duration::from_secs(300), "the earlier time counts");
+    }
+}
