@@ -11,6 +11,8 @@ pub struct Keymap {
     keys: BTreeMap<Key, Action>,
     /// What keys mean while a panel is selected.
     panel: BTreeMap<Key, Action>,
+    /// The keys of each action, in the order in which they were given to it.
+    of_action: BTreeMap<Action, Vec<Key>>,
 }
 
 impl Keymap {
@@ -50,10 +52,15 @@ impl Keymap {
     }
 
     fn insert(&mut self, key: Key, action: Action) -> Option<Action> {
-        match action.context() {
+        let before = match action.context() {
             KeyContext::Panel => self.panel.insert(key, action),
             KeyContext::Composer | KeyContext::Screen => self.keys.insert(key, action),
+        };
+        if let Some(keys) = before.and_then(|before| self.of_action.get_mut(&before)) {
+            keys.retain(|known| *known != key);
         }
+        self.of_action.entry(action).or_default().push(key);
+        before
     }
 
     /// What the key means there.
@@ -76,25 +83,12 @@ impl Keymap {
 
     /// The keys that mean the action, as people write them; empty when it has none.
     pub(crate) fn keys_of(&self, action: Action) -> Vec<String> {
-        let row = TABLE.iter().find(|row| row.action == action);
-        let mut keys: Vec<Key> = self
-            .keys
-            .iter()
-            .chain(&self.panel)
-            .filter(|(_, known)| **known == action)
-            .map(|(key, _)| *key)
-            .collect();
-        let place =
-            |key: &Key| row.and_then(|row| row.keys.iter().position(|name| name.parse().as_ref() == Ok(key)));
-        if keys.len() > 1 {
-            keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
-        }
-        keys.iter().map(Key::to_string).collect()
+        self.of_action.get(&action).into_iter().flatten().map(Key::to_string).collect()
     }
 
     /// The key to show in a hint: the first of the action's keys, `None` when it has none.
     pub fn hint(&self, action: Action) -> Option<String> {
-        self.keys_of(action).into_iter().next()
+        self.of_action.get(&action)?.first().map(Key::to_string)
     }
 }
 
