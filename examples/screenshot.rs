@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let area = Rect::new(0, 0, model.size.width, model.size.height);
     let mut frame = Frame::blank(area);
     let laid = view(&model, &mut Memo::new(ColorDepth::True, Default::default()), &mut frame);
-    std::io::Write::write_all(&mut std::io::stdout(), svg(&frame.cells, laid.cursor).as_bytes())?;
+    std::io::Write::write_all(&mut std::io::stdout(), svg(frame.buffer(), laid.cursor).as_bytes())?;
     Ok(())
 }
 

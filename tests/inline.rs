@@ -153,9 +153,9 @@ fn child_that_panics() {
     tau::cli::crash::install(home.into());
     let mut tty = Tty::enter(ScreenKind::Inline, MouseCapture::Off).unwrap();
     tty.draw(|frame| {
-        frame.resize(ratatui::layout::Rect { height: 3, ..frame.cells.area });
+        frame.resize(ratatui::layout::Rect { height: 3, ..frame.area() });
         for (y, row) in ["first row", "second row", "third row"].into_iter().enumerate() {
-            frame.cells.set_string(0, y as u16, row, ratatui::style::Style::new());
+            frame.buffer().set_string(0, y as u16, row, ratatui::style::Style::new());
         }
         Painted { cursor: Some((0, 1)), finished: 0 }
     })
@@ -317,7 +317,7 @@ fn print(screen: &mut Screen, printed: &mut Vec<String>) -> Vec<String> {
         let Size { width, height } = model.size;
         let mut frame = tau::view::frame::Frame::blank(ratatui::layout::Rect::new(0, 0, width, height));
         let drawing = tau::view::draw(&model, &mut screen.memo, &mut frame);
-        let rows: Vec<String> = text(&frame.cells).lines().map(str::to_owned).collect();
+        let rows: Vec<String> = text(frame.buffer()).lines().map(str::to_owned).collect();
         let (finished, live) = rows.split_at(drawing.finished.into());
         assert!(live.len() <= usize::from(height), "{} rows are live on {height}", live.len());
         printed.extend_from_slice(finished);

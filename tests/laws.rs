@@ -455,7 +455,7 @@ fn a_frame_over_an_older_one_looks_like_a_new_one() {
             view(&model, &mut screen.memo, &mut new);
             // In turns, as the terminal has one that is shown and one that is drawn.
             let older = &mut frames[step % 2];
-            if older.cells.area != area {
+            if older.area() != area {
                 older.resize(area);
                 older.reset();
             }

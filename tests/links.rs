@@ -38,7 +38,7 @@ fn rows(source: &str, width: u16) -> Vec<Row> {
 fn shown(source: &str, width: u16) -> Vec<String> {
     let text = |row: &Row| {
         let mut frame = Frame::blank(Rect::new(0, 0, width, 1));
-        frame.put_row(frame.cells.area, row);
+        frame.put_row(frame.area(), row);
         let mut text = String::new();
         for x in 0..width {
             for placed in frame.links.row(0) {
@@ -46,7 +46,7 @@ fn shown(source: &str, width: u16) -> Vec<String> {
                     text.push('<');
                 }
             }
-            text.push_str(frame.cells[(x, 0)].symbol());
+            text.push_str(frame.buffer()[(x, 0)].symbol());
             for placed in frame.links.row(0).iter().filter(|placed| placed.columns.end == x + 1) {
                 text.push_str(&format!("|{}>", placed.what.uri()));
             }
@@ -131,7 +131,7 @@ fn what_is_drawn_over_a_link_is_none() {
     for y in 0..24 {
         for placed in scrolled.links.row(y) {
             let text: String =
-                placed.columns.clone().map(|x| scrolled.cells[(x, y)].symbol().to_owned()).collect();
+                placed.columns.clone().map(|x| scrolled.row(y)[usize::from(x)].symbol().to_owned()).collect();
             assert!(text.starts_with("part ") && text.ends_with(" of it"), "{text:?}");
         }
     }

@@ -1,6 +1,5 @@
 //! The completion list above the composer.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
@@ -8,19 +7,20 @@ use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
+use crate::app::completion::CompletionRow;
 use crate::app::printable::printable_line;
 
-/// Draws the rows around the selected one.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let Some(list) = model.completion.as_ref().filter(|_| area.height > 0) else { return };
+/// The rows around the selected one.
+pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
+    let Some(list) = model.completion.as_ref().filter(|_| area.height > 0) else { return Vec::new() };
     let height = usize::from(area.height);
     let first = list.selected.saturating_sub(height - 1);
     if list.rows.is_empty() {
         let none = format!("  nothing matches {}", printable_line(&list.word));
         let none = Line::styled(none, theme.style(ThemeToken::Muted));
-        buffer.set_line(area.x, area.y, &wrap::truncate_line(none, area.width), area.width);
+        return vec![wrap::truncate_line(none, area.width)];
     }
-    for (offset, row) in list.rows.iter().skip(first).take(height).enumerate() {
+    let line = |(offset, row): (usize, &CompletionRow)| {
         let selected = first + offset == list.selected;
         let style = theme.style(if selected { ThemeToken::OverlaySelected } else { ThemeToken::Text });
         let mut spans = vec![Span::styled(format!("  {:<22}", row.title.as_str()), style)];
@@ -31,7 +31,7 @@ pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let count = Some(format!("{} of {}", first + offset + 1, list.count));
         let count = count.filter(|_| selected && list.count > height).unwrap_or_default();
         let count = vec![Span::styled(count, theme.style(ThemeToken::Muted))];
-        let line = both_ends(spans, count, area.width);
-        buffer.set_line(area.x, area.y + offset as u16, &line, area.width);
-    }
+        both_ends(spans, count, area.width)
+    };
+    list.rows.iter().skip(first).take(height).enumerate().map(line).collect()
 }

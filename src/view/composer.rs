@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::layout;
 use super::theme::{Theme, ThemeToken};
+use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::composer::layout::{ComposerLayout, VisualRow};
@@ -16,42 +17,39 @@ use crate::app::composer::segments::SegmentKind;
 use crate::app::composer::{Composer, InputMode};
 use crate::app::printable::printable_line;
 
-/// Draws the composer; the cursor's column and row.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    if area.height == 0 {
-        return None;
-    }
-    let editing = editing_label(model);
+/// The rows of the composer; the cursor's column and row.
+pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'static>>, Option<(u16, u16)>) {
+    let prompt_border = ThemeToken::composer(model.status.thinking);
     let (border, label, prompt) = match model.composer.mode() {
-        _ if model.editing.is_some() => (ThemeToken::composer(model.status.thinking), editing.as_str(), "> "),
-        InputMode::Prompt => (ThemeToken::composer(model.status.thinking), "", "> "),
-        InputMode::Shell => (ThemeToken::ComposerShell, "shell: the model sees the output", "$ "),
-        InputMode::ShellOnly => (ThemeToken::ComposerShell, "shell: hidden from the model", "$ "),
+        _ if model.editing.is_some() => (prompt_border, editing_label(model), "> "),
+        InputMode::Prompt => (prompt_border, String::new(), "> "),
+        InputMode::Shell => (ThemeToken::ComposerShell, "shell: the model sees the output".to_owned(), "$ "),
+        InputMode::ShellOnly => (ThemeToken::ComposerShell, "shell: hidden from the model".to_owned(), "$ "),
     };
-    let labels = [vim_label(model), label.to_owned()];
+    let labels = [vim_label(model), label];
     let labels: Vec<String> = labels.into_iter().filter(|label| !label.is_empty()).collect();
     let framed = area.height >= 3;
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
-    if framed {
-        rule(theme, border, &labels.join(" · "), area.y, area, buffer);
-    }
     let wrapped = model.composer.layout(layout::composer_width(area));
     let height = usize::from(inner.height);
+    let (mut lines, cursor) = text(model, &wrapped, Span::styled(prompt, theme.style(border)), theme, inner);
+    if model.composer.is_empty()
+        && let Some(first) = lines.first_mut()
+    {
+        first.spans.push(placeholder(model, theme));
+    }
     if framed {
         let place = format!("row {} of {}", wrapped.cursor.row + 1, wrapped.rows.len());
         let place = if wrapped.rows.len() > height { place.as_str() } else { "" };
-        rule(theme, border, place, area.bottom() - 1, area, buffer);
-    }
-    let cursor = text(model, &wrapped, Span::styled(prompt, theme.style(border)), theme, inner, buffer);
-    if model.composer.is_empty() {
-        placeholder(model, theme, inner, buffer);
+        lines.insert(0, rule(theme, border, &labels.join(" · "), area.width));
+        lines.push(rule(theme, border, place, area.width));
     }
     if model.takes_answer() {
         // The draft stays, and is only looked at.
-        buffer.set_style(area, Style::reset().patch(theme.style(ThemeToken::Text)));
-        buffer.set_style(area, theme.style(ThemeToken::Faint));
+        let faint = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
+        lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style = faint);
     }
-    Some(cursor)
+    (lines, (area.height > 0).then_some(cursor))
 }
 
 /// Rows of the text alone, in a window.
@@ -67,30 +65,33 @@ pub(super) fn draw_text(model: &Model, theme: &Theme, area: Rect, buffer: &mut B
         InputMode::Shell | InputMode::ShellOnly => "$ ",
     };
     let wrapped = model.composer.layout(layout::composer_width(area));
-    (area.height > 0).then(|| text(model, &wrapped, Span::raw(prompt), theme, area, buffer))
+    let (lines, cursor) = text(model, &wrapped, Span::raw(prompt), theme, area);
+    for (y, line) in (area.top()..area.bottom()).zip(&lines) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+    (area.height > 0).then_some(cursor)
 }
 
-/// Draws the rows around the cursor; its column and row.
+/// The rows around the cursor; its column and row.
 fn text(
     model: &Model,
     wrapped: &ComposerLayout,
     prompt: Span<'static>,
     theme: &Theme,
     inner: Rect,
-    buffer: &mut Buffer,
-) -> (u16, u16) {
+) -> (Vec<Line<'static>>, (u16, u16)) {
     let selected = model.composer.selected().unwrap_or_default();
     let height = usize::from(inner.height);
     let first = (wrapped.cursor.row + 1).saturating_sub(height);
-    for (offset, row) in wrapped.rows.iter().enumerate().skip(first).take(height) {
-        let y = inner.y + (offset - first) as u16;
+    let line = |(index, row): (usize, &VisualRow)| {
         let mut line = text_of(&model.composer, row, &selected, theme);
-        line.spans.insert(0, if offset == 0 { prompt.clone() } else { Span::styled("  ", prompt.style) });
-        buffer.set_line(inner.x, y, &line, inner.width);
-    }
+        line.spans.insert(0, if index == 0 { prompt.clone() } else { Span::styled("  ", prompt.style) });
+        line
+    };
+    let lines = wrapped.rows.iter().enumerate().skip(first).take(height).map(line).collect();
     let column = (2 + wrapped.cursor.column).min(inner.width.saturating_sub(1));
     let row = (wrapped.cursor.row - first) as u16;
-    (inner.x + column, inner.y + row.min(inner.height.saturating_sub(1)))
+    (lines, (inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
 }
 
 /// Vim's mode, and the keys of a command that is not complete.
@@ -108,20 +109,15 @@ fn editing_label(model: &Model) -> String {
     format!("queued message{}", keys.into_iter().flatten().collect::<String>())
 }
 
-fn rule(theme: &Theme, token: ThemeToken, label: &str, y: u16, area: Rect, buffer: &mut Buffer) {
-    let style = theme.style(token);
-    let width = usize::from(area.width);
+fn rule(theme: &Theme, token: ThemeToken, label: &str, width: u16) -> Line<'static> {
+    let width = usize::from(width);
     let start = match label {
         "" => String::new(),
         label if label.len() + 6 < width => format!("── {label} "),
         _ => String::new(),
     };
-    let (rest, _) = buffer.set_stringn(area.x, y, start, width, style);
-    for x in rest..area.right() {
-        if let Some(cell) = buffer.cell_mut((x, y)) {
-            cell.set_char('─').set_style(style);
-        }
-    }
+    let rest = "─".repeat(width.saturating_sub(wrap::cells(&start)));
+    Line::from(Span::styled(start + &rest, theme.style(token)))
 }
 
 fn text_of(
@@ -150,7 +146,7 @@ fn text_of(
     Line::from(spans)
 }
 
-fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+fn placeholder(model: &Model, theme: &Theme) -> Span<'static> {
     let text = if model.takes_answer() {
         "the call above waits for you".to_owned()
     } else if model.status.run.is_some() {
@@ -161,6 +157,5 @@ fn placeholder(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     } else {
         "ask for something, or !command".to_owned()
     };
-    let line = Line::styled(text, theme.style(ThemeToken::Faint));
-    buffer.set_line(area.x + 2, area.y, &line, area.width.saturating_sub(2));
+    Span::styled(text, theme.style(ThemeToken::Faint))
 }

@@ -1,7 +1,6 @@
 //! The search of the transcript, in the composer's place: what is sought, how often it was found,
 //! what keys do.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
@@ -12,29 +11,15 @@ use crate::app::Model;
 use crate::app::printable::printable_line;
 use crate::app::transcript::find::Find;
 
-/// Draws the row of the search between two rules; the cursor's column and row.
-pub(crate) fn draw(
+/// The row of the search between two rules; the cursor's column and row.
+pub(crate) fn lines(
     model: &Model,
     find: &Find,
     theme: &Theme,
     area: Rect,
-    buffer: &mut Buffer,
-) -> Option<(u16, u16)> {
-    if area.height == 0 {
-        return None;
-    }
+) -> (Vec<Line<'static>>, Option<(u16, u16)>) {
     let framed = area.height >= 3;
-    let y = if framed { area.y + 1 } else { area.y };
     let style = theme.style(ThemeToken::Accent);
-    if framed {
-        let rule = |text: &str, y: u16, buffer: &mut Buffer| {
-            let rest = usize::from(area.width).saturating_sub(wrap::cells(text));
-            let line = Line::styled(format!("{text}{}", "─".repeat(rest)), style);
-            buffer.set_line(area.x, y, &line, area.width);
-        };
-        rule("── find ", area.y, buffer);
-        rule("", area.bottom() - 1, buffer);
-    }
     let query = printable_line(find.query()).into_owned();
     let status = status(model, find);
     let keys =
@@ -48,8 +33,15 @@ pub(crate) fn draw(
     let column = 2 + wrap::cells(&query) as u16;
     let left = vec![Span::styled("/ ", style), Span::raw(query)];
     let right = vec![Span::styled(right, theme.style(ThemeToken::Muted))];
-    buffer.set_line(area.x, y, &both_ends(left, right, area.width), area.width);
-    Some((area.x + column.min(area.width.saturating_sub(1)), y))
+    let row = both_ends(left, right, area.width);
+    let rule = |text: &str| {
+        let rest = usize::from(area.width).saturating_sub(wrap::cells(text));
+        Line::styled(format!("{text}{}", "─".repeat(rest)), style)
+    };
+    let y = if framed { area.y + 1 } else { area.y };
+    let cursor = (area.x + column.min(area.width.saturating_sub(1)), y);
+    let lines = if framed { vec![rule("── find "), row, rule("")] } else { vec![row] };
+    (lines, (area.height > 0).then_some(cursor))
 }
 
 /// How often it was found, or what is being done about it.

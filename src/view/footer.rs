@@ -1,8 +1,7 @@
 //! The rows around the composer: the activity, the footer.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Span;
+use ratatui::text::{Line, Span};
 
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
@@ -24,8 +23,8 @@ pub(crate) fn has_activity(model: &Model) -> bool {
 }
 
 /// What the agent is doing, for how long, and how to stop it.
-pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let Some(run) = model.status.run.as_ref().filter(|_| area.height > 0) else { return };
+pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<Line<'static>> {
+    let run = model.status.run.as_ref().filter(|_| area.height > 0)?;
     let picture = match model.motion {
         Motion::Animated => SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied(),
         Motion::Still => None,
@@ -44,7 +43,7 @@ pub(crate) fn draw_activity(model: &Model, theme: &Theme, area: Rect, buffer: &m
     let spent = (!waits).then(|| seconds(model.clock() - run.since));
     let total = spent.into_iter().chain(stops).collect::<Vec<_>>().join(" · ");
     let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];
-    buffer.set_line(area.x, area.y, &both_ends(left, right, area.width), area.width);
+    Some(both_ends(left, right, area.width))
 }
 
 /// That the user is asked, and how many calls wait; where keys go elsewhere, how to answer.
@@ -87,28 +86,24 @@ fn activity(model: &Model, run: &AgentRun) -> String {
 }
 
 /// The status line; a remark takes the place of its right side.
-pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    if area.height == 0 {
-        return;
-    }
-    let width = usize::from(area.width);
+pub(crate) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> {
+    let width = usize::from(columns);
     let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
     let remark = remark.or_else(|| connection(model));
-    let row = match remark.or_else(|| panel_keys(model)) {
+    match remark.or_else(|| panel_keys(model)) {
         Some(text) => {
             let remark = Span::styled(text.clone(), theme.style(ThemeToken::Accent));
             // Where both do not fit, the remark is what is read now.
             if wrap::cells(&text) + status_line::LEAST_PLACE > width {
                 let remark = Span::styled(format!(" {text}"), remark.style);
-                wrap::truncate_line(remark.into(), area.width)
+                wrap::truncate_line(remark.into(), columns)
             } else {
                 let remark = vec![remark];
-                both_ends(status_line::left(model, theme, width, &remark), remark, area.width)
+                both_ends(status_line::left(model, theme, width, &remark), remark, columns)
             }
         }
-        None => status_line::line(model, theme, area.width),
-    };
-    buffer.set_line(area.x, area.y, &row, area.width);
+        None => status_line::line(model, theme, columns),
+    }
 }
 
 /// That the server of the session cannot be reached.

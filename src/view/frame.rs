@@ -1,7 +1,7 @@
 //! A frame: its cells, and what some of them are besides their text.
 //!
-//! A frame may be drawn over an older one: it knows which row of the transcript each of its rows shows
-//! ([`DrawnRow`]), and a row that is there already is not drawn again.
+//! A frame may be drawn over an older one: it knows what each of its rows shows ([`DrawnRow`]), and a row that
+//! is there already is not drawn again.
 
 mod rows;
 
@@ -13,17 +13,20 @@ use ratatui::widgets::{Clear, Widget};
 
 use super::link::Link;
 use super::picture::PictureRow;
-pub(crate) use rows::{DrawnRow, rotate};
+use rows::Ring;
+pub(crate) use rows::{DrawnRow, Edge, KnownRows};
 
 /// What is on the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    pub cells: Buffer,
+    cells: Buffer,
+    /// Where its rows are among the cells.
+    ring: Ring,
     /// Text that leads somewhere.
     pub links: Layer<Link>,
     /// Pictures, or where the terminal draws them.
     pub pictures: Layer<PictureRow>,
-    /// What each row shows, where it is a row of the transcript and nothing else.
+    /// What each row shows, where it is one that was drawn as a row and nothing else.
     drawn: Vec<Option<DrawnRow>>,
     /// A cell on which nothing was drawn.
     blank: Cell,
@@ -32,7 +35,11 @@ pub struct Frame {
 impl PartialEq for Frame {
     /// Whether both look the same, however they came about.
     fn eq(&self, other: &Self) -> bool {
-        self.cells == other.cells && self.links == other.links && self.pictures == other.pictures
+        let mut rows = 0..self.area().height;
+        self.area() == other.area()
+            && rows.all(|y| self.row(y) == other.row(y))
+            && self.links == other.links
+            && self.pictures == other.pictures
     }
 }
 
@@ -42,9 +49,34 @@ impl Frame {
         Frame { cells: Buffer::empty(area), ..Frame::default() }
     }
 
+    /// How large it is.
+    pub fn area(&self) -> Rect {
+        self.cells.area
+    }
+
+    /// The cells of a row; none where there is no such row.
+    pub fn row(&self, y: u16) -> &[Cell] {
+        let width = usize::from(self.cells.area.width);
+        let from = self.ring.place(usize::from(y)) * width;
+        self.cells.content.get(from..from + width).unwrap_or_default()
+    }
+
+    /// Its cells, to draw on wherever it may be. The rows that were moved are put there first, which costs as much
+    /// as a look at all of them.
+    pub fn buffer(&mut self) -> &mut Buffer {
+        self.straighten();
+        &mut self.cells
+    }
+
+    /// Its cells in no particular order.
+    pub(crate) fn cells_mut(&mut self) -> &mut [Cell] {
+        &mut self.cells.content
+    }
+
     /// Makes it blank.
     pub fn reset(&mut self) {
         self.cells.reset();
+        self.ring = Ring::default();
         self.clear_layers();
         self.forget_rows();
     }
@@ -52,6 +84,7 @@ impl Frame {
     /// Makes it so large, and its layers empty.
     pub fn resize(&mut self, area: Rect) {
         self.cells.resize(area);
+        self.ring = Ring::default();
         self.clear_layers();
         self.forget_rows();
     }
@@ -60,20 +93,23 @@ impl Frame {
     pub(crate) fn drop_rows(&mut self, rows: u16) {
         let Rect { width, height, .. } = self.cells.area;
         let rows = rows.min(height);
-        self.cells.content.drain(..usize::from(rows) * usize::from(width));
+        self.buffer().content.drain(..usize::from(rows) * usize::from(width));
         self.cells.area.height = height - rows;
-        self.shift_layers(0..usize::from(height), isize::try_from(rows).unwrap_or_default());
+        self.links.drop_rows(rows);
+        self.pictures.drop_rows(rows);
         self.forget_rows();
     }
 
     /// Makes it cells alone, without pictures, as it is when something is drawn over it.
     pub(crate) fn flatten(&mut self) {
+        let mut areas = Vec::new();
         for Placed { y, columns, what } in &self.pictures.0 {
             if !what.is_text() {
                 let area = Rect { x: columns.start, y: *y, width: columns.len() as u16, height: 1 };
-                Clear.render(area.intersection(self.cells.area), &mut self.cells);
+                areas.push(area.intersection(self.cells.area));
             }
         }
+        areas.into_iter().for_each(|area| Clear.render(area, self.buffer()));
         self.clear_layers();
         self.forget_rows();
     }
@@ -83,11 +119,9 @@ impl Frame {
         self.pictures.0.clear();
     }
 
-    /// Moves rows `top..bottom` of the layers up by `by`, or down when it is negative; what leaves
-    /// them is gone.
-    pub(crate) fn shift_layers(&mut self, rows: Range<usize>, by: isize) {
-        self.links.shift(rows.clone(), by);
-        self.pictures.shift(rows, by);
+    /// Whether it is more than cells.
+    pub(crate) fn has_layers(&self) -> bool {
+        !self.links.0.is_empty() || !self.pictures.0.is_empty()
     }
 
     /// Forgets what the cells of an area are besides their text, as something is drawn over them.
@@ -161,19 +195,10 @@ impl<T: Clone> Layer<T> {
         self.0 = kept;
     }
 
-    /// Moves rows `top..bottom` up by `by`, or down when it is negative; what leaves them is gone.
-    fn shift(&mut self, rows: Range<usize>, by: isize) {
-        self.0.retain_mut(|placed| {
-            let y = usize::from(placed.y);
-            if !rows.contains(&y) {
-                return true;
-            }
-            let to = y.checked_add_signed(-by).filter(|to| rows.contains(to));
-            placed.y = to.and_then(|to| u16::try_from(to).ok()).unwrap_or_default();
-            to.is_some()
-        });
-        // Rows that stay may now be between others.
-        self.0.sort_by_key(|placed| (placed.y, placed.columns.start));
+    /// Takes away what lies on the first rows; the others move up.
+    fn drop_rows(&mut self, rows: u16) {
+        self.0.retain(|placed| placed.y >= rows);
+        self.0.iter_mut().for_each(|placed| placed.y -= rows);
     }
 }
 
@@ -197,13 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn rows_move_within_a_region() {
-        let rows = [(0, 0..1), (1, 0..1), (3, 0..1), (4, 0..1), (5, 0..1)];
-        let mut up = layer(&rows);
-        up.shift(1..5, 2);
-        assert_eq!(up, layer(&[(0, 0..1), (1, 0..1), (2, 0..1), (5, 0..1)]));
-        let mut down = layer(&rows);
-        down.shift(1..5, -2);
-        assert_eq!(down, layer(&[(0, 0..1), (3, 0..1), (5, 0..1)]));
+    fn rows_move_up_when_the_first_are_dropped() {
+        let mut left = layer(&[(0, 0..1), (1, 0..1), (2, 0..1), (2, 4..5), (5, 0..1)]);
+        left.drop_rows(2);
+        assert_eq!(left, layer(&[(0, 0..1), (0, 4..5), (3, 0..1)]));
     }
 }

@@ -12,17 +12,17 @@ use super::layout::{self, Regions};
 use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::Unprinted;
-use super::{Drawing, LEAST, console, draw_below, overlay, shown_overlay, too_small};
+use super::{Drawing, LEAST, console, draw_below, footer, overlay, shown_overlay, too_small};
 use crate::app::Model;
 use crate::app::geometry::Laid;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
-    let screen = frame.cells.area;
+    let screen = frame.area();
     memo.begin(model.shown_theme());
     if screen.width < LEAST.0 || screen.height < LEAST.1 {
         fit(frame, memo, screen.height.min(1));
-        let laid = too_small(model, memo, frame.cells.area, &mut frame.cells);
+        let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: Laid { printed: model.transcript.printed, ..laid }, ..Drawing::default() };
     }
     let boxed = shown_overlay(model).map(|overlay| {
@@ -42,7 +42,6 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     let below = if is_full { screen.height } else { regions.height() };
     fit(frame, memo, finished + below);
     let drawn = unprinted.draw(model, memo, frame);
-    let buffer = &mut frame.cells;
     let mut laid = Laid {
         page: live,
         top: finished,
@@ -55,13 +54,13 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     let more = unprinted.more;
     if is_full {
         let area = Rect { y: finished, ..screen };
-        laid.cursor = console::draw_full(model, memo.theme(), area, buffer);
+        laid.cursor = console::draw_full(model, memo.theme(), area, frame.buffer());
     } else if let Some(boxed) = boxed {
-        super::footer::draw_activity(model, memo.theme(), regions.activity, buffer);
-        laid.cursor = boxed.draw(regions.composer, buffer);
+        frame.put_lines(regions.activity, footer::activity_line(model, memo.theme(), regions.activity));
+        laid.cursor = boxed.draw(regions.composer, frame.buffer());
         laid.list_page = boxed.page;
     } else {
-        let below = draw_below(model, memo.theme(), &regions, buffer);
+        let below = draw_below(model, memo.theme(), &regions, frame);
         laid.cursor = laid.cursor.or(below);
     }
     Drawing { laid, finished, more }
@@ -69,7 +68,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
 
 /// Gives the frame that many blank rows.
 pub(super) fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
-    let area = Rect { height: rows, ..frame.cells.area };
+    let area = Rect { height: rows, ..frame.area() };
     frame.resize(area);
     frame.begin(memo.theme().style(ThemeToken::Text), 0..0);
 }

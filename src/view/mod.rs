@@ -94,30 +94,30 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
 
 /// Draws the model into a frame that is blank or was drawn before; what was found out on the way.
 pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
-    let area = frame.cells.area;
+    let area = frame.area();
     memo.begin(model.shown_theme());
     let style = memo.theme().style(ThemeToken::Text);
     if area.width < LEAST.0 || area.height < LEAST.1 {
         frame.begin(style, 0..0);
-        return too_small(model, memo, area, &mut frame.cells);
+        return too_small(model, memo, area, frame.buffer());
     }
     if console::is_full(model) {
         frame.begin(style, 0..0);
-        let cursor = console::draw_full(model, memo.theme(), area, &mut frame.cells);
+        let cursor = console::draw_full(model, memo.theme(), area, frame.buffer());
         let composer_width = layout::composer_width(area);
         return Laid { position: model.transcript.position, composer_width, cursor, ..Laid::default() };
     }
     let regions = layout::regions(model, area);
-    frame.begin(style, regions.transcript.top()..regions.transcript.bottom());
+    let cells_from = if console::rows(model).is_some() { regions.composer.top() } else { area.bottom() };
+    frame.begin(style, regions.transcript.top()..cells_from);
     let mut laid = transcript::draw(model, memo, regions.transcript, frame);
-    let buffer = &mut frame.cells;
-    let below = draw_below(model, memo.theme(), &regions, buffer);
+    let below = draw_below(model, memo.theme(), &regions, frame);
     laid.cursor = laid.cursor.or(below);
     laid.composer_width = layout::composer_width(area);
     if let Some(top) = shown_overlay(model) {
         // What is beside an overlay is only looked at.
         frame.flatten();
-        let (cursor, page) = overlay::draw(model, top, memo, area, &mut frame.cells);
+        let (cursor, page) = overlay::draw(model, top, memo, area, frame.buffer());
         laid.cursor = cursor;
         laid.list_page = page;
     }
@@ -125,17 +125,22 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
 }
 
 /// Draws what is below the transcript; where the cursor is.
-fn draw_below(model: &Model, theme: &Theme, regions: &Regions, buffer: &mut Buffer) -> Option<(u16, u16)> {
-    footer::draw_activity(model, theme, regions.activity, buffer);
-    queue::draw(model, theme, regions.queue, buffer);
-    completion::draw(model, theme, regions.completion, buffer);
-    footer::draw(model, theme, regions.footer, buffer);
-    match (console::rows(model), &model.transcript.find) {
-        (Some(_), _) => console::draw(model, theme, regions.composer, buffer),
-        (None, Some(find)) => find::draw(model, find, theme, regions.composer, buffer),
-        (None, None) => composer::draw(model, theme, regions.composer, buffer)
-            .filter(|_| model.transcript.selected_panel().is_none() && !model.takes_answer()),
+fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame) -> Option<(u16, u16)> {
+    let Regions { activity, queue, completion, composer, footer, .. } = *regions;
+    frame.put_lines(activity, footer::activity_line(model, theme, activity));
+    frame.put_lines(queue, queue::lines(model, theme, queue));
+    frame.put_lines(completion, completion::lines(model, theme, completion));
+    frame.put_lines(footer, [footer::line(model, theme, footer.width)]);
+    if console::rows(model).is_some() {
+        return console::draw(model, theme, composer, frame.buffer());
     }
+    let (lines, cursor) = match &model.transcript.find {
+        Some(find) => find::lines(model, find, theme, composer),
+        None => composer::lines(model, theme, composer),
+    };
+    frame.put_lines(composer, lines);
+    let is_looked_at = model.transcript.selected_panel().is_some() || model.takes_answer();
+    cursor.filter(|_| model.transcript.find.is_some() || !is_looked_at)
 }
 
 /// The overlay that is drawn. Keys would go past one while a command has the keyboard.

@@ -8,10 +8,11 @@ use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, QueuedMessage};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::queue_list::{self, QueueView};
+use crate::app::status::QueuedText;
 
 fn word(queue: Queue) -> &'static str {
     match queue {
@@ -21,10 +22,10 @@ fn word(queue: Queue) -> &'static str {
 }
 
 /// Queued messages, one a row; the first row names the key that lists them.
-pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
     let all = model.status.queued();
     let shown = usize::from(area.height);
-    for (offset, (name, queued)) in queue_list::all(&model.status).take(shown).enumerate() {
+    let row = |(offset, (name, queued)): (usize, (QueuedMessage, &QueuedText))| {
         let more = all - shown.min(all);
         let note = if offset + 1 == shown && more > 0 { format!(" (+{more})") } else { String::new() };
         let left = vec![
@@ -32,15 +33,15 @@ pub(crate) fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer
             Span::styled(format!("{}{note}", queued.shown.as_str()), theme.style(ThemeToken::Muted)),
         ];
         let key = model.keymap.hint(Action::EditQueue).filter(|_| offset == 0);
-        let row = match key {
+        match key {
             Some(key) => {
                 let hint = Span::styled(format!("{key} edits"), theme.style(ThemeToken::Faint));
                 both_ends(left, vec![hint], area.width)
             }
             None => wrap::truncate_line(Line::from(left), area.width.saturating_sub(1)),
-        };
-        buffer.set_line(area.x, area.y + offset as u16, &row, area.width);
-    }
+        }
+    };
+    queue_list::all(&model.status).take(shown).enumerate().map(row).collect()
 }
 
 /// The list; how many rows of it fit.

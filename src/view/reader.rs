@@ -21,7 +21,7 @@ use speech::Unsaid;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
-    let screen = frame.cells.area;
+    let screen = frame.area();
     memo.begin(model.shown_theme());
     let known = Laid {
         printed: model.transcript.printed,
@@ -31,7 +31,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     };
     if screen.width < LEAST.0 || screen.height < LEAST.1 {
         fit(frame, memo, screen.height.min(1));
-        let laid = too_small(model, memo, frame.cells.area, &mut frame.cells);
+        let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: Laid { cursor: laid.cursor, ..known }, ..Drawing::default() };
     }
     let Unsaid { lines, printed, more } = Unsaid::find(model, memo, screen.width);
@@ -48,7 +48,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         Prompt::Line(_) => 1,
     };
     fit(frame, memo, finished.saturating_add(below));
-    let buffer = &mut frame.cells;
+    let buffer = frame.buffer();
     for (y, row) in (0..).zip(&rows) {
         buffer.set_line(0, y, row, screen.width);
     }

@@ -48,13 +48,19 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     };
     let mut laid = Laid { position, page: area.height, top: area.y, ..Laid::default() };
     let rows = walk.screen_rows(top, usize::from(area.height));
-    let wanted: Vec<DrawnRow> = rows.iter().map(|place| walk.row_at(*place)).collect();
+    let scrolled = top.filter(|_| !at_end);
+    let bar = scrolled.map(|top| walk.scroll_bar(top, &rows)).unwrap_or_default();
+    // What is marked in a row ends before the bar.
+    let marked = Rect { width: area.width - u16::from(!bar.is_empty()), height: 1, ..area };
+    let edges = bar.into_iter().map(Some).chain(std::iter::repeat(None));
+    let wanted = rows.iter().zip(edges).map(|(place, edge)| walk.row_at(*place).with_edge(edge));
+    let wanted: Vec<DrawnRow> = wanted.collect();
     frame.move_rows(area, &wanted);
     for ((y, place), wanted) in (area.top()..area.bottom()).zip(&rows).zip(wanted) {
         let area = Rect { y, height: 1, ..area };
         frame.draw_row(area, wanted);
         match place {
-            Some(at) => walk.mark_row(*at, area, frame, &mut laid),
+            Some(at) => walk.mark_row(*at, Rect { y, ..marked }, frame, &mut laid),
             None => laid.rows.push(None),
         }
     }
@@ -63,7 +69,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     if model.copying {
         laid.selected = walk.selected_text();
     }
-    if let Some(top) = top.filter(|_| !at_end) {
+    if let Some(top) = scrolled {
         walk.draw_scrolled(top, area, frame, &mut laid);
     }
     laid
@@ -272,10 +278,11 @@ impl<'a> Walk<'a> {
         {
             laid.hits.push((area.y, Hit::Fold(entry.id)));
         }
-        if self.panel.is_some() || self.needle.is_some() || self.selection.is_some() {
-            frame.touch(area.top()..area.bottom());
+        if self.panel.is_none() && self.needle.is_none() && self.selection.is_none() {
+            return;
         }
-        let buffer = &mut frame.cells;
+        frame.touch(area.top()..area.bottom());
+        let buffer = frame.buffer();
         self.mark_panel(at, row, area, buffer);
         self.mark_found(at, row as usize, area, buffer);
         let Some(ends) = self.selection else { return };

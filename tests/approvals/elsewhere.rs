@@ -47,7 +47,7 @@ impl Other {
         let model = self.model.clone().unwrap();
         let mut frame = Frame::blank(Rect::new(0, 0, model.size.width, model.size.height));
         let drawing = tau::view::draw(&model, &mut self.memo, &mut frame);
-        let all = text(&frame.cells);
+        let all = text(frame.buffer());
         let rows: Vec<&str> = all.lines().collect();
         let (finished, live) = rows.split_at(usize::from(drawing.finished).min(rows.len()));
         self.printed += &finished.iter().map(|row| format!("{row}\n")).collect::<String>();

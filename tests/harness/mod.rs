@@ -227,7 +227,7 @@ pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
 pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, Laid) {
     let mut frame = Frame::blank(Rect::new(0, 0, size.width, size.height));
     let laid = view(model, memo, &mut frame);
-    (frame.cells, laid)
+    (frame.buffer().clone(), laid)
 }
 
 /// The text of a frame, right ends trimmed.

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier};
 
 use self::pen::{Origin, Pen};
 use self::shift::find_shift;
-use crate::view::frame::{Frame, Placed};
+use crate::view::frame::{Frame, KnownRows, Placed};
 use crate::view::link::Link;
 use crate::view::picture::PictureRow;
 
@@ -25,23 +25,23 @@ const SEEN_ON_BLANK: Modifier = Modifier::REVERSED
 
 /// Writes what leads from `shown` to `next`, which are of the same size; nothing when they look the
 /// same. The terminal's style is the default one before and after; where its cursor ends is open.
-/// Afterwards `shown` holds rows as the terminal moved them.
-pub(super) fn encode(shown: &mut Frame, next: &Frame, out: &mut Vec<u8>) {
-    let mut changed = changed_rows(shown, next);
-    if let Some(shift) = find_shift(shown, next, &changed) {
+pub(super) fn encode(shown: &Frame, next: &Frame, out: &mut Vec<u8>) {
+    let frames = FramePair::of(shown, next);
+    let rows = 0..usize::from(next.area().height);
+    let mut changed: Vec<bool> = rows.map(|y| !frames.is_same_row(y, y)).collect();
+    let shift = find_shift(&frames, &changed);
+    if let Some(shift) = shift {
         shift.write(out);
-        shift.apply(shown);
-        let (old, new) = (Rows::of(shown), Rows::of(next));
         for (y, changed) in changed.iter_mut().enumerate().take(shift.bottom).skip(shift.top) {
-            *changed = !same_row(&old, y, &new, y);
+            *changed = shift.source(y).is_none_or(|from| !frames.is_same_row(from, y));
         }
     }
-    let mut pen = Pen::new(out, &next.cells, Origin::Screen);
-    let (old, new) = (Rows::of(shown), Rows::of(next));
-    for (y, changed) in (0..next.cells.area.height).zip(changed) {
-        if changed {
-            pen.row(y, old.row(usize::from(y)), new.row(usize::from(y)));
-        }
+    let blank = vec![Cell::EMPTY; usize::from(next.area().width)];
+    let mut pen = Pen::new(out, next.area().width, Origin::Screen);
+    for (y, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
+        let from = shift.map_or(Some(y), |shift| shift.source(y));
+        let old = from.map_or(Row::of_cells(&blank), |from| Row::of(shown, from));
+        pen.row(y as u16, old, Row::of(next, y));
     }
     pen.plain();
 }
@@ -58,17 +58,13 @@ pub(super) fn encode_region(
     cursor: Option<(u16, u16)>,
     out: &mut Vec<u8>,
 ) -> u16 {
-    let (known, wanted) = (shown.cells.area.height, next.cells.area.height);
-    let mut pen = Pen::new(out, &next.cells, Origin::Region { row: from, last: known.saturating_sub(1) });
-    let (old, new) = (Rows::of(shown), Rows::of(next));
-    let blank = vec![Cell::EMPTY; usize::from(next.cells.area.width)];
+    let (known, wanted) = (shown.area().height, next.area().height);
+    let mut pen =
+        Pen::new(out, next.area().width, Origin::Region { row: from, last: known.saturating_sub(1) });
+    let blank = vec![Cell::EMPTY; usize::from(next.area().width)];
     for y in 0..wanted {
-        let old = if y < known {
-            old.row(usize::from(y))
-        } else {
-            Row { cells: &blank, links: &[], pictures: &[] }
-        };
-        pen.row(y, old, new.row(usize::from(y)));
+        let old = if y < known { Row::of(shown, y.into()) } else { Row::of_cells(&blank) };
+        pen.row(y, old, Row::of(next, y.into()));
     }
     pen.plain();
     if wanted < known {
@@ -82,20 +78,37 @@ pub(super) fn encode_region(
     pen.region_row()
 }
 
-/// Which rows differ.
-fn changed_rows(shown: &Frame, next: &Frame) -> Vec<bool> {
-    let (old, new) = (Rows::of(shown), Rows::of(next));
-    (0..usize::from(next.cells.area.height)).map(|y| !same_row(&old, y, &new, y)).collect()
+/// Two frames whose rows are compared.
+struct FramePair<'a> {
+    old: &'a Frame,
+    new: &'a Frame,
+    known: KnownRows<'a>,
+    /// One of them is more than cells.
+    has_layers: bool,
 }
 
-/// Whether a row of one frame looks like one of another. Mostly that is known without their cells.
-fn same_row(old: &Rows<'_>, old_y: usize, new: &Rows<'_>, new_y: usize) -> bool {
-    let known = new.frame.shows_row_of(new_y, old.frame, old_y);
-    let (old, new) = (old.row(old_y), new.row(new_y));
-    let same_cells = || {
-        old.cells.len() == new.cells.len() && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
-    };
-    (known || same_cells()) && same_layer(old.links, new.links) && same_layer(old.pictures, new.pictures)
+impl<'a> FramePair<'a> {
+    fn of(old: &'a Frame, new: &'a Frame) -> Self {
+        let has_layers = [old, new].iter().any(|frame| frame.has_layers());
+        FramePair { old, new, known: KnownRows::of(old, new), has_layers }
+    }
+
+    /// Whether a row of the old frame looks like one of the new. Mostly that is known without their cells; rows
+    /// that were drawn differently are taken to look different.
+    fn is_same_row(&self, old_y: usize, new_y: usize) -> bool {
+        let alike = self.known.are_alike(old_y, new_y);
+        if let Some(alike) = alike.filter(|alike| !alike || !self.has_layers) {
+            return alike;
+        }
+        let (old, new) = (Row::of(self.old, old_y), Row::of(self.new, new_y));
+        let same_cells = || {
+            old.cells.len() == new.cells.len()
+                && old.cells.iter().zip(new.cells).all(|(old, new)| same(old, new))
+        };
+        (alike.is_some() || same_cells())
+            && same_layer(old.links, new.links)
+            && same_layer(old.pictures, new.pictures)
+    }
 }
 
 /// Whether the same lies on two rows, wherever they are.
@@ -106,26 +119,20 @@ fn same_layer<T: PartialEq>(old: &[Placed<T>], new: &[Placed<T>]) -> bool {
 /// Whether two cells look the same. Nearly all hold one byte.
 #[inline]
 fn same(old: &Cell, new: &Cell) -> bool {
-    let style = old.fg == new.fg
-        && old.bg == new.bg
-        && old.modifier == new.modifier
-        && old.underline_color == new.underline_color;
-    let text = || match (old.symbol().as_bytes(), new.symbol().as_bytes()) {
+    let same_text = match (old.symbol().as_bytes(), new.symbol().as_bytes()) {
         ([old], [new]) => old == new,
         (old, new) => old == new,
     };
-    style && text()
+    same_text
+        && old.fg == new.fg
+        && old.bg == new.bg
+        && old.modifier == new.modifier
+        && old.underline_color == new.underline_color
 }
 
 /// A cell of the default background on which nothing is seen.
 pub(super) fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SEEN_ON_BLANK)
-}
-
-/// The rows of a frame.
-struct Rows<'a> {
-    frame: &'a Frame,
-    width: usize,
 }
 
 /// The cells of a row, and what they are besides.
@@ -136,23 +143,18 @@ struct Row<'a> {
     pictures: &'a [Placed<PictureRow>],
 }
 
-impl<'a> Rows<'a> {
-    fn of(frame: &'a Frame) -> Self {
-        Rows { frame, width: usize::from(frame.cells.area.width) }
-    }
-
-    fn row(&self, y: usize) -> Row<'a> {
-        let cells = self.frame.cells.content.get(y * self.width..(y + 1) * self.width);
-        let y = u16::try_from(y).unwrap_or(u16::MAX);
-        Row {
-            cells: cells.unwrap_or_default(),
-            links: self.frame.links.row(y),
-            pictures: self.frame.pictures.row(y),
-        }
-    }
-}
-
 impl<'a> Row<'a> {
+    /// That of a frame.
+    fn of(frame: &'a Frame, y: usize) -> Self {
+        let y = u16::try_from(y).unwrap_or(u16::MAX);
+        Row { cells: frame.row(y), links: frame.links.row(y), pictures: frame.pictures.row(y) }
+    }
+
+    /// Cells and nothing besides.
+    fn of_cells(cells: &'a [Cell]) -> Self {
+        Row { cells, links: &[], pictures: &[] }
+    }
+
     fn link(&self, x: u16) -> Option<&'a Link> {
         self.links.iter().find(|placed| placed.columns.contains(&x)).map(|placed| &placed.what)
     }

@@ -92,7 +92,7 @@ pub fn frame(model: &Model) -> String {
         let mut row = String::new();
         let mut x = 0;
         while x < area.width {
-            let symbol = frame.cells[(x, y)].symbol();
+            let symbol = frame.buffer()[(x, y)].symbol();
             row.push_str(symbol);
             x += u16::try_from(wrap::cells(symbol)).unwrap_or(1).max(1);
         }

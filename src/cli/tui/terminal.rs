@@ -44,14 +44,14 @@ pub enum MouseCapture {
 /// What frames are drawn on.
 #[derive(Debug)]
 enum Surface {
-    Full(FullScreen),
+    Full(Box<FullScreen>),
     Inline(InlineScreen),
 }
 
 impl Surface {
     fn new(kind: ScreenKind) -> Self {
         match kind {
-            ScreenKind::Full => Surface::Full(FullScreen::default()),
+            ScreenKind::Full => Surface::Full(Box::default()),
             ScreenKind::Inline | ScreenKind::Reader => {
                 let reflows = inline::reflows(|name| std::env::var(name).ok());
                 Surface::Inline(InlineScreen::new(reflows))

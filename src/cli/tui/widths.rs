@@ -6,9 +6,11 @@
 //! one that fits, such as the first of joined emoji. Where it takes fewer, the frame's encoder leaves
 //! the rest blank. What a terminal does is measured by [`super::measuring`].
 
-use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::buffer::CellWidth;
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthChar;
+
+use crate::view::frame::Frame;
 
 const JOINER: char = '\u{200D}';
 const KEYCAP: char = '\u{20E3}';
@@ -125,14 +127,14 @@ impl Widths {
     }
 
     /// Replaces what the terminal would draw wider than the frame has room for.
-    pub(super) fn fit(&self, frame: &mut Buffer) {
+    pub(super) fn fit(&self, frame: &mut Frame) {
         let wider = self.wider();
         if wider.is_empty() {
             return;
         }
         // Lines are made of many cells that are alike.
         let (mut known, mut instead) = (String::new(), None);
-        for cell in frame.content.iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
+        for cell in frame.cells_mut().iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
             if known != cell.symbol() {
                 cell.symbol().clone_into(&mut known);
                 instead = stand_in(&known, &wider);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ratatui::buffer::Cell;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use ratatui::text::Line;
 
 use super::Frame;
 use crate::view::row::{Row, RowLink, Rows};
@@ -13,22 +14,40 @@ use crate::view::row::{Row, RowLink, Rows};
 /// Rows that must be saved from being drawn for rows to be moved.
 const WORTH: usize = 3;
 
-/// A row of the transcript, or the blank row between two parts. It holds its rows and not only its
+/// A row of the transcript or of what is below it, or a blank one. It holds its rows and not only its
 /// number among them, so what was drawn can be compared with what is to be drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct DrawnRow {
     /// `None` for a blank row.
     rows: Option<Rows>,
     index: usize,
+    edge: Option<Edge>,
+}
+
+/// A mark in the last column of a row, in place of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub mark: &'static str,
+    pub style: Style,
 }
 
 impl DrawnRow {
     /// A blank row.
-    pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0 };
+    pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None };
 
     /// A row of a part.
     pub(crate) fn of(rows: &Rows, index: usize) -> Self {
-        DrawnRow { rows: Some(Arc::clone(rows)), index }
+        DrawnRow { rows: Some(Arc::clone(rows)), index, edge: None }
+    }
+
+    /// A row that is a part of its own.
+    fn line(line: Line<'static>) -> Self {
+        DrawnRow { rows: Some(Arc::new([Row::from(line)])), index: 0, edge: None }
+    }
+
+    /// The row with a mark at its end.
+    pub(crate) fn with_edge(self, edge: Option<Edge>) -> Self {
+        DrawnRow { edge, ..self }
     }
 
     fn row(&self) -> Option<&Row> {
@@ -41,13 +60,13 @@ impl DrawnRow {
             (Some(rows), Some(others)) => Arc::ptr_eq(rows, others),
             (rows, others) => rows.is_none() && others.is_none(),
         };
-        same_rows && self.index == other.index || self.row() == other.row()
+        self.edge == other.edge && (same_rows && self.index == other.index || self.row() == other.row())
     }
 }
 
 impl Frame {
-    /// Begins a frame in a style for its text. `rows` are those of the transcript: they stay as they are,
-    /// for [`Frame::draw_row`] to draw. All others are blank.
+    /// Begins a frame in a style for its text. `rows` stay as they are, for [`Frame::draw_row`] and
+    /// [`Frame::put_lines`] to draw all of them. All others are blank.
     pub(crate) fn begin(&mut self, style: Style, rows: Range<u16>) {
         self.clear_layers();
         let mut blank = Cell::EMPTY;
@@ -109,27 +128,63 @@ impl Frame {
             return;
         }
         let rows = top..top + wanted.len();
-        let width = usize::from(self.cells.area.width);
-        rotate(&mut self.drawn, rows.clone(), by);
-        rotate(&mut self.cells.content, rows.start * width..rows.end * width, by * width as isize);
+        if self.ring.rows != rows {
+            self.straighten();
+            self.ring.rows = rows.clone();
+        }
+        rotate(&mut self.drawn, rows, by);
+        self.ring.turn(by);
     }
 
-    /// Draws a row of the transcript, unless it is there already.
+    /// Puts the cells of all rows where they belong.
+    pub(super) fn straighten(&mut self) {
+        let Ring { rows, turned } = std::mem::take(&mut self.ring);
+        let width = usize::from(self.cells.area.width);
+        rotate(&mut self.cells.content, rows.start * width..rows.end * width, (turned * width) as isize);
+    }
+
+    /// Draws lines on the rows of an area, as far as they are not there already; what is left of the area is
+    /// blank.
+    pub(crate) fn put_lines(&mut self, area: Rect, lines: impl IntoIterator<Item = Line<'static>>) {
+        let mut lines = lines.into_iter();
+        for y in area.top()..area.bottom() {
+            let row = lines.next().map_or(DrawnRow::BLANK, DrawnRow::line);
+            self.draw_row(Rect { y, height: 1, ..area }, row);
+        }
+    }
+
+    /// Draws a row, unless it is there already.
     pub(crate) fn draw_row(&mut self, area: Rect, wanted: DrawnRow) {
+        let text = Rect { width: area.width.saturating_sub(u16::from(wanted.edge.is_some())), ..area };
         if let Some(row) = wanted.row() {
-            self.place_layers(area, row);
+            self.place_layers(text, row);
         }
         let y = usize::from(area.y);
         let there = self.drawn.get(y).and_then(Option::as_ref);
         if there.is_none_or(|there| !there.is_like(&wanted)) {
             self.clear_row(area.y);
             if let Some(row) = wanted.row() {
-                self.draw_text(area, row);
+                self.draw_text(text, row);
+            }
+            if let Some(Edge { mark, style }) = wanted.edge {
+                self.cells.set_stringn(text.right(), self.ring.place(y) as u16, mark, 1, style);
             }
         }
         if let Some(place) = self.drawn.get_mut(y) {
             *place = Some(wanted);
         }
+    }
+
+    /// Draws a line over a part of a row that was drawn.
+    pub(crate) fn draw_over(&mut self, area: Rect, line: &Line<'_>) {
+        self.flatten_area(area);
+        let y = self.ring.place(usize::from(area.y)) as u16;
+        for x in area.left()..area.right() {
+            if let Some(cell) = self.cells.cell_mut((x, y)) {
+                cell.clone_from(&self.blank);
+            }
+        }
+        self.cells.set_line(area.x, y, line, area.width);
     }
 
     /// Draws a row where nothing else is.
@@ -138,23 +193,10 @@ impl Frame {
         self.draw_text(area, row);
     }
 
-    /// Whether a row is known to have the same cells as one of another frame.
-    pub(crate) fn shows_row_of(&self, y: usize, other: &Frame, other_y: usize) -> bool {
-        let own = self.drawn.get(y).and_then(Option::as_ref);
-        let others = other.drawn.get(other_y).and_then(Option::as_ref);
-        self.blank == other.blank && own.zip(others).is_some_and(|(own, other)| own.is_like(other))
-    }
-
-    /// Moves what is known of rows with them, as [`Frame::shift_layers`] does.
-    pub(crate) fn shift_drawn(&mut self, rows: Range<usize>, by: isize) {
-        let freed = rotate(&mut self.drawn, rows, by);
-        self.forget(freed);
-    }
-
     /// Makes a row blank.
     fn clear_row(&mut self, y: u16) {
         let width = usize::from(self.cells.area.width);
-        let from = usize::from(y) * width;
+        let from = self.ring.place(usize::from(y)) * width;
         let cells = self.cells.content.get_mut(from..from + width);
         cells.into_iter().flatten().for_each(|cell| cell.clone_from(&self.blank));
         self.touch(y..y + 1);
@@ -176,37 +218,86 @@ impl Frame {
     #[allow(clippy::disallowed_methods, reason = "only printable ASCII is set cell by cell")]
     fn draw_text(&mut self, area: Rect, row: &Row) {
         let width = usize::from(self.cells.area.width);
+        let y = self.ring.place(usize::from(area.y));
         let mut x = area.x;
         for span in &row.spans {
             let left = area.right().saturating_sub(x);
             let style = row.style.patch(span.style);
             let text = &*span.content;
             if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-                let from = usize::from(area.y) * width + usize::from(x);
+                let from = y * width + usize::from(x);
                 let cells = self.cells.content.get_mut(from..from + usize::from(left)).into_iter().flatten();
                 for (cell, c) in cells.zip(text.chars()) {
                     cell.set_char(c).set_style(style);
                     x += 1;
                 }
             } else {
-                (x, _) = self.cells.set_stringn(x, area.y, text, usize::from(left), style);
+                (x, _) = self.cells.set_stringn(x, y as u16, text, usize::from(left), style);
             }
         }
     }
 }
 
+/// What is known of the rows of two frames without a look at their cells.
+pub(crate) struct KnownRows<'a> {
+    old: &'a [Option<DrawnRow>],
+    new: &'a [Option<DrawnRow>],
+}
+
+impl<'a> KnownRows<'a> {
+    /// Nothing is known where the same row looks different on them.
+    pub(crate) fn of(old: &'a Frame, new: &'a Frame) -> Self {
+        match old.blank == new.blank {
+            true => KnownRows { old: &old.drawn, new: &new.drawn },
+            false => KnownRows { old: &[], new: &[] },
+        }
+    }
+
+    /// Whether a row of the old frame was drawn like one of the new; `None` where that is not known.
+    pub(crate) fn are_alike(&self, old_y: usize, new_y: usize) -> Option<bool> {
+        match (self.old.get(old_y), self.new.get(new_y)) {
+            (Some(Some(old)), Some(Some(new))) => Some(old.is_like(new)),
+            _ => None,
+        }
+    }
+}
+
+/// Where rows are among the cells of a frame. Rows that move together are not moved: the place where they begin
+/// is, and those that leave at one end are at the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ring {
+    pub(super) rows: Range<usize>,
+    /// By how many rows they have moved up, less than all.
+    turned: usize,
+}
+
+impl Ring {
+    /// The place of a row.
+    pub(super) fn place(&self, y: usize) -> usize {
+        if !self.rows.contains(&y) {
+            return y;
+        }
+        self.rows.start + (y - self.rows.start + self.turned) % self.rows.len()
+    }
+
+    /// The rows move up, or down when it is negative.
+    fn turn(&mut self, by: isize) {
+        let all = self.rows.len() as isize;
+        self.turned = (self.turned as isize + by).checked_rem_euclid(all).unwrap_or_default() as usize;
+    }
+}
+
 /// Moves what is in a part of a vector to its front, or to its back when `by` is negative; what leaves it comes
-/// back at the other end: where that is, is returned. Nothing is moved by more than the length of the part.
+/// back at the other end. Nothing is moved by more than the length of the part.
 /// Several times as fast as `rotate_left` of the standard library, which moves large elements one by one.
-pub(crate) fn rotate<T>(all: &mut Vec<T>, part: Range<usize>, by: isize) -> Range<usize> {
+fn rotate<T>(all: &mut Vec<T>, part: Range<usize>, by: isize) {
     let count = by.unsigned_abs();
     if part.end > all.len() || count > part.len() {
-        return part.start..part.start;
+        return;
     }
     let (from, to) = if by > 0 { (part.start, part.end - count) } else { (part.end - count, part.start) };
     let leaving: Vec<T> = all.drain(from..from + count).collect();
     all.splice(to..to, leaving);
-    to..to + count
 }
 
 #[cfg(test)]

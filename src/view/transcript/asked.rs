@@ -158,11 +158,10 @@ impl Walk<'_> {
         // What the call would do is not drawn over; the first row of the prompt may be.
         let above = first.saturating_sub(1);
         let is_free =
-            (x..x + width).all(|x| frame.cells.cell((x, above)).is_none_or(|at| at.symbol() == " "));
+            (x..x + width).all(|x| frame.row(above).get(usize::from(x)).is_none_or(|at| at.symbol() == " "));
         let y = if is_free { above } else { first };
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
-        frame.flatten_area(Rect { x, y, width, height: 1 });
-        frame.cells.set_line(x, y, &Line::styled(text, style), width);
+        frame.draw_over(Rect { x, y, width, height: 1 }, &Line::styled(text, style));
     }
 
     /// The live rows of the shell's screen, from `first` on: with the prompt, and before it as much as

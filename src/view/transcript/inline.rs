@@ -69,13 +69,13 @@ impl Unprinted {
 
     /// Draws them from the top of the frame on; reports the prompt that is among them.
     pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
-        let mut walk = Walk::new(model, memo, frame.cells.area.width);
+        let mut walk = Walk::new(model, memo, frame.area().width);
         walk.asked = walk.asked_place();
-        let mut area = Rect { height: 1, ..frame.cells.area };
+        let mut area = Rect { height: 1, ..frame.area() };
         if self.is_cut {
             let style = walk.memo.theme().style(ThemeToken::Muted);
             let line = Line::styled("… earlier messages of this session are not printed", style);
-            frame.cells.set_line(area.x, area.y, &line, area.width);
+            frame.buffer().set_line(area.x, area.y, &line, area.width);
             area.y += 1;
         }
         for place in self.finished.iter().chain(&self.live) {

@@ -3,14 +3,13 @@
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
 
 use super::{Place, Walk};
 use crate::app::action::Action;
 use crate::app::geometry::{Hit, Laid};
 use crate::app::transcript::EntryBody;
 use crate::tools::counted::counted;
-use crate::view::frame::Frame;
+use crate::view::frame::{Edge, Frame};
 use crate::view::row::MARGIN;
 use crate::view::theme::ThemeToken;
 use crate::view::{parts, wrap};
@@ -19,13 +18,10 @@ use crate::view::{parts, wrap};
 const LEAST_ROWS: u16 = 4;
 
 impl Walk<'_> {
-    /// Draws all of it. `top` is the first row on the screen.
+    /// Draws what is no row of its own. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        if area.height >= LEAST_ROWS {
-            if !self.needs_all_rows(area.height) {
-                self.pinned_prompt(top, area, frame, laid);
-            }
-            self.scroll_bar(top, area, frame, laid);
+        if area.height >= LEAST_ROWS && !self.needs_all_rows(area.height) {
+            self.pinned_prompt(top, area, frame, laid);
         }
         // There the keys of a prompt may be.
         if self.asked.is_none() {
@@ -45,41 +41,36 @@ impl Walk<'_> {
             return;
         }
         let theme = self.memo.theme();
-        let row = Rect { height: 1, ..area };
-        frame.flatten_area(row);
-        let buffer = &mut frame.cells;
-        Clear.render(row, buffer);
-        buffer.set_style(row, theme.style(ThemeToken::Text));
+        let row = Rect { width: area.width - 1, height: 1, ..area };
         let room = area.width.saturating_sub(MARGIN + 2);
         let line = Line::from(vec![
             Span::styled("▌ ", theme.style(ThemeToken::UserBar)),
             Span::styled(wrap::truncate(first, room).into_owned(), theme.style(ThemeToken::Muted)),
         ]);
-        buffer.set_line(row.x, row.y, &line, row.width);
+        frame.draw_over(row, &line);
         laid.hits.retain(|(y, _)| *y != row.y);
         laid.hits.extend(above.get(found).map(|entry| (row.y, Hit::Prompt(entry.id))));
     }
 
-    /// A bar at the right edge. It goes by entries, so nothing that is not on the screen is laid out.
-    fn scroll_bar(&self, top: Place, area: Rect, frame: &mut Frame, laid: &Laid) {
+    /// The bar at the right edge beside these rows, the first of which is at `top`. It goes by entries, so nothing
+    /// that is not on the screen is laid out.
+    pub(super) fn scroll_bar(&self, top: Place, rows: &[Option<Place>]) -> Vec<Edge> {
         let all = self.share(self.entries().len(), 0);
-        let last = laid.rows.iter().flatten().next_back();
-        let end = last.and_then(|row| Some((self.model.transcript.index_of(row.entry)?, row.part)));
+        let end = rows.iter().flatten().next_back().map_or(all, |last| self.share(last.index, last.part + 1));
         let first = self.share(top.index, top.part);
-        let end = end.map_or(all, |(index, part)| self.share(index, part + 1));
         let seen = (end - first).clamp(0.0, all);
-        let height = f64::from(area.height);
-        let thumb = (height * seen / all).round().clamp(1.0, height - 1.0);
-        let share = if all > seen { (first / (all - seen)).clamp(0.0, 1.0) } else { 1.0 };
-        let start = ((height - thumb) * share).round() as u16;
-        let theme = self.memo.theme();
-        frame.flatten_area(Rect { x: area.right() - 1, width: 1, ..area });
-        for offset in 0..area.height {
-            let is_thumb = (start..start + thumb as u16).contains(&offset);
-            let (mark, token) =
-                if is_thumb { ("┃", ThemeToken::Muted) } else { ("│", ThemeToken::ToolBorder) };
-            frame.cells.set_string(area.right() - 1, area.y + offset, mark, theme.style(token));
+        let height = rows.len() as f64;
+        if height < f64::from(LEAST_ROWS) {
+            return Vec::new();
         }
+        let thumb_rows = (height * seen / all).round().clamp(1.0, height - 1.0);
+        let share = if all > seen { (first / (all - seen)).clamp(0.0, 1.0) } else { 1.0 };
+        let start = ((height - thumb_rows) * share).round() as usize;
+        let style = |token| self.memo.theme().style(token);
+        let mut bar = vec![Edge { mark: "│", style: style(ThemeToken::ToolBorder) }; rows.len()];
+        let thumb = Edge { mark: "┃", style: style(ThemeToken::Muted) };
+        bar.iter_mut().skip(start).take(thumb_rows as usize).for_each(|edge| *edge = thumb);
+        bar
     }
 
     /// A place as a number of entries, the part as a share of its entry. What is not loaded counts too.
@@ -104,8 +95,8 @@ impl Walk<'_> {
         }
         let y = area.bottom() - 1;
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
-        frame.flatten_area(Rect { x: area.right() - width, y, width, height: 1 });
-        frame.cells.set_line(area.right() - width, y, &Line::styled(text, style), width);
+        let over = Rect { x: area.right() - width, y, width, height: 1 };
+        frame.draw_over(over, &Line::styled(text, style));
         laid.hits.retain(|(row, _)| *row != y);
         laid.hits.push((y, Hit::Tail));
     }

@@ -4,12 +4,11 @@ use std::cmp::Ordering;
 use std::io::Write;
 use std::ops::Range;
 
-use ratatui::buffer::{Buffer, Cell, CellWidth};
+use ratatui::buffer::{Cell, CellWidth};
 use ratatui::style::{Color, Modifier};
 
 use super::{Row, SEEN_ON_BLANK, is_blank, same};
 use crate::cli::tui::widths::Kind;
-use crate::view::frame::Placed;
 use crate::view::link::Link;
 
 /// Blank cells in a row from which on they are erased instead of written.
@@ -29,13 +28,19 @@ impl CellStyle {
     }
 }
 
+/// Columns of a cell's text. Most is ASCII, which needs no table.
+fn width_of(cell: &Cell) -> u16 {
+    if cell.symbol().len() == 1 { 1 } else { cell.cell_width() }
+}
+
 /// Where the terminal's cursor is and how it writes.
 pub(super) struct Pen<'a> {
     out: &'a mut Vec<u8>,
-    next: &'a Buffer,
+    /// Columns of the screen.
+    width: u16,
     style: CellStyle,
-    /// The links of the row that is written.
-    row_links: &'a [Placed<Link>],
+    /// The row that is written.
+    written: Row<'a>,
     /// Where what is written leads.
     link: Option<&'a Link>,
     /// `None` where it cannot be known: at the right edge, and after a character that terminals
@@ -56,8 +61,16 @@ pub(super) enum Origin {
 
 impl<'a> Pen<'a> {
     /// A pen in the default style, somewhere.
-    pub(super) fn new(out: &'a mut Vec<u8>, next: &'a Buffer, origin: Origin) -> Self {
-        Pen { out, next, style: CellStyle::default(), row_links: &[], link: None, at: None, origin }
+    pub(super) fn new(out: &'a mut Vec<u8>, width: u16, origin: Origin) -> Self {
+        Pen {
+            out,
+            width,
+            style: CellStyle::default(),
+            written: Row::of_cells(&[]),
+            link: None,
+            at: None,
+            origin,
+        }
     }
 
     /// Selects the default style, and no link.
@@ -82,22 +95,27 @@ impl<'a> Pen<'a> {
 
     /// Writes the cells of a row that changed.
     pub(super) fn row(&mut self, y: u16, old: Row<'a>, new: Row<'a>) {
-        self.row_links = new.links;
+        self.written = new;
         // Cells covered by the wide character before them in the new row; cells whose wide character
         // in the old row is no longer there: the terminal blanks what is left of it in its own way.
         let (mut covered, mut broken) = (0, 0);
         let mut blanks = 0..0;
         let erased: Vec<Range<u16>> =
             old.strips_besides(new).map(|(placed, _)| placed.columns.clone()).collect();
+        let is_bare = old.links.is_empty() && new.links.is_empty() && erased.is_empty();
         for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
-            let was_to = x + was.cell_width().max(1);
+            // Most cells: they need no closer look.
+            if is_bare && x >= covered.max(broken) && cell.symbol().len() == 1 && same(was, cell) {
+                continue;
+            }
+            let was_to = x + width_of(was).max(1);
             if x < covered {
                 if was_to > x + 1 {
                     broken = broken.max(was_to);
                 }
                 continue;
             }
-            covered = x + cell.cell_width().max(1);
+            covered = x + width_of(cell).max(1);
             let link = new.link(x);
             let kept = !erased.iter().any(|columns| columns.contains(&x));
             if x >= broken && kept && same(was, cell) && old.link(x) == link {
@@ -127,7 +145,7 @@ impl<'a> Pen<'a> {
     fn go(&mut self, x: u16, y: u16) {
         let _ = match self.at {
             Some(at) if at == (x, y) => Ok(()),
-            Some((from, row)) if row == y && from < x && self.can_write_blanks(from..x, y) => {
+            Some((from, row)) if row == y && from < x && self.can_write_blanks(from..x) => {
                 self.out.resize(self.out.len() + usize::from(x - from), b' ');
                 Ok(())
             }
@@ -170,16 +188,17 @@ impl<'a> Pen<'a> {
 
     /// Whether cells that did not change are blank, and so few that writing them is the shortest way
     /// past them.
-    fn can_write_blanks(&self, cells: Range<u16>, y: u16) -> bool {
+    fn can_write_blanks(&self, cells: Range<u16>) -> bool {
         cells.len() <= 3
             && self.link.is_none()
             && !self
-                .row_links
+                .written
+                .links
                 .iter()
                 .any(|link| link.columns.start < cells.end && cells.start < link.columns.end)
             && self.style.bg == Color::Reset
             && !self.style.modifier.intersects(SEEN_ON_BLANK)
-            && cells.into_iter().all(|x| self.next.cell((x, y)).is_some_and(is_blank))
+            && cells.into_iter().all(|x| self.written.cells.get(usize::from(x)).is_some_and(is_blank))
     }
 
     fn write(&mut self, cell: &Cell) {
@@ -190,12 +209,13 @@ impl<'a> Pen<'a> {
             self.restyle(wanted);
         }
         // Some terminals draw these in one cell: what the other one showed must not stay.
-        if cell.cell_width() > 1 && Kind::of(cell.symbol()).is_some() {
-            let _ = write!(self.out, "\x1b[{}X", cell.cell_width());
+        let taken = width_of(cell);
+        if taken > 1 && Kind::of(cell.symbol()).is_some() {
+            let _ = write!(self.out, "\x1b[{taken}X");
         }
         self.out.extend_from_slice(cell.symbol().as_bytes());
-        let width = self.next.area.width;
-        self.at = self.at.filter(|(x, _)| cell.cell_width() == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
+        let width = self.width;
+        self.at = self.at.filter(|(x, _)| taken == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
     }
 
     /// Blank cells: a few are written, many are erased (ECH, which leaves the cursor where it is).
@@ -213,7 +233,7 @@ impl<'a> Pen<'a> {
             let _ = write!(self.out, "\x1b[{count}X");
         } else {
             self.out.resize(self.out.len() + usize::from(count), b' ');
-            self.at = (cells.end < self.next.area.width).then_some((cells.end, y));
+            self.at = (cells.end < self.width).then_some((cells.end, y));
         }
     }
 

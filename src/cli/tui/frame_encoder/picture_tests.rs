@@ -22,7 +22,7 @@ fn frame(picture: &Arc<PreparedPicture>, top: i32) -> Frame {
             let row = PictureRow { picture: Arc::clone(picture), row: row as u16 };
             frame.pictures.place(y as u16, 2..12, row);
         } else {
-            frame.cells.set_string(0, y as u16, format!("text {row}"), Style::new());
+            frame.buffer().set_string(0, y as u16, format!("text {row}"), Style::new());
         }
     }
     frame
@@ -45,7 +45,7 @@ fn a_picture_is_written_once() {
     }
     assert_eq!(step(&mut shown, &frame(&picture, 2)), "");
     let mut typed = frame(&picture, 2);
-    typed.cells.set_string(15, 3, "x", Style::new());
+    typed.buffer().set_string(15, 3, "x", Style::new());
     assert_eq!(step(&mut shown, &typed), "\x1b[4;16Hx", "beside it something may change");
 }
 
@@ -77,7 +77,7 @@ fn of_a_row_that_is_partly_hidden_nothing_is_written() {
     let picture = picture();
     let mut next = frame(&picture, 2);
     next.flatten_area(Rect::new(8, 3, 4, 1));
-    next.cells.set_string(8, 3, "over", Style::new());
+    next.buffer().set_string(8, 3, "over", Style::new());
     let written = step(&mut Frame::blank(Rect::new(0, 0, 20, 8)), &next);
     assert!(written.contains("<strip 0>") && !written.contains("<strip 1>") && written.contains("over"));
 }

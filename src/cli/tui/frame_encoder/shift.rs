@@ -3,10 +3,7 @@
 use std::io::Write;
 use std::ops::Range;
 
-use ratatui::buffer::Cell;
-
-use super::{Rows, same_row};
-use crate::view::frame::{Frame, rotate};
+use super::FramePair;
 
 /// Rows that must be saved for the terminal to be asked to move some.
 const WORTH: usize = 3;
@@ -32,21 +29,23 @@ impl Shift {
         );
     }
 
-    pub(super) fn apply(self, shown: &mut Frame) {
-        shown.shift_layers(self.top..self.bottom, self.by);
-        shown.shift_drawn(self.top..self.bottom, self.by);
-        let width = usize::from(shown.cells.area.width);
-        let cells = self.top * width..self.bottom * width;
-        let freed = rotate(&mut shown.cells.content, cells, self.by * width as isize);
-        shown.cells.content.get_mut(freed).into_iter().flatten().for_each(Cell::reset);
+    /// The row that is at `y` afterwards; `None` where it is blank.
+    pub(super) fn source(self, y: usize) -> Option<usize> {
+        let rows = self.top..self.bottom;
+        if !rows.contains(&y) {
+            return Some(y);
+        }
+        y.checked_add_signed(self.by).filter(|from| rows.contains(from))
     }
 }
 
 /// The move that saves most rows from being written, when it is worth it.
-pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Option<Shift> {
-    let (old, new) = (Rows::of(shown), Rows::of(next));
+pub(super) fn find_shift(frames: &FramePair<'_>, changed: &[bool]) -> Option<Shift> {
     // Not all terminals move pictures with the text.
-    if [shown, next].iter().any(|frame| frame.pictures.iter().any(|placed| placed.what.strip().is_some())) {
+    if [frames.old, frames.new]
+        .iter()
+        .any(|frame| frame.pictures.iter().any(|placed| placed.what.strip().is_some()))
+    {
         return None;
     }
     if changed.iter().filter(|changed| **changed).count() < WORTH {
@@ -66,7 +65,7 @@ pub(super) fn find_shift(shown: &Frame, next: &Frame, changed: &[bool]) -> Optio
             let range = if up { first..last + 1 - distance } else { first + distance..last + 1 };
             let moved = |y: usize| {
                 let from = if up { y + distance } else { y - distance };
-                same_row(&old, from, &new, y)
+                frames.is_same_row(from, y)
             };
             for (start, end) in runs(range, moved) {
                 let (top, bottom) = if up { (start, end + distance) } else { (start - distance, end) };

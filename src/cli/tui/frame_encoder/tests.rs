@@ -31,7 +31,7 @@ fn step(shown: &mut Frame, next: &Frame) -> Vec<u8> {
 fn lines(texts: &[&str]) -> Frame {
     let mut frame = blank();
     for (y, text) in texts.iter().enumerate() {
-        frame.cells.set_string(0, y as u16, text, Style::new());
+        frame.buffer().set_string(0, y as u16, text, Style::new());
     }
     frame
 }
@@ -40,7 +40,7 @@ fn check(screen: &vt100::Screen, frame: &Frame) -> Result<(), TestCaseError> {
     let mut covered = 0;
     for y in 0..HEIGHT {
         for x in 0..WIDTH {
-            let wanted = frame.cells.cell((x, y)).unwrap();
+            let wanted = &frame.row(y)[usize::from(x)];
             if covered > 0 {
                 covered -= 1;
                 continue;
@@ -133,7 +133,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 fn apply(change: Change, frame: &mut Frame) {
-    let frame = &mut frame.cells;
+    let frame = frame.buffer();
     match change {
         Change::Scroll { top, bottom, by } => {
             let before = frame.clone();
@@ -267,15 +267,15 @@ proptest! {
         let samples: Vec<&str> = KINDS.iter().map(|(_, _, sample)| *sample).chain(["a", " "]).collect();
         for (y, picked) in frames {
             let text: String = picked.iter().map(|index| samples[*index]).collect();
-            frame.cells.set_string(0, y as u16, " ".repeat(usize::from(WIDTH)), Style::new());
-            frame.cells.set_string(0, y as u16, text, Style::new());
+            frame.buffer().set_string(0, y as u16, " ".repeat(usize::from(WIDTH)), Style::new());
+            frame.buffer().set_string(0, y as u16, text, Style::new());
             let mut fitted = frame.clone();
-            widths.fit(&mut fitted.cells);
+            widths.fit(&mut fitted);
             terminal.process(&step(&mut shown, &fitted));
             for y in 0..2_u16 {
                 let mut x = 0;
                 while x < WIDTH {
-                    for wanted in fitted.cells[(x, y)].symbol().graphemes(true) {
+                    for wanted in fitted.buffer()[(x, y)].symbol().graphemes(true) {
                         let found = terminal.cells[usize::from(y)][usize::from(x)].as_ref();
                         let found = found.map_or(" ", |(text, _)| text);
                         prop_assert_eq!(found, wanted, "at {},{} of {:?}", x, y, cells);
@@ -325,7 +325,7 @@ fn rows_that_are_kept_reach_the_screen_as_all_others() {
         }
         if let Some(y) = marked {
             next.touch(y..y + 1);
-            next.cells.set_style(Rect { y, height: 1, ..area }, Style::new().bg(Color::Red));
+            next.buffer().set_style(Rect { y, height: 1, ..area }, Style::new().bg(Color::Red));
         }
         let mut out = Vec::new();
         encode(shown, next, &mut out);

@@ -61,13 +61,13 @@ impl Tty {
             Surface::Full(screen) => {
                 screen.fit(size());
                 let painted = fill(&mut screen.next);
-                self.widths.fit(&mut screen.next.cells);
+                self.widths.fit(&mut screen.next);
                 screen.compose(painted.cursor, &mut self.scratch)?;
             }
             Surface::Inline(region) => {
                 let mut next = Frame::blank(size());
                 let painted = fill(&mut next);
-                self.widths.fit(&mut next.cells);
+                self.widths.fit(&mut next);
                 region.compose(next, painted, &mut self.scratch)?;
             }
         }
@@ -127,7 +127,7 @@ pub(super) struct FullScreen {
 impl FullScreen {
     /// Makes the buffers as large as the terminal; a change makes what is shown worthless.
     pub(super) fn fit(&mut self, area: Rect) {
-        if self.next.cells.area != area {
+        if self.next.area() != area {
             self.next.resize(area);
             self.shown.resize(area);
             self.stale = true;
@@ -141,13 +141,11 @@ impl FullScreen {
     /// The samples: concealed, within an update, and in a blank row, which is blank again afterwards.
     /// `None` without such a row.
     fn samples(&self) -> io::Result<Option<Vec<u8>>> {
-        let shown = &self.shown.cells;
-        let is_blank = |at: (u16, u16)| shown.cell(at).is_some_and(frame_encoder::is_blank);
-        let blank = |y: &u16| {
-            (0..shown.area.width).all(|x| is_blank((x, *y))) && self.shown.pictures.row(*y).is_empty()
-        };
+        let shown = &self.shown;
+        let blank =
+            |y: &u16| shown.row(*y).iter().all(frame_encoder::is_blank) && shown.pictures.row(*y).is_empty();
         // Of the first row the answer would be a key.
-        let Some(y) = (1..shown.area.height).find(blank) else { return Ok(None) };
+        let Some(y) = (1..shown.area().height).find(blank) else { return Ok(None) };
         let mut bytes = Vec::new();
         queue!(bytes, BeginSynchronizedUpdate, SetAttribute(Attribute::Hidden))?;
         for (_, _, sample) in KINDS {
@@ -175,10 +173,10 @@ impl FullScreen {
 
     /// Writes what leads from the shown frame to the next one; nothing when they are the same.
     pub(super) fn compose(&mut self, cursor: Option<(u16, u16)>, out: &mut Vec<u8>) -> io::Result<()> {
-        let area = self.next.cells.area;
+        let area = self.next.area();
         let cursor = cursor.filter(|(x, y)| *x < area.width && *y < area.height);
         self.cells.clear();
-        frame_encoder::encode(&mut self.shown, &self.next, &mut self.cells);
+        frame_encoder::encode(&self.shown, &self.next, &mut self.cells);
         let changed = self.stale || !self.cells.is_empty();
         if changed || cursor != self.cursor {
             self.pictures.upload(&self.next, out);

@@ -56,7 +56,7 @@ impl InlineScreen {
     /// Takes the region from the screen; the cursor is where it began.
     pub(super) fn erase(&mut self) -> String {
         let Cursor { row, .. } = self.cursor;
-        let rows = self.shown.cells.area.height;
+        let rows = self.shown.area().height;
         self.forget();
         modes::set_region(None);
         let up = if row > 0 { format!("\x1b[{row}A") } else { String::new() };
@@ -72,14 +72,13 @@ impl InlineScreen {
     /// Writes what leads from what is shown to the next frame; nothing when that looks the same.
     pub(super) fn compose(&mut self, next: Frame, painted: Painted, out: &mut Vec<u8>) -> io::Result<()> {
         let mut next = next;
-        let area = next.cells.area;
+        let area = next.area();
         if area.height == 0 || area.width == 0 {
             return Ok(());
         }
         let wanted = painted.cursor.filter(|(x, y)| *x < area.width && *y < area.height);
         let mut cells = Vec::new();
-        let stale =
-            self.stale || self.shown.cells.area.height == 0 || self.shown.cells.area.width != area.width;
+        let stale = self.stale || self.shown.area().height == 0 || self.shown.area().width != area.width;
         if stale {
             self.go_back(area.width, &mut cells);
         }
@@ -105,7 +104,7 @@ impl InlineScreen {
         }
         queue!(out, EndSynchronizedUpdate)?;
         next.drop_rows(painted.finished);
-        modes::set_region(Some(next.cells.area.height.saturating_sub(now.row + 1)));
+        modes::set_region(Some(next.area().height.saturating_sub(now.row + 1)));
         (self.shown, self.cursor, self.stale) = (next, now, false);
         Ok(())
     }
@@ -123,7 +122,7 @@ impl InlineScreen {
 
     /// Rows between the beginning of the region and the cursor, in a terminal of a new width.
     fn rows_above(&self, width: u16) -> u16 {
-        let rows = self.shown.cells.content.chunks(usize::from(self.shown.cells.area.width.max(1)));
+        let rows = (0..self.shown.area().height).map(|y| self.shown.row(y));
         let used = |row: &[ratatui::buffer::Cell]| {
             let last = row.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
             u16::try_from(last).unwrap_or(u16::MAX).div_ceil(width.max(1)).max(1)

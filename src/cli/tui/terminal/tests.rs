@@ -13,7 +13,7 @@ fn screen(width: u16, height: u16) -> FullScreen {
 fn step(screen: &mut FullScreen, line: &str, cursor: Option<(u16, u16)>) -> String {
     let mut out = Vec::new();
     screen.next.reset();
-    screen.next.cells.set_string(0, 0, line, ratatui::style::Style::new());
+    screen.next.buffer().set_string(0, 0, line, ratatui::style::Style::new());
     screen.compose(cursor, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }

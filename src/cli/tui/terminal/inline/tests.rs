@@ -30,7 +30,7 @@ impl Shell {
         let rows = u16::try_from(finished.len() + live.len()).unwrap();
         let mut next = Frame::blank(Rect::new(0, 0, width, rows));
         for (y, text) in (0..).zip(finished.iter().chain(live)) {
-            next.cells.set_string(0, y, text, Style::new());
+            next.buffer().set_string(0, y, text, Style::new());
         }
         let finished_rows = u16::try_from(finished.len()).unwrap();
         let cursor = cursor.map(|(x, y)| (x, y + finished_rows));
@@ -173,8 +173,8 @@ fn the_cursor_is_below_what_is_finished() {
 fn rows_that_the_terminal_wrapped_are_found_again() {
     let mut region = InlineScreen::new(true);
     let mut next = Frame::blank(Rect::new(0, 0, 10, 3));
-    next.cells.set_string(0, 0, "0123456789", Style::new());
-    next.cells.set_string(0, 1, "> 23456", Style::new());
+    next.buffer().set_string(0, 0, "0123456789", Style::new());
+    next.buffer().set_string(0, 1, "> 23456", Style::new());
     region.compose(next, Painted { cursor: Some((6, 1)), finished: 0 }, &mut Vec::new()).unwrap();
     for (width, above) in [(10, 1), (9, 2), (5, 3), (4, 4), (20, 1)] {
         assert_eq!(region.rows_above(width), above, "at {width} columns");
