@@ -289,11 +289,14 @@ fn ready(subject: &Subject) -> Terminal {
 }
 
 /// Types a prompt and, once it is shown, Enter: before a program has the terminal, Enter is another byte.
-fn submit(terminal: &mut Terminal, prompt: &str) {
+/// When that was.
+fn submit(terminal: &mut Terminal, prompt: &str) -> Instant {
     terminal.type_keys(prompt);
     terminal.wait_until(PATIENCE, |screen| screen.contents().contains(prompt));
     terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
+    let entered = Instant::now();
     terminal.type_keys("\r");
+    entered
 }
 
 /// Waits until the program has painted and is quiet.
@@ -374,9 +377,8 @@ fn measure_reply(subject: &Subject, keys: usize) {
     let mut terminal = ready(subject);
     let before = Usage::of(terminal.pid());
     row(&subject.name, "resident after start", before.resident());
-    let start = Instant::now();
     let bytes = terminal.received();
-    submit(&mut terminal, "long");
+    let start = submit(&mut terminal, "long");
     // The answer is over when nothing has been drawn for a second.
     let quiet = Duration::from_secs(1);
     terminal.wait_quiet(quiet, Duration::from_secs(120));
@@ -396,8 +398,7 @@ fn measure_reply(subject: &Subject, keys: usize) {
 fn measure_tour(subject: &Subject) {
     let mut terminal = ready(subject);
     let before = Usage::of(terminal.pid());
-    let start = Instant::now();
-    submit(&mut terminal, "tour");
+    let start = submit(&mut terminal, "tour");
     if !terminal.wait_until(PATIENCE, |screen| screen.contents().contains("All of it was scripted")) {
         return row(&subject.name, "run with tools", "does not end".to_owned());
     }
