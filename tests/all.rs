@@ -68,6 +68,7 @@ mod repository;
 mod rpc;
 mod sandbox;
 mod screen;
+mod screens;
 mod scrolled;
 mod secrets;
 mod selected_panel;

@@ -19,7 +19,7 @@ use tau::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 use crate::harness::{START, Screen, ai, assistant, boot, call, frames};
 
 mod every_state;
-mod overlays;
+pub mod overlays;
 mod states;
 mod undo;
 mod writing;

@@ -191,8 +191,7 @@ async fn output_is_a_text_a_diff_or_a_picture() {
     assert!(end["result"]["content"][0]["text"].as_str().unwrap().contains("exit code 2"), "{end}");
 
     let place = with_tool("show", &tool(r#"["cat", "{x}"]"#, "output = \"image\"\n[arguments.x]"));
-    let picture = include_bytes!("../../docs/screen.svg");
-    std::fs::write(place.path("no.png"), &picture[..100]).unwrap();
+    std::fs::write(place.path("no.png"), "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     let mut png = std::io::Cursor::new(Vec::new());
     image::DynamicImage::new_rgb8(7, 5).write_to(&mut png, image::ImageFormat::Png).unwrap();
     std::fs::write(place.path("yes.png"), png.get_ref()).unwrap();

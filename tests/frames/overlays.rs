@@ -11,7 +11,7 @@ use tau::app::{Effect, Msg};
 use crate::harness::{Screen, ai, boot, frames};
 
 /// Answers the request that was made last.
-pub(super) fn reply(screen: &mut Screen, reply: ShellReply) {
+pub fn reply(screen: &mut Screen, reply: ShellReply) {
     let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Ask(ticket, _) => Some(ticket),
         _ => None,

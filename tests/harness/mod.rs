@@ -4,6 +4,7 @@
 //! writes them again; look at the difference before committing it.
 
 mod answering;
+pub mod svg;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -293,17 +294,22 @@ fn describe(style: &Style) -> String {
 
 /// Compares with the golden of that name, or writes it when `TAU_BLESS` is set.
 pub fn golden(name: &str, content: &str) {
-    let path = root().join("tests/golden").join(name);
+    generated(&format!("tests/golden/{name}"), content);
+}
+
+/// Compares a file of the project with what it has to be, or writes it when `TAU_BLESS` is set.
+pub fn generated(name: &str, content: &str) {
+    let path = root().join(name);
     if std::env::var_os("TAU_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("make the folder");
-        std::fs::write(&path, content).expect("write the golden");
+        std::fs::write(&path, content).expect("write the file");
         return;
     }
     let known = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; TAU_BLESS=1 writes it", path.display()));
     assert!(
         known == content,
-        "{name} differs; TAU_BLESS=1 writes it again.\n--- golden\n{known}\n--- now\n{content}"
+        "{name} differs; TAU_BLESS=1 writes it again.\n--- as it is\n{known}\n--- now\n{content}"
     );
 }
 

@@ -1,32 +1,16 @@
-//! Draws the last frame of a recording as SVG, for the README: record the tour of the demo in a
-//! terminal of 120x40 cells (`tau --model demo --record tour.jsonl`), then
-//! `cargo run --example screenshot -- tour.jsonl > docs/screen.svg`.
+//! A frame as a picture.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use tau::cli::tui::recording::replay;
-use tau::view::color::ColorDepth;
-use tau::view::frame::Frame;
-use tau::view::{Memo, view, wrap};
+use tau::view::wrap;
 
 /// Size of a cell, in pixels.
 const CELL: (u32, u32) = (9, 19);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: screenshot RECORDING > FILE.svg")?;
-    let model = replay(Path::new(&path))?;
-    let area = Rect::new(0, 0, model.size.width, model.size.height);
-    let mut frame = Frame::blank(area);
-    let laid = view(&model, &mut Memo::new(ColorDepth::True, Default::default()), &mut frame);
-    std::io::Write::write_all(&mut std::io::stdout(), svg(frame.buffer(), laid.cursor).as_bytes())?;
-    Ok(())
-}
-
-fn svg(buffer: &Buffer, cursor: Option<(u16, u16)>) -> String {
+/// The frame as SVG.
+pub fn svg(buffer: &Buffer, cursor: Option<(u16, u16)>) -> String {
     let (width, height) =
         (u32::from(buffer.area.width) * CELL.0 + 16, u32::from(buffer.area.height) * CELL.1 + 16);
     let mut out = format!(
