@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use crate::screen::Screen;
 use crate::time_limit::EndInTime;
 use serde_json::{Value, json};
 use tau::agent::catalogue::{AdHoc, Catalogue, listing};
@@ -166,6 +167,25 @@ fn a_server_without_a_model_named_is_asked_for_one() {
     let (address, seen) = server(&[says]);
     check(address, 0, "cannot list the models");
     assert!(seen.lock().unwrap()[1].contains("\"model\":\"default\""));
+}
+
+/// The model is no setting of the user's, so settings that are read again do not name it.
+#[test]
+fn the_model_that_a_server_named_stays_when_settings_are_read_again() {
+    let (address, seen) =
+        server(&[("GET /v1/models ", "200 OK", LIST), ("POST /v1/chat/completions ", "200 OK", SAYS)]);
+    let screen =
+        Screen::prepared("unset TAU_PERMISSION_MODE", &format!("--base-url http://{address}/v1"), 80, 24);
+    screen.wait_for("What may the model do without asking you?");
+    screen.wait_for("Big One · ");
+    screen.type_keys("\r");
+    screen.wait_for(" · ask");
+    screen.type_keys("/reload\r");
+    screen.wait_for("nothing changes");
+    screen.type_keys("hi\r");
+    screen.wait_for("hello");
+    assert!(seen.lock().unwrap().iter().any(|request| request.contains("\"model\":\"big\"")));
+    screen.wait_until("the model in the status line", |cells| cells.contents().contains("Big One · "));
 }
 
 #[test]

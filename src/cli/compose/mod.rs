@@ -126,7 +126,8 @@ impl Setup {
     pub(crate) fn reread(&self) -> Result<Self, Refusal> {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
-        let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?;
+        let new = Self::choose(self.args.clone(), self.profile, environment, self.cwd.clone(), project)?
+            .keeping_server_model(self)?;
         self.extensions.set_options(extensions::options(&new.settings));
         self.web.set_options(web::options(&new.settings));
         let (extensions, web, http) = (Arc::clone(&self.extensions), self.web.clone(), self.http.clone());

@@ -53,6 +53,17 @@ impl Setup {
         Ok(self)
     }
 
+    /// The same with the model that the server named before, in the setup that this one replaces.
+    pub(super) fn keeping_server_model(self, old: &Setup) -> Result<Self, Refusal> {
+        let server = |setup: &Setup| (setup.settings.base_url.clone(), setup.settings.provider.clone());
+        match &old.settings.model {
+            Some(model) if self.catalogue.unnamed().is_some() && server(old) == server(&self) => {
+                self.named(model)
+            }
+            _ => Ok(self),
+        }
+    }
+
     fn named(self, model: &str) -> Result<Self, Refusal> {
         let settings = Settings { model: Some(model.to_owned()), ..self.settings };
         // Files were read before, so what is wrong with them has been reported.
