@@ -91,8 +91,8 @@ fn token(file: Option<&Path>, known: Option<RunningServer>, address: &Address) -
     match std::env::var(TOKEN) {
         Ok(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
         _ => Err(Refusal::config(format!(
-            "cannot attach to {}: no token is known for it, and no server of yours runs there; start one with \
-             `tau serve`, or set {TOKEN} to the token that it printed",
+            "cannot attach to {}: no token is known for it; start your own server with `tau serve`, or set {TOKEN} to \
+             the token that the server printed",
             address.text()
         ))),
     }
