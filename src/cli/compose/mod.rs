@@ -39,6 +39,7 @@ pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
 pub(crate) use extensions::of as extensions_of;
 pub use prompt::AgentPrompt;
+use server_model::ServerModel;
 
 /// The default theme.
 pub(crate) const DEFAULT_THEME: &str = AUTO;
@@ -64,6 +65,8 @@ pub struct Setup {
     level: LevelFlags,
     /// Whether the model is that of the session that is continued.
     has_session_model: bool,
+    /// What a server named, also while another model is set.
+    server_model: Option<ServerModel>,
     /// True when nothing is configured and the scripted demo is used.
     pub demo: bool,
     /// What the user should know: settings that were ignored.
@@ -106,7 +109,7 @@ impl Setup {
     /// # Errors
     /// As [`Setup::read`].
     pub fn of_session(&self, dir: &Path) -> Result<Self, Refusal> {
-        let setup = Self::read_at(self.args.clone(), self.profile, dir)?;
+        let setup = Self::read_at(self.args.clone(), self.profile, dir)?.keeping_server_model(self)?;
         Ok(Setup { http: self.http.clone(), ..setup })
     }
 
@@ -178,6 +181,7 @@ impl Setup {
             thinking: chosen.thinking,
             level: chosen.level,
             has_session_model: false,
+            server_model: None,
             demo,
             notices,
             project,

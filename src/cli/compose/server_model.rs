@@ -6,6 +6,7 @@ use super::Setup;
 use super::session_model::LOST;
 use crate::agent::provider::FailureKind;
 use crate::agent::settings::Settings;
+use crate::agent::settings::value::BaseUrl;
 use crate::cli::environment::{self, Connections, Environment, OnBadConfig};
 use crate::cli::exit::Refusal;
 
@@ -14,6 +15,26 @@ const LISTING: Duration = Duration::from_secs(2);
 
 const NO_MODEL: &str = "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or \
                         pass --base-url and --model (--model demo needs neither)";
+
+/// What a server named whose address was given without a model. It is in no settings that are read.
+#[derive(Clone)]
+pub(super) struct ServerModel {
+    reference: String,
+    /// Address and provider, as they are set.
+    server: (Option<BaseUrl>, Option<String>),
+}
+
+impl ServerModel {
+    fn new(reference: &str, settings: &Settings) -> Self {
+        let server = (settings.base_url.clone(), settings.provider.clone());
+        ServerModel { reference: reference.to_owned(), server }
+    }
+
+    /// Whether the settings are of the same server.
+    fn is_of(&self, settings: &Settings) -> bool {
+        (&self.server.0, &self.server.1) == (&settings.base_url, &settings.provider)
+    }
+}
 
 impl Setup {
     /// Whether a server is to be asked for its models: an address was given, and no model.
@@ -53,24 +74,27 @@ impl Setup {
         Ok(self)
     }
 
-    /// The same with the model that the server named before, in the setup that this one replaces.
-    pub(super) fn keeping_server_model(self, old: &Setup) -> Result<Self, Refusal> {
-        let server = |setup: &Setup| (setup.settings.base_url.clone(), setup.settings.provider.clone());
-        match &old.settings.model {
-            Some(model) if self.catalogue.unnamed().is_some() && server(old) == server(&self) => {
-                self.named(model)
-            }
-            _ => Ok(self),
+    /// The same with the model that a server named to the setup that this one replaces, or is beside.
+    pub(super) fn keeping_server_model(mut self, old: &Setup) -> Result<Self, Refusal> {
+        let Some(known) = old.server_model.clone().filter(|known| known.is_of(&self.settings)) else {
+            return Ok(self);
+        };
+        if self.catalogue.unnamed().is_some() {
+            return self.named(&known.reference);
         }
+        self.server_model = Some(known);
+        Ok(self)
     }
 
-    fn named(self, model: &str) -> Result<Self, Refusal> {
-        let settings = Settings { model: Some(model.to_owned()), ..self.settings };
+    fn named(self, reference: &str) -> Result<Self, Refusal> {
+        let server_model = ServerModel::new(reference, &self.settings);
+        let settings = Settings { model: Some(reference.to_owned()), ..self.settings };
         // Files were read before, so what is wrong with them has been reported.
         let environment = Environment::with(self.paths, settings, &self.args, OnBadConfig::Warn, Vec::new())?;
         let mut named = Self::choose(self.args, self.profile, environment, self.cwd, self.project)?;
         named.project_dir = self.project_dir;
         named.notices = self.notices;
+        named.server_model = Some(server_model);
         Ok(named)
     }
 

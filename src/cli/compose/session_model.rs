@@ -85,7 +85,6 @@ impl Setup {
         }
     }
 
-    /// Finds the models that sessions name, for as long as the agent runs.
     /// Finds the model that a prompt template names.
     pub(super) fn named_model(&self) -> NamedModel {
         let keys = Arc::clone(&self.keys);
@@ -96,6 +95,7 @@ impl Setup {
         })
     }
 
+    /// Finds the models that sessions name, for as long as the agent runs.
     pub(super) fn find_model(&self) -> Arc<FindModel> {
         let keys = Arc::clone(&self.keys);
         Arc::new(move |provider, id| find_usable(&keys.catalogue(), &keys, provider, id))

@@ -431,11 +431,7 @@ fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {
 
 /// The settings of a session's directory.
 fn own_setup(base: &Setup, cwd: &Path) -> Result<Setup, Problem> {
-    let mut setup = base.of_session(cwd).map_err(|refusal| cannot_compose(&refusal))?;
-    if setup.needs_server_model() {
-        setup.model.clone_from(&base.model);
-    }
-    Ok(setup)
+    base.of_session(cwd).map_err(|refusal| cannot_compose(&refusal))
 }
 
 fn composed(setup: Setup, session: Session) -> Result<Composed, Problem> {
