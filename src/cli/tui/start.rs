@@ -173,7 +173,7 @@ fn screen_runtime() -> io::Result<(Runtime, (TerminalInput, Alarm))> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let waits = {
         let _within = runtime.enter();
-        (TerminalInput::new()?, Alarm::new()?)
+        (TerminalInput::new()?, Alarm::new())
     };
     Ok((runtime, waits))
 }
