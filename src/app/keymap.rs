@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn choices_replace_defaults_and_nonsense_is_named() {
         let overrides = BTreeMap::from([
-            ("models".to_owned(), vec!["f5".to_owned()]),
+            ("models".to_owned(), vec!["f6".to_owned(), "f5".to_owned()]),
             ("help".to_owned(), vec![]),
             ("top".to_owned(), vec!["hyper+x".to_owned()]),
             ("fly".to_owned(), vec!["f9".to_owned()]),
@@ -123,8 +123,13 @@ mod tests {
         assert_eq!(means("f5"), Some(Action::Models));
         assert_eq!(means("ctrl+l"), None);
         assert_eq!(means("f1"), None);
+        assert_eq!(keymap.keys_of(Action::Models), ["f6", "f5"], "in the order of the settings");
+        assert_eq!(keymap.hint(Action::Models).as_deref(), Some("f6"));
+        assert!(keymap.keys_of(Action::Help).is_empty());
         assert_eq!(means("ctrl+home"), Some(Action::Top), "a bad key leaves the default in place");
         assert_eq!(means("ctrl+o"), Some(Action::CopyAnswer));
+        let was_meant = TABLE.iter().find(|row| row.keys.contains(&"ctrl+o")).expect("a default");
+        assert!(!keymap.keys_of(was_meant.action).contains(&"ctrl+o".to_owned()));
         assert_eq!(complaints.len(), 3, "{complaints:?}");
     }
 }
