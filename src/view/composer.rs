@@ -90,7 +90,7 @@ fn text(
     };
     let lines = wrapped.rows.iter().enumerate().skip(first).take(height).map(line).collect();
     let column = (2 + wrapped.cursor.column).min(inner.width.saturating_sub(1));
-    let row = (wrapped.cursor.row - first) as u16;
+    let row = wrapped.cursor.row.saturating_sub(first) as u16;
     (lines, (inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
 }
 

@@ -13,8 +13,8 @@
 pub(crate) mod approval;
 pub(crate) mod changes;
 pub mod color;
-pub mod completion;
-pub mod composer;
+pub(crate) mod completion;
+pub(crate) mod composer;
 pub mod console;
 pub mod contrast;
 pub(crate) mod dialog;

@@ -36,7 +36,7 @@ pub(super) fn encode(shown: &Frame, next: &Frame, out: &mut Vec<u8>) {
             *changed = shift.source(y).is_none_or(|from| !frames.is_same_row(from, y));
         }
     }
-    let blank = vec![Cell::EMPTY; usize::from(next.area().width)];
+    let blank = shift.map(|_| vec![Cell::EMPTY; usize::from(next.area().width)]).unwrap_or_default();
     let mut pen = Pen::new(out, next.area().width, Origin::Screen);
     for (y, _) in changed.iter().enumerate().filter(|(_, changed)| **changed) {
         let from = shift.map_or(Some(y), |shift| shift.source(y));

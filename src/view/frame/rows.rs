@@ -1,4 +1,4 @@
-//! Rows of the transcript on a frame: drawn, moved and kept.
+//! Rows on a frame, of the transcript and of what is below it: drawn, moved and kept.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -189,6 +189,7 @@ impl Frame {
 
     /// Draws a row where nothing else is.
     pub fn put_row(&mut self, area: Rect, row: &Row) {
+        self.touch(area.top()..area.bottom());
         self.place_layers(area, row);
         self.draw_text(area, row);
     }
@@ -266,7 +267,7 @@ impl<'a> KnownRows<'a> {
 /// is, and those that leave at one end are at the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
-    pub(super) rows: Range<usize>,
+    rows: Range<usize>,
     /// By how many rows they have moved up, less than all.
     turned: usize,
 }

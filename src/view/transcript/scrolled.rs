@@ -1,5 +1,5 @@
-//! What is drawn over a transcript that is scrolled away from its end: where in it the screen is, the
-//! prompt that what is seen answers, and what came meanwhile.
+//! What is on a transcript that is scrolled away from its end: the scroll bar at the ends of its rows, and over
+//! them the prompt that what is seen answers and what came meanwhile.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
