@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 
 use crate::process::{self, Usage};
 use crate::terminal::Terminal;
-use crate::{Subject, milliseconds, percentile, row};
+use crate::{Subject, changes, echo, milliseconds, percentile, row};
 
 /// Entries of the sessions that are measured.
 const COUNTS: [usize; 3] = [10, 1_000, 100_000];
+/// Keys that are measured in each.
+const KEYS: usize = 200;
 /// Messages from a prompt to the next.
 const RUN: usize = 20;
 const TOP: &str = "\x1b[1;5H";
@@ -112,6 +114,11 @@ fn measure_one(tau: &Subject, count: usize, path: &Path) {
     terminal.wait_quiet(Duration::from_millis(200), Duration::from_secs(2));
     row("tau", &format!("{name}, resident"), Usage::of(terminal.pid()).resident());
     terminal.type_keys(TAIL);
+    terminal.wait_quiet(Duration::from_millis(300), Duration::from_secs(2));
+    echo(&mut terminal, tau, KEYS, &name);
+    // There and back, as a session of 10 entries has few pages.
+    let pages: Vec<&str> = ["\x1b[5~", "\x1b[6~"].into_iter().cycle().take(KEYS).collect();
+    changes(&mut terminal, tau, &pages, &format!("{name}, page up or down"));
     for _ in 0..400 {
         terminal.type_keys("\x1b[5~");
         terminal.wait_quiet(Duration::from_millis(3), Duration::from_secs(1));
