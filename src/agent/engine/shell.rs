@@ -37,8 +37,8 @@ use crate::tools::scratch::Scratch;
 const MAX_LINES: usize = 2_000;
 /// Largest output in a message, see [`crate::tools::budget`].
 const MAX_WEIGHT: usize = 50 * 1024;
-/// Largest delta that pieces are joined into, in bytes.
-const MAX_DELTA: usize = 64 * 1024;
+/// Largest delta that pieces are joined into, in bytes. A screen takes it without keeping a key waiting.
+const MAX_DELTA: usize = 16 * 1024;
 /// Inputs that may wait for a command. It has not read for long when there are more; they are
 /// dropped, as a terminal does when its program does not read.
 const INPUTS: usize = 256;

@@ -20,8 +20,9 @@ const LONGEST: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Output shown while it runs, in bytes from the end.
 const SHOWN: usize = 20 * 1024;
-/// Output that is reported at once, if all of it has to be reported.
-const FULL: usize = 64 * 1024;
+/// Output that is reported at once, if all of it has to be reported. A screen folds it in a fraction of a
+/// millisecond, so keys do not wait.
+const FULL: usize = 16 * 1024;
 
 /// How much of a flood is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
