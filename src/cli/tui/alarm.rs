@@ -2,7 +2,7 @@
 //!
 //! A frame of a stream is mostly waking up. A timer of tokio wakes its thread twice for most waits of some ten
 //! milliseconds, the first time to be sorted again, and wakes the thread that sets it, too. One of the kernel
-//! (timerfd) does neither. Where there is none, it is one of tokio.
+//! (timerfd) does neither. On systems without one, tokio is used.
 
 use std::time::Instant;
 
