@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use memchr::memmem;
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -16,11 +17,14 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 /// Columns and rows.
 const SIZE: (u16, u16) = (120, 40);
 
+/// Where the cursor is. The answer depends on it.
+const CURSOR: &str = "\x1b[6n";
 /// Questions and the answers of a plain modern terminal.
-const ANSWERS: [(&str, &str); 6] = [
+const ANSWERS: [(&str, &str); 7] = [
     ("\x1b[c", "\x1b[?62;22c"),
     ("\x1b[0c", "\x1b[?62;22c"),
-    ("\x1b[6n", "\x1b[1;1R"),
+    ("\x1b[>q", "\x1bP>|bench 1\x1b\\"),
+    (CURSOR, ""),
     ("\x1b[?u", "\x1b[?0u"),
     ("\x1b]10;?", "\x1b]10;rgb:c0c0/c0c0/c0c0\x1b\\"),
     ("\x1b]11;?", "\x1b]11;rgb:0000/0000/0000\x1b\\"),
@@ -117,19 +121,31 @@ impl Terminal {
         let count = self.pty.read(&mut buffer).unwrap_or(0);
         self.open = count > 0;
         self.received += count;
-        let bytes = buffer.get(..count).unwrap_or_default();
-        self.screen.process(bytes);
-        self.answer(&String::from_utf8_lossy(bytes));
+        self.show(buffer.get(..count).unwrap_or_default());
         true
     }
 
-    fn answer(&mut self, written: &str) {
-        for (question, answer) in ANSWERS {
-            if written.contains(question) {
-                let _ = self.pty.write_all(answer.as_bytes());
-            }
+    /// Takes what was written onto the screen, and answers each question when it comes to it.
+    fn show(&mut self, mut bytes: &[u8]) {
+        while let Some((end, question, answer)) = first_question(bytes) {
+            self.screen.process(&bytes[..end]);
+            bytes = &bytes[end..];
+            let (row, column) = self.screen.screen().cursor_position();
+            let position = format!("\x1b[{};{}R", row + 1, column + 1);
+            let answer = if question == CURSOR { &position } else { answer };
+            let _ = self.pty.write_all(answer.as_bytes());
         }
+        self.screen.process(bytes);
     }
+}
+
+/// The first question in what was written: where it ends, the question and its answer.
+fn first_question(bytes: &[u8]) -> Option<(usize, &'static str, &'static str)> {
+    let asked = ANSWERS.iter().filter_map(|(question, answer)| {
+        let end = memmem::find(bytes, question.as_bytes())? + question.len();
+        Some((end, *question, *answer))
+    });
+    asked.min_by_key(|(end, ..)| *end)
 }
 
 impl Drop for Terminal {
