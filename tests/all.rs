@@ -49,7 +49,7 @@ mod models;
 mod motion;
 mod notifications;
 mod onboarding;
-mod package;
+mod order;
 mod panels;
 mod pasting;
 mod path_completion;
