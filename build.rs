@@ -24,7 +24,7 @@ fn main() {
     if variable("TARGET") != TARGET || !rust_brings_lld() {
         return;
     }
-    println!("cargo::rustc-link-arg-bin=tau=-Wl,-T,{}/data/order.ld", variable("CARGO_MANIFEST_DIR"));
+    println!("cargo::rustc-link-arg-bin=tau=-T{}/data/order.ld", variable("CARGO_MANIFEST_DIR"));
     if variable("HOST") == TARGET && glibc_reads_relr() {
         println!("cargo::rustc-link-arg-bin=tau=-Wl,-z,pack-relative-relocs");
     }
