@@ -294,11 +294,18 @@ fn string(rest: &[u8]) -> Step {
     if clipboard::begins(rest) {
         return Step::Collect(1, Collecting::Clipboard);
     }
-    match sequence::after_escape(rest) {
-        Leading::Incomplete => Step::More,
-        Leading::Complete(Token::String { kind, data, .. }, length) => {
+    // No answer holds what keys send: where one does, its end was lost, and the key is one.
+    let key =
+        rest.iter().position(|byte| matches!(byte, 0x00..=0x06 | 0x08 | 0x09 | 0x0b..=0x17 | 0x19 | 0x7f));
+    match (sequence::after_escape(rest), key) {
+        (Leading::Incomplete, Some(key)) => Step::Took(key, None),
+        (Leading::Complete(_, length) | Leading::Malformed(length), Some(key)) if key < length => {
+            Step::Took(key, None)
+        }
+        (Leading::Incomplete, None) => Step::More,
+        (Leading::Complete(Token::String { kind, data, .. }, length), _) => {
             Step::Took(length, answers::from_string(kind, data).map(TerminalEvent::Answer))
         }
-        Leading::Complete(_, length) | Leading::Malformed(length) => Step::Took(length, None),
+        (Leading::Complete(_, length) | Leading::Malformed(length), _) => Step::Took(length, None),
     }
 }

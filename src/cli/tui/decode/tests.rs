@@ -134,6 +134,7 @@ fn focus_and_answers_never_become_text() {
     // Broken ones end where they break.
     check("\x1b[12\x1b[A\x1b[1;\ra", "up enter a");
     check("\x1b]11;rgb\x1b[Ax", "up x");
+    check("\x1b]11;rgb:ff\x03\x1bP>|x\r\x1b]11;y\x7fz\x07", "ctrl+c enter backspace z ctrl+g");
 }
 
 #[test]
@@ -212,7 +213,7 @@ proptest! {
             prop_oneof![
                 any::<Vec<u8>>(),
                 prop::sample::select(vec![
-                    "\x1b", "\x1b[", "\x1b[200~", "\x1b[201~", "\x1b[1;5C", "\x1b[<0;1;1M", "\x1bO", "\x1b]11;x\x1b\\", "\x1b]52;c;aGk=", "\x07", "\x1b]5522;type=read:status=DONE\x1b\\", "é", "\r", "u", "\x1b[M !!",
+                    "\x1b", "\x1b[", "\x1b[200~", "\x1b[201~", "\x1b[1;5C", "\x1b[<0;1;1M", "\x1bO", "\x1b]11;x\x1b\\", "\x1b]11;rgb", "\x03", "\x1b]52;c;aGk=", "\x07", "\x1b]5522;type=read:status=DONE\x1b\\", "é", "\r", "u", "\x1b[M !!",
                 ]).prop_map(|text| text.as_bytes().to_vec()),
             ],
             0..12,
