@@ -3,6 +3,8 @@
 //! The lines of an entry only grow while it does, so how many were said is all that has to be known:
 //! it is the row of [`Laid::printed`](crate::app::geometry::Laid::printed).
 
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Model;
 use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
@@ -249,10 +251,27 @@ fn unmarked(piece: &str) -> Option<String> {
         Some(row) => {
             row.split('|').map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(", ")
         }
-        None => line.trim_start_matches('#').trim_start().to_owned(),
+        None => without_marks(line),
     };
-    let line = line.replace("**", "").replace("__", "").replace('`', "");
+    // What is left of marks is cut in two between sentences.
+    let line = line.replace("**", "").replace("__", "").replace("~~", "").replace('`', "");
     (!line.trim().is_empty()).then_some(line)
+}
+
+/// The text of a line of markdown. A number of a list stays, a box becomes a word.
+fn without_marks(line: &str) -> String {
+    let mut text = String::new();
+    for event in Parser::new_ext(line, Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Start(Tag::List(Some(number))) => text.push_str(&format!("{number}. ")),
+            Event::TaskListMarker(done) => text.push_str(if done { "done: " } else { "to do: " }),
+            Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
+                text.push_str(&part);
+            }
+            _ => {}
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -290,6 +309,23 @@ mod tests {
             "1. bold code",
         ];
         assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn marks_of_markdown_are_not_said() {
+        let said = [
+            ("### A *small* title", Some("A small title")),
+            ("- [ ] open task", Some("to do: open task")),
+            ("- [x] done task", Some("done: done task")),
+            ("see [the page](https://example.com/some/path).", Some("see the page.")),
+            ("> a _quote_ of ~~old~~ `code`", Some("a quote of old code")),
+            ("**half of it is", Some("half of it is")),
+            ("snake_case and 2 * 3 * 4", Some("snake_case and 2 * 3 * 4")),
+            ("---", None),
+        ];
+        for (piece, expected) in said {
+            assert_eq!(unmarked(piece).as_deref(), expected, "{piece}");
+        }
     }
 
     #[test]
