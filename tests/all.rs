@@ -66,6 +66,7 @@ mod rendering;
 mod replays;
 mod repository;
 mod rpc;
+mod run_ends;
 mod sandbox;
 mod screen;
 mod screens;

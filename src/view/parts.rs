@@ -349,7 +349,7 @@ fn thinking_head(
     let key = model.keymap.hint(Action::ToggleThinking).filter(|_| !model.transcript.is_open(entry));
     let fold = key.map(|key| format!(" · {key} to show")).unwrap_or_default();
     let text = match (since, until) {
-        (0, _) => format!("thinking{fold}"),
+        (0, None) => format!("thinking{fold}"),
         (since, None) => format!("thinking {}{fold}", seconds(model.clock() - since)),
         (since, Some(until)) => match noticeable(until - since) {
             Some(took) => format!("thought for {took}{fold}"),

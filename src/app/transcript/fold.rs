@@ -31,7 +31,7 @@ impl Transcript {
             AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
             AgentEvent::AgentStart => self.run_begins(now),
             AgentEvent::AgentSettled { .. } => self.run_settles(now),
-            AgentEvent::MessageStart { message } => self.message_start(message),
+            AgentEvent::MessageStart { message } => self.message_start(message, now),
             AgentEvent::MessageUpdate { assistant_message_event, .. } => {
                 self.delta(assistant_message_event, now);
             }
@@ -133,7 +133,7 @@ impl Transcript {
                     self.push(EntryBody::Thinking {
                         blocks: MarkdownBlocks::of(thinking),
                         since: 0,
-                        until: None,
+                        until: Some(0),
                     });
                 }
                 Block::ToolCall(call) => {
@@ -152,9 +152,12 @@ impl Transcript {
         self.say_how_it_ended(answer);
     }
 
-    fn message_start(&mut self, message: &Arc<Message>) {
+    fn message_start(&mut self, message: &Arc<Message>, now: Millis) {
         match message.as_ref() {
-            Message::User(user) => self.user(message, &user.content),
+            Message::User(user) => {
+                self.next_run(now);
+                self.user(message, &user.content);
+            }
             Message::Assistant(_) => self.live = Live::default(),
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             _ => {}

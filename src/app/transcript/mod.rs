@@ -53,7 +53,7 @@ pub enum EntryBody {
     User { text: Printable, pictures: Vec<MessagePicture> },
     /// One text block of an assistant message.
     Answer(MarkdownBlocks),
-    /// One thinking block. It ended at `until`, which is unknown in sessions read from a file.
+    /// One thinking block. It is over at `until`; in sessions read from a file both times are 0.
     Thinking { blocks: MarkdownBlocks, since: Millis, until: Option<Millis> },
     /// A call of a tool.
     Tool(Box<ToolPanel>),

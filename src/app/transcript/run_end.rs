@@ -81,6 +81,14 @@ impl Transcript {
         }
     }
 
+    /// A prompt comes that was waiting: a run that is complete ends before it, and one begins with it.
+    pub(super) fn next_run(&mut self, now: Millis) {
+        if self.run.is_complete && self.run.since.is_some() {
+            self.run_settles(now);
+            self.run_begins(now);
+        }
+    }
+
     /// The run has waited this long for the user, which is no time of its own.
     pub(crate) fn run_waited(&mut self, waited: Millis) {
         self.run.since = self.run.since.map(|since| since.saturating_add(waited));

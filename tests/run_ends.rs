@@ -1,0 +1,123 @@
+//! The line at the end of a run, and what else is over when a session is read again.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::message::{
+    AssistantMessage, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
+};
+use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
+use tau::app::Msg;
+use tau::app::geometry::Size;
+use tau::tools::{Content, Details};
+
+use crate::harness::{Screen, assistant, call, frames, user};
+use crate::panels::{has, shown};
+fn answer(text: &str, output: u64) -> Arc<Message> {
+    let usage = Usage {
+        input: 1_000,
+        cache_read: 200,
+        output,
+        cost: Cost { total: 0.012, ..Cost::default() },
+        ..Usage::default()
+    };
+    let Message::Assistant(answer) = assistant(vec![Block::text(text)], StopReason::Stop) else { panic!() };
+    Arc::new(Message::Assistant(AssistantMessage { usage, ..answer }))
+}
+
+fn calls(id: &str, output: u64) -> Arc<Message> {
+    let Message::Assistant(said) = answer("", output).as_ref().clone() else { panic!() };
+    let content = vec![Block::ToolCall(call(id, "bash", json!({"command": "true"})))];
+    Arc::new(Message::Assistant(AssistantMessage { content, stop_reason: StopReason::ToolUse, ..said }))
+}
+
+fn result(id: &str) -> Arc<Message> {
+    Arc::new(Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.into(),
+        tool_name: "bash".into(),
+        content: vec![Content::text("done")],
+        details: Details::None,
+        is_error: false,
+        timestamp: 0,
+        duration_ms: None,
+        hooks: Vec::new(),
+    }))
+}
+
+#[test]
+fn a_run_ends_with_what_it_took() {
+    let mut screen = Screen::new();
+    screen.user("go");
+    screen.run();
+    screen.at += 16_000;
+    for message in [calls("a", 300), answer("Done.", 40)] {
+        screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(AgentEvent::MessageEnd { message });
+    }
+    screen.settle();
+    has(&mut screen, &["Done.\n\n  16s · ↑2.4k ↓340 · $0.024\n"]);
+    frames(&mut screen, "run-end");
+    // One without usage that took no time says nothing.
+    screen.run();
+    screen.settle();
+    assert_eq!(shown(&mut screen).matches(" · ↑").count(), 1);
+}
+
+#[test]
+fn a_prompt_that_waited_ends_the_run_before_it() {
+    let mut screen = Screen::new();
+    let answers = |screen: &mut Screen, message: Arc<Message>| {
+        screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(AgentEvent::MessageEnd { message });
+    };
+    screen.run();
+    screen.user("first");
+    screen.at += 5_000;
+    answers(&mut screen, answer("One.", 40));
+    screen.user("second");
+    screen.at += 7_000;
+    answers(&mut screen, calls("a", 300));
+    // One that steers comes in the middle of a run.
+    screen.user("steering");
+    answers(&mut screen, answer("Two.", 40));
+    screen.settle();
+    has(&mut screen, &["One.\n\n  5.0s · ↑1.2k ↓40 · $0.012\n", "Two.\n\n  7.0s · ↑2.4k ↓340 · $0.024\n"]);
+    assert_eq!(shown(&mut screen).matches(" · ↑").count(), 2);
+}
+
+#[test]
+fn thoughts_of_a_session_from_a_file_are_over() {
+    let mut screen = Screen::new();
+    let thought = Block::Thinking { thinking: "Hm.".into(), thinking_signature: None, redacted: false };
+    let message = assistant(vec![thought, Block::text("Yes.")], StopReason::Stop);
+    let (session, titles) = Default::default();
+    screen.agent(AgentEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
+    has(&mut screen, &["✻ thought\n  Hm.\n"]);
+}
+
+#[test]
+fn a_session_from_a_file_shows_what_each_run_used() {
+    let run = |n: &str| [Arc::new(user(n)), calls(n, 100), result(n), answer(n, 20)];
+    let mut screen = Screen::new();
+    let (session, titles) = Default::default();
+    let messages = [run("second").to_vec(), run("third").to_vec()].concat();
+    screen.agent(AgentEvent::SessionOpened { session, messages: messages[2..].to_vec(), titles });
+    screen.agent(AgentEvent::HistoryAvailable { left: 9 });
+    let ends = |screen: &mut Screen| -> Vec<String> {
+        let shown = shown(screen);
+        let ends = shown.lines().filter(|line| line.contains("↑")).filter(|line| !line.contains("Coder"));
+        ends.map(|line| line.trim().to_owned()).collect()
+    };
+    assert_eq!(ends(&mut screen), ["↑1.2k ↓20 · $0.012", "↑2.4k ↓120 · $0.024"]);
+    // What comes from above belongs to the run that continues below.
+    let earlier = |messages: Vec<Arc<Message>>, left| AgentEvent::Answered {
+        ticket: 0,
+        answer: Ok(QueryAnswer::HistoryPage(HistoryPage { messages, left, ..HistoryPage::default() })),
+    };
+    screen.agent(earlier(messages[..2].to_vec(), Some(4)));
+    assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024", "↑2.4k ↓120 · $0.024"]);
+    screen.agent(earlier(run("first").to_vec(), None));
+    screen.send(Msg::Resized(Size { width: 80, height: 60 }));
+    assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024"; 3]);
+}
