@@ -153,12 +153,19 @@ fn files_are_counted_and_open_ones_named() {
 }
 
 #[test]
-fn in_a_terminal_it_says_its_size_and_leaves_it_alone() {
-    let script = "export OPENAI_API_KEY=x; \"$TAU_BIN\" doctor; echo \"code $?\"; read line";
-    let screen = Screen::program(std::path::Path::new("/bin/sh"), &["-c", script], 100, 50);
-    screen.wait_for("size");
-    screen.wait_for("100x50");
+fn in_a_terminal_it_says_its_size_and_how_soon_keys_are_seen() {
+    let script = "export OPENAI_API_KEY=x; \"$TAU_BIN\" doctor; echo \"code $?\"; \"$TAU_BIN\" doctor; \
+                  stty -a; echo end; read line";
+    let screen = Screen::program(std::path::Path::new("/bin/sh"), &["-c", script], 100, 120);
+    screen.press_until(&"\x1b[?62;22c".repeat(5), "ms to the terminal and back");
+    screen.wait_for("100x120");
     screen.wait_for("code 0");
+    // The second is not answered.
+    screen.wait_for("end");
+    let text = screen.text();
+    assert!(text.contains("the terminal did not answer"), "{text}");
+    // The terminal is as it was.
+    assert!([" echo ", " icanon ", "isig "].iter().all(|mode| text.contains(mode)), "{text}");
 }
 
 #[test]

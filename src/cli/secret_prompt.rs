@@ -33,10 +33,12 @@ pub fn read(question: &str) -> io::Result<Option<Secret>> {
 
 /// A terminal that shows nothing and delivers each byte at once, until this is dropped. Keys that
 /// would end the program are read as bytes too, so they never leave the terminal like this.
-struct Quiet(Termios);
+pub(super) struct Quiet(Termios);
 
 impl Quiet {
-    fn begin() -> io::Result<Self> {
+    /// # Errors
+    /// Those of the terminal.
+    pub(super) fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut quiet = before.clone();
         quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);

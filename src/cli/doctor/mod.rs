@@ -1,10 +1,12 @@
 //! `tau doctor`: what tau found out about the terminal, the machine and its own files, and what to do
 //! about what is wrong.
 //!
-//! Nothing is changed, no model is asked, and no key is printed. Every probe has a second at most.
+//! Nothing is changed, no model is asked, and no key is printed. Every probe has a second at most, the
+//! terminal two.
 
 mod connections;
 mod display;
+mod echo;
 mod files;
 mod report;
 mod sandbox;
@@ -49,9 +51,11 @@ fn examine(environment: Environment) -> Vec<Section> {
     let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
     let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
+    let mut terminal = bounded("terminal", move || display::terminal(&terminals));
+    echo::add_to(&mut terminal);
     vec![
         settings,
-        bounded("terminal", move || display::terminal(&terminals)),
+        terminal,
         bounded("clipboard", display::clipboard),
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
