@@ -152,7 +152,10 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     wait_for_color(&screen, (0x12, 0x34, 0x56));
     let path = screen.tau_home().join("themes/mine.toml");
     std::fs::write(&path, themed("#654321")).unwrap();
-    screen.type_keys("x");
+    // Where the system does not report changes, with the next key.
+    if !cfg!(target_os = "linux") {
+        screen.type_keys("x");
+    }
     wait_for_color(&screen, (0x65, 0x43, 0x21));
     std::fs::write(&path, themed("#abcdef")).unwrap();
     screen.type_keys("\x1b[I");

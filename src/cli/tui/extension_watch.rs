@@ -17,9 +17,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until};
 
 #[cfg(target_os = "linux")]
-use inotify::DirectoryWatch;
+pub(super) use inotify::DirectoryWatch;
 #[cfg(not(target_os = "linux"))]
-use unsupported::DirectoryWatch;
+pub(super) use unsupported::DirectoryWatch;
 
 use super::services::Services;
 use crate::agent::AgentCommand;

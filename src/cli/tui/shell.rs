@@ -73,6 +73,8 @@ enum Wake {
     /// Extensions were loaded again.
     Extensions(ExtensionNews),
     Connection(Connection),
+    /// Something in the folders of the user's themes has changed.
+    Themes,
     Tick,
     FrameDue,
     /// Events of the agent are taken again.
@@ -204,6 +206,7 @@ impl Shell {
             Some(ask) = self.requests.next_ask() => Wake::ClipboardAsked(ask),
             done = self.screen.pictures.next() => Wake::Picture(done),
             Some(news) = self.extensions.next() => Wake::Extensions(news),
+            () = self.themes.folders_changed() => Wake::Themes,
             Some(connection) = changed(self.connection.as_mut()) => Wake::Connection(connection),
             event = self.agent.events.recv(), if listens => Wake::Agent(event),
             _ = self.agent.commands.reserve(), if !self.outbox.is_empty() => Wake::AgentReady,
@@ -224,6 +227,10 @@ impl Shell {
             Wake::ClipboardAsked(ask) => self.screen.tty.ask_for_clipboard(ask)?,
             Wake::Picture(done) => self.screen.add_picture(done),
             Wake::Extensions(news) => self.on_extensions(news)?,
+            Wake::Themes => {
+                self.themes.follow_folder(&mut self.screen)?;
+                self.themes.follow_shown(&mut self.screen)?;
+            }
             Wake::Connection(connection) => self.screen.fold(Msg::Connection(connection))?,
             Wake::Tick => {
                 self.screen.fold(Msg::Ticked)?;

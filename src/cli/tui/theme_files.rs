@@ -1,15 +1,18 @@
 //! The user's theme files: their names, and the contents of the one that is shown.
 //!
-//! The folder and the file are checked when a key is pressed or the window gets the focus, and read
-//! again if they have changed. So nothing runs while nothing happens.
+//! The folder and the file are checked when the system says that something in the folder has changed, when a key
+//! is pressed and when the window gets the focus, and read again if they have changed. So nothing runs while
+//! nothing happens.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::extension_watch::DirectoryWatch;
 use super::live_screen::LiveScreen;
 use crate::agent::AgentEvent;
+use crate::agent::extensions::watched::Interest;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::app::Msg;
 use crate::app::background::AUTO;
@@ -26,17 +29,42 @@ pub struct ThemeFiles {
     read: HashMap<String, (SystemTime, u64)>,
     /// When the folder was changed that was listed.
     listed: Option<SystemTime>,
+    /// The folder of the file that is shown, where it was named by its path.
+    elsewhere: Option<PathBuf>,
+    watch: Watch,
+}
+
+/// What reports changes of the folders.
+#[derive(Debug)]
+enum Watch {
+    /// It is begun when it is waited for.
+    Due,
+    /// Nothing reports them where there is `None`.
+    Begun(Option<DirectoryWatch>),
 }
 
 impl ThemeFiles {
     /// The files in this folder, and others that are named by their path.
     pub fn new(dir: PathBuf) -> Self {
-        ThemeFiles { dir, read: HashMap::new(), listed: None }
+        ThemeFiles { dir, read: HashMap::new(), listed: None, elsewhere: None, watch: Watch::Due }
     }
 
     /// The names of all themes: `auto`, the built-in ones, those in the folder.
     pub fn all_names(&self) -> Vec<String> {
         std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(self.names()).collect()
+    }
+
+    /// Waits until something in the folders has changed; for ever where nothing reports that. Cancel safe.
+    pub(super) async fn folders_changed(&mut self) {
+        if let Watch::Due = self.watch {
+            let folders = self.elsewhere.iter().chain([&self.dir]);
+            let all = folders.map(|folder| (folder.clone(), Interest::All)).collect();
+            self.watch = Watch::Begun(DirectoryWatch::new(&all));
+        }
+        match &mut self.watch {
+            Watch::Begun(watch) => DirectoryWatch::changed(watch).await,
+            Watch::Due => std::future::pending().await,
+        }
     }
 
     /// Lists the themes again when a file was made or removed since.
@@ -45,8 +73,12 @@ impl ThemeFiles {
     /// The recording cannot be written.
     pub fn follow_folder(&mut self, screen: &mut LiveScreen) -> io::Result<()> {
         let changed = std::fs::metadata(&self.dir).and_then(|dir| dir.modified()).ok();
-        if std::mem::replace(&mut self.listed, changed) == changed {
+        let before = std::mem::replace(&mut self.listed, changed);
+        if before == changed {
             return Ok(());
+        }
+        if before.is_none() {
+            self.watch = Watch::Due;
         }
         let names = self.all_names();
         let is_known = screen.model().is_some_and(|model| model.boot.themes == names);
@@ -61,6 +93,10 @@ impl ThemeFiles {
         let Some(name) = screen.model().map(|model| model.shown_theme().to_owned()) else {
             return Ok(());
         };
+        let elsewhere = name.ends_with(ENDING).then(|| self.path(&name)).and_then(|path| folder(&path));
+        if std::mem::replace(&mut self.elsewhere, elsewhere.clone()) != elsewhere {
+            self.watch = Watch::Due;
+        }
         match self.changed(&name) {
             None => Ok(()),
             Some(Ok(theme)) => {
@@ -68,7 +104,7 @@ impl ThemeFiles {
                 Ok(())
             }
             Some(Err(text)) => {
-                let hint = Some("the theme stays as it was; fix the file and press any key".to_owned());
+                let hint = Some("the theme stays as it was; fix the file and save it".to_owned());
                 screen.fold(Msg::Agent(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint }))
             }
         }
@@ -115,6 +151,12 @@ impl ThemeFiles {
 pub(crate) fn read(path: &Path) -> Result<Theme, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     Theme::parse(&text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
+}
+
+/// Where a file is.
+fn folder(file: &Path) -> Option<PathBuf> {
+    let folder = file.parent()?;
+    Some(if folder == Path::new("") { PathBuf::from(".") } else { folder.to_owned() })
 }
 
 fn is_built_in(name: &str) -> bool {

@@ -26,14 +26,14 @@ const COMING_AND_GOING: WatchFlags = WatchFlags::CREATE
 
 /// Directories that are watched.
 #[derive(Debug)]
-pub(super) struct DirectoryWatch {
+pub(crate) struct DirectoryWatch {
     file: AsyncFd<OwnedFd>,
     interests: HashMap<i32, Interest>,
 }
 
 impl DirectoryWatch {
     /// Watches these directories, as many of them as the system allows. `None` if it allows none at all.
-    pub(super) fn new(directories: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
+    pub(crate) fn new(directories: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
         let file = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
         let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
         let mut interests: HashMap<i32, Interest> = HashMap::new();
@@ -60,7 +60,7 @@ impl DirectoryWatch {
     }
 
     /// Waits until something of interest has changed; for ever if nothing is watched. Cancel safe.
-    pub(super) async fn changed(watch: &mut Option<Self>) {
+    pub(crate) async fn changed(watch: &mut Option<Self>) {
         let Some(watch) = watch else { return std::future::pending().await };
         loop {
             let Ok(mut ready) = watch.file.readable().await else { return std::future::pending().await };

@@ -7,15 +7,15 @@ use crate::agent::extensions::watched::Interest;
 
 /// Never made.
 #[derive(Debug)]
-pub(super) enum DirectoryWatch {}
+pub(crate) enum DirectoryWatch {}
 
 impl DirectoryWatch {
-    pub(super) fn new(_: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
+    pub(crate) fn new(_: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
         None
     }
 
     /// Never ends.
-    pub(super) async fn changed(_: &mut Option<Self>) {
+    pub(crate) async fn changed(_: &mut Option<Self>) {
         std::future::pending().await
     }
 }
