@@ -83,6 +83,7 @@ mod session_tail;
 mod session_writing;
 mod sessions;
 mod settings;
+mod settings_screen;
 mod soak;
 mod status_line;
 mod system_prompt;

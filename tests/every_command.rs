@@ -280,7 +280,7 @@ fn settings(typed: &str) {
     screen.wait_for("reset; after a restart: mouse");
     // A choice, applied at once.
     to("diff");
-    screen.type_keys(" ");
+    screen.type_keys("\r");
     screen.wait_for("saved; now in effect: diff unified");
     // A number: refused, then taken.
     to("prose_width");

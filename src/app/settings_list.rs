@@ -77,7 +77,7 @@ impl SettingsView {
         }
         match (key.code, key.mods) {
             _ if self.ticket.is_some() => {}
-            (KeyCode::Enter | KeyCode::Char(' ') | KeyCode::Right, _) => return self.change(1),
+            (KeyCode::Enter | KeyCode::Right, _) => return self.change(1),
             (KeyCode::Left, _) => return self.change(-1),
             (KeyCode::Delete, _) => {
                 let Some(row) = self.row() else { return KeyOutcome::Handled };

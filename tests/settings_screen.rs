@@ -1,0 +1,26 @@
+//! Settings on the screen: the list, and files that are read again. The real program in a terminal.
+
+use crate::screen::Screen;
+
+fn config(screen: &Screen) -> Option<String> {
+    std::fs::read_to_string(screen.tau_home().join("config.toml")).ok()
+}
+
+/// tau with the list of settings, filtered by what is typed.
+fn listed(typed: &str) -> Screen {
+    let screen = Screen::prepared("", "", 100, 40);
+    screen.type_keys("/settings\r");
+    screen.wait_for("permission_mode");
+    screen.type_keys(typed);
+    screen.wait_for(&format!("> {typed}"));
+    screen
+}
+
+#[test]
+fn a_space_is_part_of_the_filter() {
+    let screen = listed("diff side");
+    screen.wait_for(" 1/");
+    assert_eq!(config(&screen), None, "nothing was changed");
+    screen.type_keys("\r");
+    screen.wait_for("saved; now in effect: diff");
+}
