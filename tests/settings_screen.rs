@@ -24,3 +24,12 @@ fn a_space_is_part_of_the_filter() {
     screen.type_keys("\r");
     screen.wait_for("saved; now in effect: diff");
 }
+
+#[test]
+fn the_setting_whose_name_is_typed_comes_first() {
+    let screen = listed("keys");
+    screen.wait_for("Action name to list of keys");
+    screen.type_keys("\r");
+    screen.wait_for("a table: change it");
+    assert_eq!(config(&screen), None, "nothing was changed");
+}

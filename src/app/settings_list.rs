@@ -35,9 +35,16 @@ impl SettingsView {
         self.query.text()
     }
 
-    /// The settings whose name or help has every word of the query.
+    /// The settings whose name or help has every word of the query: first the one of that name, then
+    /// those whose name begins with it, then those whose name has its words.
     pub fn shown(&self) -> impl Iterator<Item = &SettingShown> {
-        self.rows.iter().filter(|row| self.query.matches(&[&row.key, &row.help]))
+        let typed = self.query().trim().to_lowercase();
+        let mut rows: Vec<&SettingShown> =
+            self.rows.iter().filter(|row| self.query.matches(&[&row.key, &row.help])).collect();
+        rows.sort_by_key(|row| {
+            (row.key != typed, !row.key.starts_with(&typed), !self.query.matches(&[&row.key]))
+        });
+        rows.into_iter()
     }
 
     /// The selected setting.
