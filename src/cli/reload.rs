@@ -56,9 +56,10 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
         changes.now.push("the list of models".to_owned());
     }
     prompt(old, &new, agent, &mut changes)?;
-    let starts_with = |row: &&SettingRow| !row.columns.live && row.key != "keys";
-    let changed = TABLE.iter().filter(starts_with).filter(|row| !row.is_same(&old.settings, &new.settings));
-    changes.later.extend(changed.map(|row| row.key.to_owned()));
+    let waits = |row: &&SettingRow| {
+        !row.columns.live && row.key != "keys" && !row.means_same(&new.started, &new.settings)
+    };
+    changes.later.extend(TABLE.iter().filter(waits).map(|row| row.key.to_owned()));
     changes.applied.text = changes.changed().join("; ");
     changes.applied.warnings.extend(new.notices.iter().cloned());
     Ok((new, changes.applied))

@@ -21,7 +21,7 @@ pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
 
 fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     let flags = &setup.args.settings.0;
-    let default = row.columns.default.replace('`', "");
+    let default = row.default();
     let flag = row.columns.flag.filter(|_| row.text(flags).is_some());
     let set = row.text(flags).or_else(|| row.text(&setup.settings));
     let origin = match (&set, flag) {

@@ -109,6 +109,17 @@ impl SettingRow {
     pub(crate) fn is_same(&self, one: &Settings, other: &Settings) -> bool {
         (self.same)(one, other)
     }
+
+    /// Its default, as it is typed or in words; empty for nothing.
+    pub(crate) fn default(&self) -> String {
+        self.columns.default.replace('`', "")
+    }
+
+    /// Whether both come to the same: a default that is set is the default.
+    pub(crate) fn means_same(&self, one: &Settings, other: &Settings) -> bool {
+        let is_default = |settings| self.text(settings).is_none_or(|text| text == self.default());
+        self.is_same(one, other) || (is_default(one) && is_default(other))
+    }
 }
 
 macro_rules! settings {

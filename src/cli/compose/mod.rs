@@ -52,6 +52,8 @@ pub struct Setup {
     pub profile: FrontEndProfile,
     pub paths: Paths,
     pub settings: Settings,
+    /// The settings that tau was started with: some hold until the end.
+    pub started: Arc<Settings>,
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
     /// The working directory, absolute.
@@ -134,7 +136,8 @@ impl Setup {
         self.extensions.set_options(extensions::options(&new.settings));
         self.web.set_options(web::options(&new.settings));
         let (extensions, web, http) = (Arc::clone(&self.extensions), self.web.clone(), self.http.clone());
-        Ok(Setup { project_dir, extensions, web, http, ..new })
+        let started = Arc::clone(&self.started);
+        Ok(Setup { project_dir, started, extensions, web, http, ..new })
     }
 
     /// The permission mode that is set. One for the screen counts only where somebody can be asked.
@@ -172,6 +175,7 @@ impl Setup {
             args,
             profile,
             paths,
+            started: Arc::new(settings.clone()),
             settings,
             catalogue,
             keys,
