@@ -189,7 +189,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_for("reloaded; nothing changes");
             let home = screen.tau_home();
             std::fs::create_dir_all(&home).unwrap();
-            let config = "prose_width = 60\nmouse = false\ncolour = 1\n[keys]\nhelp = [\"f9\"]\n";
+            let config = "prose_width = 60\ninline = true\ncolour = 1\n[keys]\nhelp = [\"f9\"]\n";
             std::fs::write(home.join("config.toml"), config).unwrap();
             let models = "[vendors.mine]\nbase_url = \"http://127.0.0.1:9/v1\"\n[[vendors.mine.models]]\nid = \"tiny\"\n";
             std::fs::write(home.join("models.toml"), models).unwrap();
@@ -197,7 +197,7 @@ fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, typed);
             screen.wait_for("now in effect: prose_width 60, keys, the list of models");
             screen.wait_for("the system prompt from");
-            screen.wait_for("restart: mouse");
+            screen.wait_for("restart: inline");
             screen.wait_for("config.toml:3: ");
             enter(&screen, "/model mine/tiny");
             screen.wait_for("tiny");
@@ -274,10 +274,10 @@ fn settings(typed: &str) {
     to("mouse");
     screen.wait_for("leaves the mouse to the terminal");
     screen.type_keys("\r");
-    screen.wait_for("saved; after a restart: mouse");
+    screen.wait_for("saved; now in effect: mouse false");
     wait_for_file(&file, "mouse = false");
     screen.type_keys("\x1b[3~");
-    screen.wait_for("reset; after a restart: mouse");
+    screen.wait_for("reset; now in effect: mouse true");
     // A choice, applied at once.
     to("diff");
     screen.type_keys("\r");

@@ -102,3 +102,13 @@ fn progress_is_shown_during_a_run_and_cleared_on_every_way_out() {
     screen.wait_for("all done");
     assert!(!bytes(&screen).contains("\x1b]9;4"), "this terminal is not known to show progress");
 }
+
+#[test]
+fn notifications_and_progress_change_while_tau_runs() {
+    let screen = start(LONG, "notify = \"off\"\nprogress = \"off\"", "");
+    screen.reload("notify = \"osc9\"\nprogress = \"on\"", "notify osc9, progress on");
+    screen.type_keys("check the build\r");
+    wait_for_bytes(&screen, "\x1b]9;4;3;0\x1b\\");
+    screen.type_keys(FOCUS_LOST);
+    wait_for_bytes(&screen, "\x1b]9;tau: finished · check the build\x1b\\");
+}

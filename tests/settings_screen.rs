@@ -1,5 +1,7 @@
 //! Settings on the screen: the list, and files that are read again. The real program in a terminal.
 
+use vt100::MouseProtocolMode;
+
 use crate::screen::Screen;
 
 fn config(screen: &Screen) -> Option<String> {
@@ -40,4 +42,26 @@ fn what_is_as_it_was_at_the_start_needs_no_restart() {
     screen.reload("inline = true\nmcp_wait = 7\n", "after a restart: mcp_wait, inline");
     screen.reload("inline = true\n", "after a restart: inline");
     screen.reload("inline = false\n", "nothing changes");
+}
+
+#[test]
+fn the_mouse_is_taken_and_left_at_once() {
+    let mouse = |screen: &Screen, mode| {
+        screen.wait_until("the mode of the mouse", |cells| cells.mouse_protocol_mode() == mode);
+    };
+    let screen = Screen::prepared("mkdir -p \"$TAU_HOME\"", "", 100, 40);
+    mouse(&screen, MouseProtocolMode::ButtonMotion);
+    screen.reload("mouse = false", "now in effect: mouse false");
+    mouse(&screen, MouseProtocolMode::None);
+    screen.reload("", "now in effect: mouse true");
+    mouse(&screen, MouseProtocolMode::ButtonMotion);
+}
+
+#[test]
+fn a_table_that_has_a_command_names_it() {
+    let screen = listed("keys");
+    screen.wait_for("Action name to list of keys");
+    assert!(!screen.text().contains("from the next start on"), "{}", screen.text());
+    screen.type_keys("\r");
+    screen.wait_for("change it with /keys");
 }

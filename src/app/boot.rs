@@ -59,8 +59,6 @@ pub struct Boot {
     /// What commands are confined by, in words for the footer: `no sandbox` where the system cannot do what
     /// is wanted, empty where nothing is wanted.
     pub sandbox: String,
-    /// Whether tau takes the mouse.
-    pub mouse: bool,
     /// Sentences to show at start: a bad setting, a folder that cannot be written.
     pub notices: Vec<String>,
     /// Folders that have project settings, the nearest last. The user is asked about those that

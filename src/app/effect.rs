@@ -2,6 +2,7 @@
 
 use crate::agent::AgentCommand;
 
+use super::geometry::TerminalUse;
 use super::request::{ShellRequest, Ticket};
 
 /// The longest text that is handed to the terminal for its clipboard, in bytes. Coded for the
@@ -25,6 +26,8 @@ pub enum Effect {
     Save(SavedSetting),
     /// Notify the user, who is looking at another window. The text is short and not sanitised yet.
     Notify(String),
+    /// Use the terminal in this way from now on.
+    UseTerminal(TerminalUse),
     /// Stop the program (job control).
     Suspend,
     /// Quit.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::picture::PictureSupport;
+use crate::agent::settings::notify::Notify;
+use crate::agent::settings::support::Support;
 use crate::agent::settings::value::DiffLayout;
 
 /// From this width on diffs are side by side unless something else is set, in cells.
@@ -142,6 +144,16 @@ pub struct TextLayout {
     pub diff: DiffLayout,
     pub addresses: Addresses,
     pub pictures: PictureSupport,
+}
+
+/// What of the terminal is used besides its screen, as settings say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TerminalUse {
+    /// Whether tau takes the mouse.
+    pub mouse: bool,
+    pub notify: Notify,
+    pub progress: Support,
 }
 
 /// Where the addresses of links are.

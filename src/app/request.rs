@@ -23,7 +23,7 @@ use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::status_template::StatusTemplate;
-use crate::app::geometry::{Motion, TextLayout};
+use crate::app::geometry::{Motion, TerminalUse, TextLayout};
 use crate::app::status_facts::StatusFacts;
 
 /// The ticket of a query whose answer is used whoever asked.
@@ -321,6 +321,8 @@ pub struct Applied {
     pub hide_thinking: Option<bool>,
     /// How text is laid out, where that has changed.
     pub text_layout: Option<TextLayout>,
+    /// How the terminal is used, where that has changed.
+    pub terminal: Option<TerminalUse>,
     /// Whether anything moves by itself, where that has changed.
     pub motion: Option<Motion>,
     /// Whose keys edit the text that is being written, where that has changed.

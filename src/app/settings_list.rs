@@ -100,7 +100,12 @@ impl SettingsView {
     fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
         let Some(row) = self.row().cloned() else { return KeyOutcome::Handled };
         if row.is_table {
-            self.said = Some(Err(Printable::line("a table: change it in config.toml, then use /reload")));
+            let place = match row.key.as_str() {
+                "permissions" => "a table: change it with /permissions",
+                "keys" => "a table: change it with /keys",
+                _ => "a table: change it in config.toml, then use /reload",
+            };
+            self.said = Some(Err(Printable::line(place)));
         } else if row.choices.is_empty() {
             let is_set = !row.secret && row.origin != "default";
             self.editing = Some(LineEdit::new(if is_set { row.value.as_str() } else { "" }));

@@ -13,6 +13,7 @@ use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
 use crate::agent::protocol::query::Query;
 use crate::agent::settings::table::{SettingRow, TABLE, row};
+use crate::agent::settings::value::SettingValue;
 use crate::app::background::AUTO;
 use crate::app::geometry::Motion;
 use crate::app::request::{Applied, NO_TICKET};
@@ -56,9 +57,7 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
         changes.now.push("the list of models".to_owned());
     }
     prompt(old, &new, agent, &mut changes)?;
-    let waits = |row: &&SettingRow| {
-        !row.columns.live && row.key != "keys" && !row.means_same(&new.started, &new.settings)
-    };
+    let waits = |row: &&SettingRow| !row.columns.live && !row.means_same(&new.started, &new.settings);
     changes.later.extend(TABLE.iter().filter(waits).map(|row| row.key.to_owned()));
     changes.applied.text = changes.changed().join("; ");
     changes.applied.warnings.extend(new.notices.iter().cloned());
@@ -152,6 +151,9 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
         changes.now(AgentCommand::Tune(Tuning::Rules), "permission rules".to_owned());
     }
+    if old.settings.mcp != new.settings.mcp {
+        changes.now.push("MCP servers".to_owned());
+    }
     if new.has_servers() || old.has_servers() {
         changes.applied.commands.push(AgentCommand::Tune(Tuning::McpServers));
     }
@@ -240,6 +242,7 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
             changes.now.push(format!("hyperlinks {}", hyperlinks.name()));
         }
     }
+    terminal(old, new, changes);
     if old.settings.animations != new.settings.animations {
         let motion = Motion::new(new.settings.animations);
         changes.applied.motion = Some(motion);
@@ -265,6 +268,23 @@ fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
             // Files of themes are read before the first frame.
             changes.later.push(format!("theme {name}"));
         }
+    }
+}
+
+fn terminal(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let (before, now) = (old.terminal_use(), new.terminal_use());
+    if before == now {
+        return;
+    }
+    changes.applied.terminal = Some(now);
+    if before.mouse != now.mouse {
+        changes.now.push(format!("mouse {}", now.mouse));
+    }
+    if before.notify != now.notify {
+        changes.now.push(format!("notify {}", now.notify.show()));
+    }
+    if before.progress != now.progress {
+        changes.now.push(format!("progress {}", now.progress.name()));
     }
 }
 

@@ -33,7 +33,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     let is_own = origin == "default" || origin.starts_with(&own) || origin == row.key;
     // The user's file is named in short: it is where everything here is written.
     let short = origin.strip_prefix(&own).map(|line| format!("config.toml{line}"));
-    let live = if row.columns.live || row.key == "keys" { "" } else { " · from the next start on" };
+    let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
     SettingShown {
         key: row.key.to_owned(),

@@ -52,7 +52,6 @@ pub fn boot() -> Boot {
         model: Some(Arc::new(ai())),
         theme: "dark".into(),
         themes: vec!["dark".into(), "light".into()],
-        mouse: true,
         ..Boot::default()
     }
 }

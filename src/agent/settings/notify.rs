@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::value::{SettingValue, ValueKind, choice};
 
 /// How tau notifies you, while its window is not focused, that a run has finished or that it is
 /// waiting for an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Notify {
     /// The notification that the terminal is known to understand, otherwise the bell.

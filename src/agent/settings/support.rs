@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::value::{SettingValue, ValueKind, choice};
 
 /// Whether something of the terminal is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Support {
     /// Where the terminal is known to have it.

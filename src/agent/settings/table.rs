@@ -209,7 +209,7 @@ settings! {
     /// Address of the service that searches, in place of its usual one; SearXNG has none
     web_search_url: BaseUrl, Columns { live: true, ..COLUMNS };
     /// MCP servers: a table for each, as `[mcp.NAME]`
-    mcp: McpTable, Columns { project: true, ..COLUMNS };
+    mcp: McpTable, Columns { project: true, live: true, ..COLUMNS };
     /// Longest wait of the first prompt for MCP servers that are starting, in seconds
     mcp_wait: u64, Columns { default: "`5`", ..COLUMNS };
     /// Percent of the context window that the schemas of MCP tools may take; with more, the model finds them with `tool_search`
@@ -231,7 +231,7 @@ settings! {
         project: true, live: true,
     };
     /// `false` leaves the mouse to the terminal
-    mouse: bool, Columns { default: "`true`", ..COLUMNS };
+    mouse: bool, Columns { default: "`true`", live: true, ..COLUMNS };
     /// Start with thinking blocks hidden
     hide_thinking: bool, Columns { default: "`false`", project: true, live: true, ..COLUMNS };
     /// Widest prose, in columns; 0 for no limit
@@ -243,9 +243,9 @@ settings! {
     /// How pictures are shown: by the protocol of the terminal, as half blocks, or not
     images: ImageProtocol, Columns { default: "`auto`", live: true, ..COLUMNS };
     /// When the window has no focus: how tau reports that a run has finished or waits for an answer
-    notify: Notify, Columns { default: "`auto`", ..COLUMNS };
+    notify: Notify, Columns { default: "`auto`", live: true, ..COLUMNS };
     /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)
-    progress: Support, Columns { default: "`auto`", ..COLUMNS };
+    progress: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
     /// `false`: nothing on the screen moves by itself
     animations: bool, Columns {
         default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
@@ -321,7 +321,7 @@ settings! {
     /// Proxy URL, or `none`
     proxy: String, Columns { default: "`HTTPS_PROXY`, `HTTP_PROXY`", env: Some("TAU_PROXY"), ..COLUMNS };
     /// Action name to list of keys
-    keys: BTreeMap<String, Vec<String>>, Columns { ..COLUMNS };
+    keys: BTreeMap<String, Vec<String>>, Columns { live: true, ..COLUMNS };
 }
 
 /// The row of that key.

@@ -55,6 +55,7 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     }
     model.text_layout = applied.text_layout.unwrap_or(model.text_layout);
     model.motion = applied.motion.unwrap_or(model.motion);
+    effects.extend(applied.terminal.map(Effect::UseTerminal));
     if let Some((template, has_command)) = applied.status_line {
         model.status_line = StatusLine::new(template, has_command);
     }

@@ -32,7 +32,7 @@ use crate::agent::settings::folder::Folder;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::web::Web;
 use crate::app::background::AUTO;
-use crate::app::geometry::{Addresses, TextLayout};
+use crate::app::geometry::{Addresses, TerminalUse, TextLayout};
 use crate::cli::{image_support, link_support};
 
 pub use agent::ComposedAgent;
@@ -215,6 +215,15 @@ impl Setup {
             addresses: if linked { Addresses::Linked } else { Addresses::Printed },
             prose_width: u16::try_from(prose).unwrap_or(u16::MAX),
             diff: self.settings.diff.unwrap_or_default(),
+        }
+    }
+
+    /// How the terminal is used.
+    pub(crate) fn terminal_use(&self) -> TerminalUse {
+        TerminalUse {
+            mouse: self.settings.mouse.unwrap_or(true),
+            notify: self.settings.notify.unwrap_or_default(),
+            progress: self.settings.progress.unwrap_or_default(),
         }
     }
 

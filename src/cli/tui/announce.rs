@@ -1,12 +1,13 @@
 //! Notifications and progress: what the terminal shows of tau while the user looks at another window.
 //!
-//! Pure: from settings and the environment to bytes. A terminal that does not know a sequence ignores
+//! From settings and the environment to bytes. A terminal that does not know a sequence ignores
 //! it, or shows a wrong one (to some, OSC 9 is always a notification), so `auto` uses what is known
 //! of the terminal and the bell otherwise.
 
 use super::modes::TerminalMode;
 use crate::agent::settings::notify::Notify;
 use crate::agent::settings::support::Support;
+use crate::app::geometry::TerminalUse;
 use crate::cli::plain;
 
 /// Characters of a notification at most.
@@ -29,6 +30,11 @@ impl Default for Announcer {
 }
 
 impl Announcer {
+    /// The ways of this terminal.
+    pub(super) fn of_terminal(terminal_use: TerminalUse) -> Self {
+        Announcer::new(terminal_use.notify, terminal_use.progress, |name| std::env::var(name).ok())
+    }
+
     /// The ways for these settings in this environment; `lookup` gives the value of a variable.
     pub fn new(notify: Notify, progress: Support, lookup: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| lookup(name).unwrap_or_default();

@@ -368,6 +368,7 @@ impl Shell {
                 Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
                 Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
                 Effect::Notify(text) => self.screen.tty.notify(&text)?,
+                Effect::UseTerminal(terminal_use) => self.screen.tty.use_for(terminal_use)?,
                 Effect::Suspend => self.suspend().await?,
             }
         }

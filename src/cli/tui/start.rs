@@ -138,17 +138,12 @@ fn show(
             Err(error) => return fail(Exit::Config, &format!("signals: {error}")),
         }
     };
-    let mouse = match (boot.screen, boot.mouse) {
-        (ScreenKind::Full, true) => MouseCapture::On,
-        _ => MouseCapture::Off,
-    };
-    let mut tty = match Tty::enter(boot.screen, mouse) {
+    let terminal_use = setup.terminal_use();
+    let mut tty = match Tty::enter(boot.screen, MouseCapture::wanted(terminal_use.mouse)) {
         Ok(tty) => tty,
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
-    let (notify, progress) = (setup.settings.notify, setup.settings.progress);
-    let lookup = |name: &str| std::env::var(name).ok();
-    tty.announcer = Announcer::new(notify.unwrap_or_default(), progress.unwrap_or_default(), lookup);
+    tty.announcer = Announcer::of_terminal(terminal_use);
     let (model, effects) = app::boot(boot);
     let measuring = Measuring::new(setup.paths.terminals());
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording, measuring);
@@ -311,7 +306,6 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         status_line: settings.status_line.clone().unwrap_or_default(),
         status_command: settings.status_command.is_some(),
         screen: ScreenKind::new(settings.inline, settings.screen_reader),
-        mouse: settings.mouse.unwrap_or(true),
         notices,
         folders: folders(setup),
         instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),

@@ -23,7 +23,7 @@ use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 use super::widths::Widths;
-use crate::app::geometry::ScreenKind;
+use crate::app::geometry::{ScreenKind, TerminalUse};
 pub use crate::cli::plain::line as plain;
 
 use frames::FullScreen;
@@ -39,6 +39,12 @@ const PATIENCE: Duration = Duration::from_millis(40);
 pub enum MouseCapture {
     On,
     Off,
+}
+
+impl MouseCapture {
+    pub(crate) fn wanted(wanted: bool) -> Self {
+        if wanted { MouseCapture::On } else { MouseCapture::Off }
+    }
 }
 
 /// What frames are drawn on.
@@ -121,10 +127,29 @@ impl Tty {
     fn set_modes(&mut self) -> io::Result<()> {
         modes::enter_raw()?;
         let mut bytes = modes::set(self.surface.mode()).unwrap_or_default().to_owned();
-        if self.mouse == MouseCapture::On {
-            bytes.push_str(modes::set(TerminalMode::Mouse).unwrap_or_default());
-        }
+        bytes.push_str(self.mouse_modes());
         self.send(bytes.as_bytes())
+    }
+
+    /// What takes the mouse, or leaves it to the terminal. The shell's screen is scrolled by the terminal.
+    fn mouse_modes(&self) -> &'static str {
+        let bytes = match (&self.surface, self.mouse) {
+            (Surface::Full(_), MouseCapture::On) => modes::set(TerminalMode::Mouse),
+            _ => modes::unset(TerminalMode::Mouse),
+        };
+        bytes.unwrap_or_default()
+    }
+
+    /// Takes the mouse or leaves it, and announces things in the way that is wanted, from now on.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) fn use_for(&mut self, terminal_use: TerminalUse) -> io::Result<()> {
+        // In the former way; whoever wants it shows it again.
+        self.show_progress(false)?;
+        self.announcer = Announcer::of_terminal(terminal_use);
+        self.mouse = MouseCapture::wanted(terminal_use.mouse);
+        self.send(self.mouse_modes().as_bytes())
     }
 
     /// Gives the terminal back as it was. Idempotent; dropping does the same.
