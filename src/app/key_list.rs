@@ -144,13 +144,31 @@ fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, ad
     let mut keys = keymap.keys_of(row.action);
     keys.retain(|key| adds || key == "ctrl+c");
     keys.push(new.to_string());
+    let kept = keys.clone();
     let mut changes = KeyChanges::from([setting(row, keys)]);
     if let Some(other) = other.and_then(|other| TABLE.iter().find(|row| row.action == other)) {
         let mut left = keymap.keys_of(other.action);
         left.retain(|key| *key != new.to_string());
         changes.extend([setting(other, left)]);
     }
+    for (name, keys) in given_back(keymap, row, &kept) {
+        changes.entry(name).or_insert(keys);
+    }
     changes
+}
+
+/// What gives the keys that an action is to have no longer to the actions whose default keys they are.
+fn given_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
+    let in_panel = |row: &ActionRow| row.context == KeyContext::Panel;
+    let mut lost = keymap.keys_of(row.action);
+    lost.retain(|key| !kept.contains(key));
+    let others = TABLE.iter().filter(|other| other.action != row.action && in_panel(other) == in_panel(row));
+    let returned = others.filter_map(|other| {
+        let mut back = lost.iter().filter(|key| other.keys.contains(&key.as_str())).cloned().peekable();
+        back.peek()?;
+        Some(setting(other, keymap.keys_of(other.action).into_iter().chain(back).collect()))
+    });
+    returned.collect()
 }
 
 /// What is written for an action that is to have these keys: nothing for its default keys.
@@ -159,7 +177,7 @@ fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) 
     (row.name.to_owned(), (!is_default).then_some(keys))
 }
 
-/// What gives an action its default keys.
+/// What gives an action its default keys, and those that it had to the actions they come from.
 ///
 /// # Errors
 /// When one of them belongs to another action now.
@@ -170,7 +188,10 @@ fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
             return Err(format!("{name} is a key of \"{}\" now; change that first", other.name()));
         }
     }
-    Ok(KeyChanges::from([(row.name.to_owned(), None)]))
+    let default: Vec<String> = row.keys.iter().map(|key| (*key).to_owned()).collect();
+    let mut changes = given_back(keymap, row, &default);
+    changes.insert(row.name.to_owned(), None);
+    Ok(changes)
 }
 
 #[cfg(test)]
@@ -220,6 +241,21 @@ mod tests {
         assert_eq!(made("clear", "f5", false), "clear=ctrl+c f5", "ctrl+c stays");
         let map = keymap(&[("models", &["f5"])]);
         assert_eq!(changes(&map, row("models"), "ctrl+l".parse().unwrap(), None, false)["models"], None);
+    }
+
+    #[test]
+    fn a_key_that_is_given_up_returns_to_the_action_that_has_it_by_default() {
+        let row = |name: &str| action::of(name).unwrap();
+        let map = keymap(&[("copy-answer", &["ctrl+o"]), ("toggle-tools", &[])]);
+        let defaults = KeyChanges::from(["copy-answer", "toggle-tools"].map(|name| (name.to_owned(), None)));
+        assert_eq!(reset(&map, row("copy-answer")), Ok(defaults));
+        let replaced = changes(&map, row("copy-answer"), "f5".parse().unwrap(), None, false);
+        assert_eq!(replaced["toggle-tools"], None);
+        let added = changes(&map, row("copy-answer"), "f5".parse().unwrap(), None, true);
+        assert!(!added.contains_key("toggle-tools"), "the key is kept");
+        let map = keymap(&[("copy-answer", &["ctrl+o"]), ("toggle-tools", &["f5"])]);
+        let back = &reset(&map, row("copy-answer")).unwrap()["toggle-tools"];
+        assert_eq!(*back, Some(vec!["f5".to_owned(), "ctrl+o".to_owned()]), "beside a key that was chosen");
     }
 
     #[test]
