@@ -52,6 +52,23 @@ fn a_line_that_is_not_understood_is_a_warning_and_the_others_apply() {
 }
 
 #[test]
+fn keys_that_are_not_understood_are_warnings_with_their_lines() {
+    let config =
+        "thinking = \"low\"\n\n[keys]\nmodels = [\"ctrl+banana\"]\nflurb = [\"f5\"]\ntop = [\"f1\"]\n";
+    let screen = start(config, "", "");
+    check(
+        &screen,
+        &[
+            "config.toml:5: unknown action \"flurb\"; F1 in tau lists the names",
+            "config.toml:4: `ctrl+banana` is not a key",
+            "config.toml:6: f1 no longer means \"help\"",
+        ],
+    );
+    screen.type_keys("\x15");
+    screen.reload("keys.top = [\"f99\"]\n", "config.toml:1: `f99` is not a key");
+}
+
+#[test]
 fn a_model_a_tool_or_a_theme_that_is_not_there_is_a_warning() {
     let config = "theme = \"nope\"\nmodel = \"nosuch/model\"\ntools = [\"read\", \"rm\"]\n";
     let screen = start(config, "", "");

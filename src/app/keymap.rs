@@ -5,6 +5,15 @@ use std::collections::BTreeMap;
 use super::action::{self, Action, KeyContext, TABLE};
 use super::key::Key;
 
+/// What is wrong with the keys that the user has set for an action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyFault {
+    /// The name of the action, as it is set.
+    pub action: String,
+    /// A sentence.
+    pub text: String,
+}
+
 /// The key map of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keymap {
@@ -17,21 +26,22 @@ pub struct Keymap {
 
 impl Keymap {
     /// The defaults, with the keys of the actions named in `overrides` replaced (an empty list
-    /// removes an action's keys). Also returns a sentence for each invalid entry; an invalid entry
-    /// leaves the default in place.
-    pub fn new(overrides: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
-        let mut complaints = Vec::new();
+    /// removes an action's keys). Also returns what is wrong; an invalid entry leaves the
+    /// default in place.
+    pub fn new(overrides: &BTreeMap<String, Vec<String>>) -> (Self, Vec<KeyFault>) {
+        let mut faults = Vec::new();
+        let mut fault = |action: &str, text| faults.push(KeyFault { action: action.to_owned(), text });
         let mut chosen: BTreeMap<Action, Vec<Key>> = BTreeMap::new();
         for (name, keys) in overrides {
             let Some(row) = action::of(name) else {
-                complaints.push(format!("[keys]: unknown action \"{name}\"; F1 in tau lists the names"));
+                fault(name, format!("unknown action \"{name}\"; F1 in tau lists the names"));
                 continue;
             };
             match keys.iter().map(|key| key.parse()).collect::<Result<Vec<Key>, _>>() {
                 Ok(keys) => {
                     chosen.insert(row.action, keys);
                 }
-                Err(error) => complaints.push(format!("[keys] {name}: {error}")),
+                Err(error) => fault(name, error.to_string()),
             }
         }
         let mut keymap = Keymap::default();
@@ -43,12 +53,11 @@ impl Keymap {
         for (action, keys) in chosen {
             for key in keys {
                 if let Some(other) = keymap.insert(key, action).filter(|other| *other != action) {
-                    let other = other.name();
-                    complaints.push(format!("[keys]: {key} no longer means \"{other}\""));
+                    fault(action.name(), format!("{key} no longer means \"{}\"", other.name()));
                 }
             }
         }
-        (keymap, complaints)
+        (keymap, faults)
     }
 
     fn insert(&mut self, key: Key, action: Action) -> Option<Action> {
@@ -118,7 +127,7 @@ mod tests {
             ("fly".to_owned(), vec!["f9".to_owned()]),
             ("copy-answer".to_owned(), vec!["ctrl+o".to_owned()]),
         ]);
-        let (keymap, complaints) = Keymap::new(&overrides);
+        let (keymap, faults) = Keymap::new(&overrides);
         let means = |name: &str| keymap.action(name.parse().expect(name));
         assert_eq!(means("f5"), Some(Action::Models));
         assert_eq!(means("ctrl+l"), None);
@@ -130,6 +139,7 @@ mod tests {
         assert_eq!(means("ctrl+o"), Some(Action::CopyAnswer));
         let was_meant = TABLE.iter().find(|row| row.keys.contains(&"ctrl+o")).expect("a default");
         assert!(!keymap.keys_of(was_meant.action).contains(&"ctrl+o".to_owned()));
-        assert_eq!(complaints.len(), 3, "{complaints:?}");
+        let wrong: Vec<&str> = faults.iter().map(|fault| fault.action.as_str()).collect();
+        assert_eq!(wrong, ["fly", "top", "copy-answer"], "{faults:?}");
     }
 }

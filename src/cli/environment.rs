@@ -23,6 +23,7 @@ use crate::agent::provider::{Failure, Transport};
 use crate::agent::secrets::Secret;
 use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
 use crate::agent::undo::UndoOptions;
+use crate::app::keymap::{KeyFault, Keymap};
 
 /// Megabytes that undo keeps if nothing else is set.
 const UNDO_QUOTA: u64 = 512;
@@ -329,10 +330,21 @@ pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> Str
     let projects = project.trusted().map(|project| project.folder().join("config.toml"));
     let files = [paths.config_file()].into_iter().chain(projects);
     let mut lines = files.filter_map(|file| {
-        let line = line_of_key(&file, key)?;
+        let line = line_of_key(&file, &[key])?;
         Some(format!("{}:{line}", file.display()))
     });
     lines.next_back().unwrap_or_else(|| key.to_owned())
+}
+
+/// What is wrong with the keys in `config.toml`, each with its file and line.
+pub(crate) fn key_faults(paths: &Paths, settings: &Settings) -> Vec<String> {
+    let (Some(keys), file) = (&settings.keys, paths.config_file()) else { return Vec::new() };
+    let placed = |fault: KeyFault| {
+        let line = line_of_key(&file, &["keys", &fault.action]);
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        format!("{}{line}: {}", file.display(), fault.text)
+    };
+    Keymap::new(keys).1.into_iter().map(placed).collect()
 }
 
 impl OnBadConfig {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::compose::{self, AgentPrompt, Setup};
 use super::exit::Refusal;
-use super::permission_rules;
+use super::{environment, permission_rules};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
 use crate::agent::protocol::query::Query;
@@ -51,6 +51,7 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     extensions(old, &new, &mut changes);
     if old.settings.keys != new.settings.keys {
         changes.applied.keys = Some(new.settings.keys.clone().unwrap_or_default());
+        changes.applied.warnings.extend(environment::key_faults(&new.paths, &new.settings));
         changes.now.push("keys".to_owned());
     }
     if old.catalogue.models() != new.catalogue.models() {

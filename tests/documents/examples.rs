@@ -31,7 +31,9 @@ fn trouble(text: &str) -> Option<String> {
             write("config.toml");
             let settings = Settings::load(&paths).map_err(|error| error.to_string());
             settings
-                .map(|settings| Keymap::new(&settings.keys.unwrap_or_default()).1.pop())
+                .map(|settings| {
+                    Keymap::new(&settings.keys.unwrap_or_default()).1.pop().map(|fault| fault.text)
+                })
                 .unwrap_or_else(Some)
         }
         ".tau/config.toml" => {

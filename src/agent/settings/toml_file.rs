@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use toml::de::DeTable;
 
 use super::private_files::read_capped;
 use super::toml_errors::explain;
@@ -90,11 +91,16 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
     (values, wrong.into_iter().map(|(_, error)| error).collect())
 }
 
-/// The line on which a file sets a key of its top level; `None` if it does not.
-pub(crate) fn line_of_key(path: &Path, key: &str) -> Option<usize> {
+/// The line on which a file sets a key, named after the tables that it is in; `None` if it does not.
+pub(crate) fn line_of_key(path: &Path, names: &[&str]) -> Option<usize> {
     let text = read_file(path).ok().flatten()?;
     let text = bare(&text);
-    let given: BTreeMap<toml::Spanned<String>, toml::Value> = toml::from_str(text).ok()?;
-    let found = given.keys().find(|given| given.get_ref() == key)?;
-    Some(line_of(text, found.span().start))
+    let given = DeTable::parse(text).ok()?;
+    let (mut table, mut line) = (Some(given.get_ref()), None);
+    for name in names {
+        let (key, value) = table?.iter().find(|(key, _)| key.get_ref() == name)?;
+        line = Some(line_of(text, key.span().start));
+        table = value.get_ref().as_table();
+    }
+    line
 }

@@ -25,13 +25,13 @@ use crate::app::undo::UndoDialog;
 
 /// The model of the first frame, and what is asked for at once.
 pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
-    let (keymap, complaints) = Keymap::new(&boot.keys);
+    let keymap = Keymap::new(&boot.keys).0;
     let mut model = blank(boot, keymap);
     model.transcript.thinking_hidden = model.boot.hide_thinking;
     model.composer.set_vim(model.boot.editing_mode == EditingMode::Vim);
     model.transcript.push(EntryBody::Welcome);
     let boot = Arc::clone(&model.boot);
-    for text in boot.notices.iter().chain(&complaints) {
+    for text in &boot.notices {
         model.transcript.notice(NoticeLevel::Warning, text, None);
     }
     let mut effects = Vec::new();

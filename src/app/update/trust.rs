@@ -65,16 +65,13 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     if let Some(sandbox) = applied.sandbox {
         model.sandbox = sandbox;
     }
-    let mut warnings = applied.warnings;
     if let Some(keys) = applied.keys {
-        let (keymap, wrong) = Keymap::new(&keys);
-        model.keymap = Arc::new(keymap);
-        warnings.extend(wrong);
+        model.keymap = Arc::new(Keymap::new(&keys).0);
     }
     if !applied.text.is_empty() {
         model.transcript.notice(NoticeLevel::Info, &applied.text, None);
     }
-    for warning in warnings {
+    for warning in applied.warnings {
         model.transcript.notice(NoticeLevel::Warning, &warning, None);
     }
 }

@@ -278,6 +278,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         }
     };
     let mut themes = theme_files(setup).all_names();
+    notices.extend(environment::key_faults(&setup.paths, &setup.settings));
     themes.extend(custom.keys().filter(|name| !themes.contains(name)).cloned().collect::<Vec<_>>());
     let (depth, _) = detected_colors();
     let background = std::env::var("COLORFGBG").ok();
