@@ -189,6 +189,14 @@ fn tau_theme_check_says_what_is_wrong() {
     let (code, text) = check("[colors]\ntext = \"purplish\"\nnothing = 1\n");
     assert_eq!((code, text.lines().count()), (Some(3), 2), "{text}");
     assert!(text.starts_with("2: colors.text: `purplish` is not a color"), "{text}");
+    let (_, text) = check("[colors]\nfoo = 1\ndiff_add = 1\n");
+    assert!(
+        text.starts_with("2: colors.foo: no element of that name; docs/themes.md lists them\n"),
+        "{text}"
+    );
+    assert!(text.contains("did you mean diff_added?"), "{text}");
+    let (_, text) = check("inherits = \"dark\n");
+    assert!(text.starts_with("1: is not valid TOML (") && text.ends_with("); fix the line\n"), "{text}");
     let (code, text) = check("inherits = \"dark\"\n[colors]\nlink = \"#505050\"\n");
     assert_eq!(code, Some(3));
     assert!(text.starts_with("3: link: #505050 on #1e1e1e is 2.06:1; it needs 4.5:1\n"), "{text}");

@@ -426,7 +426,8 @@ fn told(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, typed);
             screen.wait_for("/import needs the path of a session file");
             enter(&screen, &with("none.jsonl"));
-            screen.wait_for("cannot open the session");
+            screen.wait_for("none.jsonl: it does not exist");
+            screen.wait_for("check that the file exists");
             enter(&screen, &with("it's.jsonl"));
             screen.wait_for("A table, from the script");
         }

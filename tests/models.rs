@@ -214,7 +214,8 @@ fn keys_are_kept_removed_and_never_shown() {
     assert!(code == 2 && err.contains("empty"), "{err}");
     assert_eq!(tau(&home, "auth remove anthropic", &[], "").0, 0);
     let Ran(code, _, err) = tau(&home, "auth remove anthropic", &[], "");
-    assert!(code == 3 && err.contains("no key for anthropic"), "{err}");
+    let said = "no key for anthropic in auth.json; run `tau auth list` to see where the keys are";
+    assert!(code == 3 && err.contains(said), "{err}");
 }
 
 #[test]
@@ -230,6 +231,14 @@ fn a_file_of_keys_that_is_torn_is_told_and_left() {
         );
     }
     assert_eq!(std::fs::read_to_string(home.path().join("auth.json")).unwrap(), TORN);
+    for (text, said) in [
+        ("\n{bad", "auth.json:2: is not valid JSON (key must be a string); fix or delete the file\n"),
+        ("\"sk-unsaid\"", "auth.json:1: is not a JSON object; fix or delete the file\n"),
+    ] {
+        std::fs::write(home.path().join("auth.json"), text).unwrap();
+        let Ran(code, _, err) = tau(&home, "auth", &[], "");
+        assert!(code == 3 && err.ends_with(said), "{err}");
+    }
 }
 
 #[test]

@@ -80,7 +80,9 @@ fn settings_say_what_is_wrong_with_them() {
         "api = \"openai-response\"",
         "config.toml:1: unknown api `openai-response`; did you mean `openai-responses`?",
     );
-    check("model = \"a\"\nmodel = \"b\"", "config.toml:2: duplicate key");
+    check("model = \"a\"\nmodel = \"b\"", "config.toml:2: is not valid TOML (duplicate key); fix the line");
+    let unclosed = "config.toml:1: is not valid TOML (invalid basic string, expected `\"`); fix the line";
+    check("theme = \"dark", unclosed);
     let large = "# \n".repeat(400_000);
     check(&large, "config.toml: larger than 1024 KB");
     let deep = format!("keys = {}", "[".repeat(100_000));

@@ -117,7 +117,9 @@ fn remove(environment: &Environment, name: &str) -> Result<Exit, Refusal> {
         .remove(name)
         .map_err(|error| Refusal::config(format!("cannot write auth.json: {error}")))?;
     if !removed {
-        return Err(Refusal::config(format!("no key for {name} in auth.json")));
+        return Err(Refusal::config(format!(
+            "no key for {name} in auth.json; run `tau auth list` to see where the keys are"
+        )));
     }
     let said = say(&format!("removed the key for {name} from auth.json\n"));
     if let Some(place) = environment.keys.place(name) {

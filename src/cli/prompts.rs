@@ -13,6 +13,7 @@ use base64::Engine;
 
 use crate::agent::protocol::command::{AgentCommand, Queue};
 use crate::agent::protocol::message::Block;
+use crate::tools::paths::reason;
 
 /// A prompt, ready for `AgentCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,7 +134,7 @@ fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
     text.ok_or_else(|| {
-        format!("cannot use {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image")
+        format!("cannot use {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image; convert it")
     })
 }
 
@@ -157,18 +158,23 @@ fn fence(text: &str) -> String {
 /// Reads a regular file of at most `limit` bytes. Opening without waiting keeps a pipe or a
 /// device from stopping the program.
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let failed =
+        |error: std::io::Error| format!("cannot read {}: {}; check the path", path.display(), reason(&error));
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
     let meta = file.metadata().map_err(failed)?;
     if !meta.is_file() {
-        return Err(format!("cannot read {}: not a regular file", path.display()));
+        return Err(format!("cannot read {}: not a regular file; name one", path.display()));
     }
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > limit {
-        return Err(format!("cannot read {}: larger than {} MB", path.display(), limit >> 20));
+        return Err(format!(
+            "cannot read {}: larger than {} MB; use a smaller file",
+            path.display(),
+            limit >> 20
+        ));
     }
     Ok(bytes)
 }
@@ -233,7 +239,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .unwrap();
         let cases = [
-            ("missing", "No such file"),
+            ("missing", "it does not exist; check the path"),
             ("binary", "neither UTF-8 text"),
             ("latin", "neither UTF-8 text"),
             ("large", "larger than 1 MB"),

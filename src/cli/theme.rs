@@ -3,6 +3,7 @@
 use super::args::theme::{ThemeAction, ThemeArgs};
 use super::exit::{Exit, fail, say};
 use super::plain;
+use crate::tools::paths::reason;
 use crate::view::theme::Theme;
 
 /// Runs the command; how the program ends.
@@ -11,7 +12,8 @@ pub fn run(args: &ThemeArgs) -> Exit {
     let source = match std::fs::read_to_string(file) {
         Ok(source) => source,
         Err(error) => {
-            return fail(Exit::Config, &format!("cannot read the theme {}: {error}", file.display()));
+            let (file, why) = (file.display(), reason(&error));
+            return fail(Exit::Config, &format!("cannot read the theme {file}: {why}; check the path"));
         }
     };
     let name = plain::line(&file.display().to_string());

@@ -78,12 +78,28 @@ async fn the_code_says_how_it_ended() {
 #[tokio::test]
 async fn what_cannot_start_says_so_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let cases: [(&[&str], i32, &str); 17] = [
+    let cases: [(&[&str], i32, &str); 21] = [
         (&["--modle", "x"], 2, "--model"),
         (&["--mode", "jsno"], 2, "json"),
         (&["-p"], 2, "no prompt"),
         (&["--json"], 2, "no prompt"),
-        (&["--json", "@nosuch"], 2, "nosuch"),
+        (&["--json", "@nosuch"], 2, "cannot read nosuch: it does not exist; check the path"),
+        (&["-p", "hi", "@nosuch"], 2, "cannot read nosuch: it does not exist; check the path"),
+        (
+            &["-p", "--model", "demo", "hi", "--system-prompt", "@nosuch"],
+            3,
+            "cannot read nosuch: it does not exist; check the path",
+        ),
+        (
+            &["-p", "hi", "--cwd", "/nosuch"],
+            2,
+            "(--cwd): it does not exist; name a directory that you can enter",
+        ),
+        (
+            &["theme", "check", "/nosuch"],
+            3,
+            "cannot read the theme /nosuch: it does not exist; check the path",
+        ),
         (&["-p", "hello"], 3, "ANTHROPIC_API_KEY"),
         (&["--json", "hello"], 3, "ANTHROPIC_API_KEY"),
         (&["--mode", "rpc", "hello"], 2, "takes no prompts"),

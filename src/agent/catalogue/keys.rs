@@ -17,6 +17,7 @@ use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
 use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
 use crate::agent::settings::{MAX_BYTES, Paths, Settings};
+use crate::tools::paths::reason;
 
 /// Gives the value of an environment variable.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -194,9 +195,14 @@ impl Keys {
     /// # Errors
     /// What is wrong with it, and what to do.
     pub(crate) fn readable(&self) -> Result<(), Failure> {
-        let failed = |error| {
-            let message = format!("{}: {error}", self.auth_file.display());
-            Failure::new(FailureKind::Config, message).hint("fix or delete the file")
+        let failed = |error: io::Error| {
+            let json = error.get_ref().and_then(|error| error.downcast_ref::<serde_json::Error>());
+            let (place, why) = match json {
+                Some(json) => (format!(":{}", json.line()), not_json(json)),
+                None => (String::new(), reason(&error)),
+            };
+            let message = format!("{}{place}: {why}; fix or delete the file", self.auth_file.display());
+            Failure::new(FailureKind::Config, message)
         };
         self.read_stored().map(drop).map_err(failed)
     }
@@ -390,4 +396,13 @@ impl KeySource for Keys {
             Ok(self.key(model).await?.filter(|key| key != refused))
         })
     }
+}
+
+/// What is wrong with a file of keys; nothing that is written in it, as that may be a key.
+fn not_json(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        return "is not a JSON object".to_owned();
+    }
+    let text = error.to_string();
+    format!("is not valid JSON ({})", text.split(" at line ").next().unwrap_or_default())
 }

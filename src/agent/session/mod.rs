@@ -38,6 +38,7 @@ use std::sync::Arc;
 use super::protocol::event::{CompactionResult, SessionInfo};
 use super::protocol::message::{AssistantMessage, Message};
 use super::protocol::model::ThinkingLevel;
+use crate::tools::paths::reason;
 use entry::{Body, Entry};
 pub use file::Access;
 use file::{Flush, SessionFile};
@@ -53,7 +54,7 @@ pub enum SessionError {
     #[error("{path}: not a session file", path = .0.display())]
     NotASession(PathBuf),
     /// The file system said no.
-    #[error("{path}: {source}", path = .path.display())]
+    #[error("{path}: {why}", path = .path.display(), why = reason(.source))]
     Io { path: PathBuf, source: std::io::Error },
     /// Another tau writes to it.
     #[error("{path}: in use by another tau ({owner})", path = .path.display())]

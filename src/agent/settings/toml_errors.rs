@@ -27,6 +27,11 @@ pub(super) fn explain(message: &str) -> String {
     }
 }
 
+/// That a text is no TOML, with the reader's reason.
+pub(super) fn not_toml(message: &str) -> String {
+    format!("is not valid TOML ({}); fix the line", message.lines().next().unwrap_or_default())
+}
+
 /// "integer `1`, expected a string" as "needs a text in quotes, not the number 1".
 fn wrong_type(rest: &str) -> Option<String> {
     let (given, wanted) = rest.split_once(", expected ")?;

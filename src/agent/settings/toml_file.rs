@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
 use super::private_files::read_capped;
-use super::toml_errors::explain;
+use super::toml_errors::{explain, not_toml};
 use super::{MAX_BYTES, SettingsError};
 
 /// The line that a byte of a text is on, from 1.
@@ -46,7 +46,11 @@ pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Re
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
         let place = line.map_or_else(String::new, |line| format!(":{line}"));
-        SettingsError(format!("{}{place}: {}", path.display(), explain(error.message())))
+        let why = match DeTable::parse(text) {
+            Ok(_) => explain(error.message()),
+            Err(_) => not_toml(error.message()),
+        };
+        SettingsError(format!("{}{place}: {why}", path.display()))
     })
 }
 

@@ -167,7 +167,12 @@ mod tests {
         check("[keys]\nquit = []\n", "model", "a/b", "model = \"a/b\"\n[keys]\nquit = []\n");
         check("theme = \"a\"", "model", "q\"r", "theme = \"a\"\nmodel = 'q\"r'\n");
         check("them = 1\n", "theme", "x", "config.toml:1: unknown name `them`; did you mean `theme`?");
-        check("a = = 1\n", "theme", "x", "config.toml:1: extra `=`, expected nothing");
+        check(
+            "a = = 1\n",
+            "theme",
+            "x",
+            "config.toml:1: is not valid TOML (extra `=`, expected nothing); fix the line",
+        );
     }
 
     #[test]

@@ -34,6 +34,7 @@ use crate::agent::web::Web;
 use crate::app::background::AUTO;
 use crate::app::geometry::{Addresses, TerminalUse, TextLayout};
 use crate::cli::{image_support, link_support};
+use crate::tools::paths::reason;
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;
@@ -240,7 +241,10 @@ impl Setup {
 
 pub(super) fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusal> {
     if let Some(dir) = wanted {
-        let fail = |error| Refusal::usage(format!("cannot work in {} (--cwd): {error}", dir.display()));
+        let fail = |error| {
+            let (dir, why) = (dir.display(), reason(&error));
+            Refusal::usage(format!("cannot work in {dir} (--cwd): {why}; name a directory that you can enter"))
+        };
         std::env::set_current_dir(dir).map_err(fail)?;
     }
     std::env::current_dir().map_err(|error| {

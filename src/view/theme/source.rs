@@ -112,7 +112,13 @@ pub(super) fn read(source: &str) -> Result<ReadTheme<'_>, Vec<ThemeError>> {
                 let key = rest.split(", expected").next().unwrap_or_default();
                 format!("unknown key {key}: a theme has `inherits`, `background`, [palette] and [colors]")
             }
-            None => error.message().lines().next().unwrap_or_default().to_owned(),
+            None => {
+                let why = error.message().lines().next().unwrap_or_default();
+                match toml::from_str::<Table>(source) {
+                    Ok(_) => why.to_owned(),
+                    Err(_) => format!("is not valid TOML ({why}); fix the line"),
+                }
+            }
         };
         vec![reading.at(error.span().unwrap_or_default(), text)]
     })?;
@@ -203,7 +209,7 @@ impl Reading<'_> {
         for (key, value) in entries {
             let name = key.get_ref();
             let Some(token) = ThemeToken::named(name) else {
-                self.fault(key.span(), format!("{table}.{name}: no element of that name"));
+                self.fault(key.span(), format!("{table}.{name}: no element of that name; {}", near(name)));
                 continue;
             };
             match palette.style(&word(value)) {
@@ -233,6 +239,15 @@ fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
         reduced.fg = Some(color::readable_on(bg, depth));
     }
     reduced
+}
+
+/// The element whose name is near, else where the names are.
+fn near(name: &str) -> String {
+    let names: Vec<&str> = ThemeToken::ALL.iter().map(|token| token.name()).collect();
+    match similar::get_close_matches(name, &names, 1, 0.7).first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => "docs/themes.md lists them".to_owned(),
+    }
 }
 
 /// A value as text; a number is a colour of the 256-colour palette.
