@@ -35,7 +35,7 @@ pub fn print(mut args: CliArgs) -> Exit {
     };
     let prompts = match stdin_prompts::text(&args.prompts) {
         Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Usage, &error),
+        Err(error) => return fail(Exit::Config, &error),
     };
     let continues = continues(&args);
     if prompts.is_empty() && !continues {
@@ -72,7 +72,7 @@ pub fn json(mut args: CliArgs) -> Exit {
     };
     let JsonPrompts { prompts, first_line } = match stdin_prompts::json(&args.prompts) {
         Ok(input) => input,
-        Err(error) => return fail(Exit::Usage, &error),
+        Err(error) => return fail(Exit::Config, &error),
     };
     let is_empty = prompts.is_empty() && first_line.is_none();
     let continues = is_empty && continues(&args);

@@ -83,8 +83,8 @@ async fn what_cannot_start_says_so_and_writes_nothing() {
         (&["--mode", "jsno"], 2, "json"),
         (&["-p"], 2, "no prompt"),
         (&["--json"], 2, "no prompt"),
-        (&["--json", "@nosuch"], 2, "cannot read nosuch: it does not exist; check the path"),
-        (&["-p", "hi", "@nosuch"], 2, "cannot read nosuch: it does not exist; check the path"),
+        (&["--json", "@nosuch"], 3, "cannot read nosuch: it does not exist; check the path"),
+        (&["-p", "hi", "@nosuch"], 3, "cannot read nosuch: it does not exist; check the path"),
         (
             &["-p", "--model", "demo", "hi", "--system-prompt", "@nosuch"],
             3,
@@ -92,7 +92,7 @@ async fn what_cannot_start_says_so_and_writes_nothing() {
         ),
         (
             &["-p", "hi", "--cwd", "/nosuch"],
-            2,
+            3,
             "(--cwd): it does not exist; name a directory that you can enter",
         ),
         (

@@ -243,7 +243,9 @@ pub(super) fn working_directory(wanted: Option<&Path>) -> Result<PathBuf, Refusa
     if let Some(dir) = wanted {
         let fail = |error| {
             let (dir, why) = (dir.display(), reason(&error));
-            Refusal::usage(format!("cannot work in {dir} (--cwd): {why}; name a directory that you can enter"))
+            Refusal::config(format!(
+                "cannot work in {dir} (--cwd): {why}; name a directory that you can enter"
+            ))
         };
         std::env::set_current_dir(dir).map_err(fail)?;
     }

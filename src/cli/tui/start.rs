@@ -85,7 +85,7 @@ pub fn run(setup: Setup) -> Exit {
     crash::install(setup.paths.state.clone());
     let prompts = match prompts::gather(&setup.args.prompts, None) {
         Ok(prompts) => prompts,
-        Err(error) => return fail(Exit::Usage, &error),
+        Err(error) => return fail(Exit::Config, &error),
     };
     show(&setup, first_frame(&setup), async |screen, waits, signals| {
         connect(&setup, screen, waits, signals, prompts).await
