@@ -83,6 +83,32 @@ fn paths_in_commands_are_one_word_for_the_shell() {
 }
 
 #[test]
+fn a_path_in_quotes_or_from_the_home_folder_is_completed_as_it_is_begun() {
+    let screen = started();
+    for (typed, completed) in [
+        ("!cat \"a fol", "!cat \"a folder/"),
+        ("!cat \"a folder/b", "!cat \"a folder/b;c\""),
+        ("!cat 'a folder/b", "!cat 'a folder/b;c'"),
+        ("!cat $HOME/els", "!cat $HOME/elsewhere.md"),
+        ("!cat \"${HOME}/els", "!cat \"${HOME}/elsewhere.md\""),
+    ] {
+        screen.type_keys(typed);
+        screen.wait_for_composer(typed);
+        screen.type_keys("\t");
+        screen.wait_for_composer(completed);
+        screen.type_keys("\x03");
+        screen.wait_for("cleared");
+    }
+    screen.type_keys("!cat $HOME/zzz\t");
+    screen.wait_for("no path starts with $HOME/zzz");
+    // In a prompt a folder with a space is one word once it was completed.
+    screen.type_keys("\x03see a\t");
+    screen.wait_for_composer("see a folder/");
+    screen.type_keys("\t");
+    screen.wait_for_composer("see a folder/b;c");
+}
+
+#[test]
 fn a_path_that_does_not_exist_is_said_to() {
     let screen = started();
     screen.type_keys("see src/zzz\t");

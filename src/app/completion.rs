@@ -25,13 +25,40 @@ pub enum CompletionKind {
     /// A path in a message.
     Path,
     /// A path in a shell command.
-    ShellPath,
+    ShellPath(ShellStyle),
+}
+
+/// How a path is written in a shell command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShellStyle {
+    /// The quote that is open; without one, characters are escaped.
+    quote: Option<char>,
+    /// What stands for the home folder at the start.
+    home: &'static str,
+}
+
+impl ShellStyle {
+    /// A path in the command. A quote stays open.
+    fn written(self, path: &str) -> String {
+        let (home, rest) = match path.strip_prefix("~/") {
+            Some(rest) => (format!("{}/", self.home), rest),
+            None => (String::new(), path),
+        };
+        match self.quote {
+            None => format!(
+                "{home}{}",
+                escaped(rest, |c| { !c.is_ascii() || c.is_ascii_alphanumeric() || "_-./+,:@%^".contains(c) })
+            ),
+            Some('"') => format!("\"{home}{}", escaped(rest, |c| !"\"\\$`".contains(c))),
+            Some(quote) => format!("{quote}{home}{}", rest.replace('\'', "'\\''")),
+        }
+    }
 }
 
 impl CompletionKind {
     /// Whether it is a path that Tab was pressed for.
     pub(crate) fn is_path(self) -> bool {
-        matches!(self, CompletionKind::Path | CompletionKind::ShellPath)
+        matches!(self, CompletionKind::Path | CompletionKind::ShellPath(_))
     }
 
     /// How a path is written.
@@ -40,7 +67,18 @@ impl CompletionKind {
             CompletionKind::Command | CompletionKind::Path => path.to_owned(),
             CompletionKind::Argument => quoted(path),
             CompletionKind::File | CompletionKind::Resource => format!("@{path}"),
-            CompletionKind::ShellPath => shell_escaped(path),
+            CompletionKind::ShellPath(style) => style.written(path),
+        }
+    }
+
+    /// How a path that is complete is written: a folder can be completed further, after a file the next word
+    /// begins.
+    fn written_whole(self, path: &str) -> String {
+        let written = self.written(path);
+        match self {
+            _ if path.ends_with('/') => written,
+            CompletionKind::ShellPath(ShellStyle { quote: Some(quote), .. }) => format!("{written}{quote} "),
+            _ => format!("{written} "),
         }
     }
 }
@@ -63,32 +101,48 @@ pub(crate) fn path_word(before_cursor: &str, first: bool, mode: InputMode) -> Pa
         let word = last_word(before_cursor).trim_start_matches(opening).to_owned();
         return PathWord { path: word.clone(), word, kind: CompletionKind::Path };
     }
-    let command = if first { before_cursor.trim_start_matches('!') } else { before_cursor };
+    shell_word(if first { before_cursor.trim_start_matches('!') } else { before_cursor })
+}
+
+/// The path that ends a shell command. In quotes it has its spaces.
+fn shell_word(command: &str) -> PathWord {
     let (mut word, mut path) = (String::new(), String::new());
-    let mut escaped = false;
+    let (mut quote, mut is_escaped) = (None, false);
     for c in command.chars() {
-        let ends = c.is_whitespace() || ";|&<>()='\"`".contains(c);
-        if escaped || (!ends && c != '\\') {
+        let ends = quote.is_none() && (c.is_whitespace() || ";|&<>()=`".contains(c));
+        if is_escaped {
             path.push(c);
-        }
-        if ends && !escaped {
+            word.push(c);
+            is_escaped = false;
+        } else if ends {
             word.clear();
             path.clear();
         } else {
             word.push(c);
+            match (quote, c) {
+                (None | Some('"'), '\\') => is_escaped = true,
+                (None, '"' | '\'') => quote = Some(c),
+                (Some(open), _) if open == c => quote = None,
+                _ => path.push(c),
+            }
         }
-        escaped = c == '\\' && !escaped;
     }
-    PathWord { word, path, kind: CompletionKind::ShellPath }
+    // A quote is kept where the whole word is in it.
+    let quote = quote.filter(|quote| word.starts_with(*quote));
+    let mut home = "~";
+    let bare = word.strip_prefix('"').unwrap_or(&word);
+    for variable in ["$HOME", "${HOME}"].into_iter().filter(|name| bare.starts_with(&format!("{name}/"))) {
+        home = variable;
+        path = path.replacen(variable, "~", 1);
+    }
+    PathWord { word, path, kind: CompletionKind::ShellPath(ShellStyle { quote, home }) }
 }
 
-/// A path as one word of a shell command; a `~/` at its start keeps its meaning.
-fn shell_escaped(path: &str) -> String {
-    let home = if path.starts_with("~/") { 2 } else { 0 };
-    let mut escaped = String::with_capacity(path.len());
-    for (at, c) in path.char_indices() {
-        let plain = !c.is_ascii() || c.is_ascii_alphanumeric() || "_-./+,:@%^".contains(c);
-        if !plain && at >= home {
+/// A text with a backslash before each character that is not plain.
+fn escaped(text: &str, is_plain: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !is_plain(c) {
             escaped.push('\\');
         }
         escaped.push(c);
@@ -157,6 +211,14 @@ pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
         Some(query) => Wanted::File(query.to_owned()),
         None => Wanted::Nothing,
     }
+}
+
+/// What follows the last place where a completed path with spaces begins, if no word follows it.
+pub(crate) fn word_from<'a>(before_cursor: &'a str, completed: &str) -> Option<&'a str> {
+    let has_space = completed.trim_end().contains(char::is_whitespace);
+    let word = before_cursor.get(before_cursor.rfind(completed).filter(|_| has_space)?..)?;
+    let typed = word.strip_prefix(completed)?;
+    (!completed.ends_with(' ') && !typed.contains(char::is_whitespace)).then_some(word)
 }
 
 /// The last word before the cursor.
@@ -267,13 +329,10 @@ impl Completion {
 
     /// Takes paths; what all of them begin with, as it is written.
     pub fn fill(&mut self, paths: &[String]) -> String {
-        let row = |path: &String| {
-            let written = self.kind.written(path);
-            CompletionRow {
-                insert: if path.ends_with('/') { written } else { format!("{written} ") },
-                title: Printable::line(path),
-                help: Printable::default(),
-            }
+        let row = |path: &String| CompletionRow {
+            insert: self.kind.written_whole(path),
+            title: Printable::line(path),
+            help: Printable::default(),
         };
         self.rows = paths.iter().map(row).collect();
         self.count = paths.len();
@@ -364,7 +423,7 @@ mod tests {
         let path = |before: &str, mode: InputMode| {
             let PathWord { word, path, kind } = path_word(before, true, mode);
             assert!(before.ends_with(&word), "{before:?}: {word:?}");
-            assert!(shell_escaped(&path) == word || kind == CompletionKind::Path, "{before:?}");
+            assert_eq!(kind.written(&path), word, "{before:?}");
             path
         };
         assert_eq!(path("see src/ma", InputMode::Prompt), "src/ma");
@@ -375,6 +434,15 @@ mod tests {
         assert_eq!(path("!cat a\\ b/c\\;d", InputMode::Shell), "a b/c;d");
         assert_eq!(path("!x --file=~/a>~/b", InputMode::Shell), "~/b");
         assert_eq!(path("!cat ", InputMode::Shell), "");
+        assert_eq!(path("!cat \"a b/c", InputMode::Shell), "a b/c");
+        assert_eq!(path("!cat \"a\\$b", InputMode::Shell), "a$b");
+        assert_eq!(path("!cat 'a\"b", InputMode::Shell), "a\"b");
+        assert_eq!(path("!x=$HOME/a\\ b", InputMode::Shell), "~/a b");
+        assert_eq!(path("!x \"${HOME}/a b", InputMode::Shell), "~/a b");
+        assert_eq!(path("!x '$HOME/a", InputMode::Shell), "$HOME/a");
+        // What begins outside of quotes is escaped.
+        let half = path_word("!cat ~/\"a b", true, InputMode::Shell);
+        assert_eq!((half.word.as_str(), half.kind.written(&half.path).as_str()), ("~/\"a b", "~/a\\ b"));
     }
 
     #[test]

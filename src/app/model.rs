@@ -104,6 +104,8 @@ pub struct Model {
     pub(super) requests: BTreeMap<Ticket, ShellRequest>,
     /// Exports that wait for the agent to say where the session is, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
+    /// The path that was completed last in a prompt: if it has spaces, it is completed further as one word.
+    pub(super) completed_path: String,
     /// Going back, while it is decided.
     pub(super) undo: UndoDialog,
     pub(super) tickets: u64,

@@ -100,6 +100,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         laid: Laid::default(),
         requests: BTreeMap::new(),
         exports: BTreeMap::new(),
+        completed_path: String::new(),
         undo: UndoDialog::default(),
         tickets: 0,
         boot: Arc::new(boot),

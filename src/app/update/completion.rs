@@ -54,6 +54,9 @@ fn accept(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.take() else { return };
     let Some(row) = list.chosen() else { return };
     model.composer.replace_before(list.word.chars().count(), &row.insert);
+    if list.kind == CompletionKind::Path {
+        model.completed_path.clone_from(&row.insert);
+    }
     model.forget(list.ticket, effects);
     refresh(model, effects);
 }
@@ -155,7 +158,14 @@ pub(super) fn fill_values(model: &mut Model, ticket: Ticket, found: &ArgumentVal
 
 fn path_before_cursor(model: &Model) -> PathWord {
     let (composer, first) = (&model.composer, model.composer.cursor().0 == 0);
-    completion::path_word(composer.before_cursor(), first, composer.mode())
+    let mut found = completion::path_word(composer.before_cursor(), first, composer.mode());
+    if found.kind == CompletionKind::Path
+        && let Some(word) = completion::word_from(composer.before_cursor(), &model.completed_path)
+    {
+        found.word = word.to_owned();
+        found.path = word.to_owned();
+    }
+    found
 }
 
 /// Tab: selects a panel where nothing is written, opens a chip before the cursor, else completes the
@@ -168,7 +178,7 @@ pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let PathWord { word, path, kind } = path_before_cursor(model);
-    if !word.is_empty() || kind == CompletionKind::ShellPath {
+    if !word.is_empty() || matches!(kind, CompletionKind::ShellPath(_)) {
         ask(model, kind, &word, ShellRequest::Paths { prefix: path }, effects);
     }
 }
@@ -205,13 +215,13 @@ pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Takes the paths that were found: a single one is inserted, of several what all begin with.
-pub(super) fn fill_paths(model: &mut Model, prefix: &str, paths: &[String], effects: &mut Vec<Effect>) {
+pub(super) fn fill_paths(model: &mut Model, paths: &[String], effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.as_mut() else { return };
-    let common = list.fill(paths);
+    let (common, word) = (list.fill(paths), list.word.clone());
     match paths.len() {
         0 => {
             model.completion = None;
-            model.remark(&format!("no path starts with {prefix}"));
+            model.remark(&format!("no path starts with {word}"));
         }
         1 => {
             accept(model, effects);
@@ -220,6 +230,9 @@ pub(super) fn fill_paths(model: &mut Model, prefix: &str, paths: &[String], effe
         _ => {
             let before = std::mem::replace(&mut list.word, common.clone());
             model.composer.replace_before(before.chars().count(), &common);
+            if list.kind == CompletionKind::Path {
+                model.completed_path = common;
+            }
         }
     }
 }

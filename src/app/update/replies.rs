@@ -167,9 +167,9 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn paths(&mut self, prefix: String, answer: Result<Vec<String>, String>) {
+    fn paths(&mut self, _prefix: String, answer: Result<Vec<String>, String>) {
         if let Some(paths) = self.shown(answer) {
-            completion::fill_paths(self.model, &prefix, &paths, self.effects);
+            completion::fill_paths(self.model, &paths, self.effects);
         }
     }
 
