@@ -83,6 +83,10 @@ fn settings_say_what_is_wrong_with_them() {
     check("model = \"a\"\nmodel = \"b\"", "config.toml:2: is not valid TOML (duplicate key); fix the line");
     let unclosed = "config.toml:1: is not valid TOML (invalid basic string, expected `\"`); fix the line";
     check("theme = \"dark", unclosed);
+    check(
+        "bogus = 1",
+        "config.toml:1: unknown name `bogus`; /settings in tau and docs/configuration.md list the names",
+    );
     let large = "# \n".repeat(400_000);
     check(&large, "config.toml: larger than 1024 KB");
     let deep = format!("keys = {}", "[".repeat(100_000));

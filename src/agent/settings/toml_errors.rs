@@ -1,5 +1,10 @@
 //! Words for people in place of those of the TOML reader.
 
+/// How alike a word and a known one have to be, from 0 to 1, for the known one to be meant.
+const LIKENESS: f32 = 0.7;
+/// A list of more names than this is not shown. Only that of all settings is as long.
+const LISTED: usize = 20;
+
 /// What is wrong, as a person would say it; the nearest known word in place of a list of all.
 pub(super) fn explain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
@@ -19,10 +24,13 @@ pub(super) fn explain(message: &str) -> String {
     let first = first.replacen("unknown variant ", "unknown value ", 1);
     let Some((head, list)) = first.split_once(", expected ") else { return first };
     let (given, known) = (quoted(head), quoted(list));
-    let near = given.first().map(|given| similar::get_close_matches(*given, &known, 1, 0.6));
+    let near = given.first().map(|given| similar::get_close_matches(*given, &known, 1, LIKENESS));
     match near.unwrap_or_default().first() {
         Some(near) => format!("{head}; did you mean `{near}`?"),
         None if known.is_empty() => first.clone(),
+        None if known.len() > LISTED => {
+            format!("{head}; /settings in tau and docs/configuration.md list the names")
+        }
         None => format!("{head}; use {}", one_of(&known)),
     }
 }
@@ -72,6 +80,14 @@ fn one_of(words: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::explain;
+
+    #[test]
+    fn a_word_that_is_like_none_gets_no_wrong_guess() {
+        let known: Vec<String> = (0..30).map(|number| format!("`setting_{number}`")).collect();
+        let many = format!("unknown field `bogus`, expected one of `mouse`, {}", known.join(", "));
+        let said = "unknown name `bogus`; /settings in tau and docs/configuration.md list the names";
+        assert_eq!(explain(&many), said);
+    }
 
     #[test]
     fn no_word_of_the_reader_is_left() {
