@@ -124,8 +124,11 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.wait_for("Add an API key for");
             screen.type_keys("\x1b");
             screen.wait_until("no list", |cells| !cells.contents().contains("Add an API key for"));
+            enter(&screen, &with("nosuch"));
+            screen.wait_for("no provider \"nosuch\"; /login without a name lists them");
             enter(&screen, &with("anthropic"));
             screen.wait_for("API key for anthropic");
+            screen.wait_for("enter saves it to auth.json, which only your user can read");
         }
         Slash::Mode => {
             let screen = Screen::prepared("", "", 100, 24);

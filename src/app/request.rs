@@ -114,6 +114,8 @@ requests! {
     Servers {} => servers -> Servers(Vec<LocalModelServer>);
     /// The providers that take an API key.
     Providers {} => providers -> Providers(Vec<LoginProvider>);
+    /// Whether a provider takes an API key; answered with its name.
+    LoginName { provider: String } => login_name -> Done(String);
     /// Check an API key and store it.
     Login { provider: String, key: Hidden } => login -> Done(String);
     /// The providers whose API keys are stored.

@@ -75,13 +75,18 @@ fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Ref
         return Ok(name);
     }
     providers.extend(services_with_keys().map(str::to_owned));
-    let possible: Vec<&str> = providers.iter().map(String::as_str).collect();
-    let near = similar::get_close_matches(name, &possible, 3, 0.5);
-    let hint = match near.as_slice() {
-        [] => "run `tau auth list` to see them, or add one in models.toml".to_owned(),
+    let see = "run `tau auth list` to see them, or add one in models.toml";
+    Err(Refusal::config(unknown_provider(name, &providers, see)))
+}
+
+/// That there is no provider of that name: with the names that are near, else with how to see them.
+pub(crate) fn unknown_provider(name: &str, known: &[String], see: &str) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = match similar::get_close_matches(name, &known, 3, 0.5).as_slice() {
+        [] => see.to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Err(Refusal::config(format!("no provider \"{name}\"; {hint}")))
+    format!("no provider \"{name}\"; {hint}")
 }
 
 fn set(environment: &Environment, name: &str) -> Result<Exit, Refusal> {

@@ -69,7 +69,9 @@ fn login(
     let (text, token) = match (failed, checking) {
         (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
         (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
-        (None, false) => ("saved to auth.json; only your user can read it".to_owned(), ThemeToken::Muted),
+        (None, false) => {
+            ("enter saves it to auth.json, which only your user can read".to_owned(), ThemeToken::Muted)
+        }
     };
     let rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
     for (y, row) in (inner.y + 1..inner.bottom()).zip(rows) {

@@ -11,10 +11,11 @@ use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::{Hidden, LoginProvider, ShellRequest, Ticket};
 
-/// Opens the list of providers, or asks for the API key of the one named.
+/// Opens the list of providers, or asks for the API key of the one named, if there is one.
 pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
-        return ask_for_key(model, provider);
+        model.ask(ShellRequest::LoginName { provider: provider.to_owned() }, effects);
+        return;
     }
     let picker = Picker::new(PickerKind::Providers, "Add an API key for", "no providers");
     let ticket = model.ask(ShellRequest::Providers {}, effects);

@@ -107,6 +107,12 @@ impl TakeReply for Replies<'_> {
         login::listed(self.model, self.ticket, answer);
     }
 
+    fn login_name(&mut self, _provider: String, answer: Result<String, String>) {
+        if let Some(provider) = self.shown(answer) {
+            login::ask_for_key(self.model, &provider);
+        }
+    }
+
     fn login(&mut self, _provider: String, _key: Hidden, answer: Result<String, String>) {
         login::stored(self.model, self.ticket, answer);
     }

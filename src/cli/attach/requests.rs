@@ -151,6 +151,10 @@ impl PerformRequest for Arc<AttachedRequests> {
         Err(KEYS.to_owned())
     }
 
+    async fn login_name(&self, _: &Call, _: String) -> Result<String, String> {
+        Err(KEYS.to_owned())
+    }
+
     async fn login(&self, _: &Call, _: String, _: Hidden) -> Result<String, String> {
         Err(KEYS.to_owned())
     }

@@ -33,7 +33,7 @@ use crate::app::status_facts::StatusFacts;
 use crate::cli::compose::{AgentPrompt, Setup};
 use crate::cli::environment::{self, Connections};
 use crate::cli::keycheck::{KeyCheck, check_key};
-use crate::cli::{local_servers, reload, setting_list};
+use crate::cli::{auth, local_servers, reload, setting_list};
 
 /// Prompts that are loaded from earlier runs.
 const PROMPTS: usize = 500;
@@ -144,6 +144,15 @@ impl PerformRequest for Arc<Services> {
             has_key: held.contains(&provider.id),
         };
         Ok(PROVIDERS.iter().map(row).collect())
+    }
+
+    async fn login_name(&self, _: &Call, provider: String) -> Result<String, String> {
+        let catalogue = self.keys.catalogue();
+        if catalogue.default_model(&provider).is_some() {
+            return Ok(provider);
+        }
+        let see = "/login without a name lists them, or add one in models.toml";
+        Err(auth::unknown_provider(&provider, &catalogue.providers(), see))
     }
 
     /// Checks the key with a small real request, and stores it unless it was refused.
