@@ -268,7 +268,10 @@ fn without_marks(line: &str) -> String {
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
                 text.push_str(&part);
             }
-            _ => {}
+            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            Event::Start(_) | Event::End(_) | Event::Rule => {}
+            // Not asked for.
+            Event::InlineMath(_) | Event::DisplayMath(_) | Event::FootnoteReference(_) => {}
         }
     }
     text
