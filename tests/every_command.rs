@@ -125,7 +125,9 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             screen.type_keys("\x1b");
             screen.wait_until("no list", |cells| !cells.contents().contains("Add an API key for"));
             enter(&screen, &with("nosuch"));
-            screen.wait_for("no provider \"nosuch\"; /login without a name lists them");
+            screen.wait_for("no provider \"nosuch\"");
+            screen.type_keys("\x1b");
+            screen.wait_until("no box", |cells| !cells.contents().contains("API key for"));
             enter(&screen, &with("anthropic"));
             screen.wait_for("API key for anthropic");
             screen.wait_for("enter saves it to auth.json, which only your user can read");

@@ -11,11 +11,12 @@ use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::{Hidden, LoginProvider, ShellRequest, Ticket};
 
-/// Opens the list of providers, or asks for the API key of the one named, if there is one.
+/// Opens the list of providers, or asks for the API key of the one named. Whether there is one is known later;
+/// a key that is typed or pasted at once must not get into the composer.
 pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
         model.ask(ShellRequest::LoginName { provider: provider.to_owned() }, effects);
-        return;
+        return ask_for_key(model, provider);
     }
     let picker = Picker::new(PickerKind::Providers, "Add an API key for", "no providers");
     let ticket = model.ask(ShellRequest::Providers {}, effects);
@@ -54,6 +55,17 @@ pub(super) fn listed_stored(model: &mut Model, ticket: Ticket, stored: Result<Ve
 pub(super) fn ask_for_key(model: &mut Model, provider: &str) {
     let (provider, line) = (provider.to_owned(), LineEdit::default());
     model.overlays.push(Overlay::Login { provider, line, ticket: None, failed: None });
+}
+
+/// Says in the box that there is no such provider.
+pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
+    for overlay in &mut model.overlays {
+        if let Overlay::Login { provider, failed, .. } = overlay
+            && provider == name
+        {
+            *failed = Some(Printable::new(error));
+        }
+    }
 }
 
 /// Stores the key that was typed; the overlay stays until it is known to work.

@@ -107,9 +107,9 @@ impl TakeReply for Replies<'_> {
         login::listed(self.model, self.ticket, answer);
     }
 
-    fn login_name(&mut self, _provider: String, answer: Result<String, String>) {
-        if let Some(provider) = self.shown(answer) {
-            login::ask_for_key(self.model, &provider);
+    fn login_name(&mut self, provider: String, answer: Result<String, String>) {
+        if let Err(error) = answer {
+            login::refused(self.model, &provider, &error);
         }
     }
 
