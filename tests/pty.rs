@@ -331,7 +331,7 @@ fn usage_errors_and_help_have_their_codes_and_streams() {
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(err.contains("--model") && !err.contains('\x1b'), "{err}");
     let (code, _, err) = batch(&["-p", "-C", "/nowhere/at/all", "hello"]);
-    assert_eq!(code, Some(2), "{err}");
+    assert_eq!(code, Some(3), "{err}");
     assert!(err.contains("/nowhere/at/all"), "{err}");
     let (code, out, err) = batch(&["-p", "hello"]);
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
