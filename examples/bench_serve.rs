@@ -129,6 +129,7 @@ async fn serve(url: &str, home: &std::path::Path, load: Load) -> Outcome<(Child,
         .args(["--base-url", url, "--model", "m", "--api-key", "x"])
         .args(["--max-sessions", &sessions, "--max-streams", &streams])
         .env("HOME", home)
+        .env("TAU_PERMISSION_MODE", "auto")
         .env("TAU_SERVE_TOKEN", TOKEN)
         .current_dir(home)
         .stdout(Stdio::piped())

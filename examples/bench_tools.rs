@@ -1,7 +1,7 @@
 //! Figures of the tools, each beside what it is measured against.
 //!
 //! `cargo run --release --example bench_tools -- PART…`; `rg` in the path, or at `RG`, is measured too.
-//! The parts are `output`, `sandbox`, `files`, `search` and `undo`; without one, all. Every figure is the
+//! The parts are `output`, `judge`, `sandbox`, `files`, `search` and `undo`; without one, all. Every figure is the
 //! best of several runs. Makes about 1.5 GB of files in the temporary folder and removes them.
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
@@ -15,7 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tau::agent::permissions::{CallFacts, Options, Permissions, RuleInForce, RuleSource, Verdict};
+use tau::agent::protocol::approval::PermissionMode;
 use tau::agent::undo::scan::Scanner;
+use tau::tools::access::Access;
 use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::sandbox::support::Support;
@@ -33,6 +36,30 @@ const SCANS: u32 = 20;
 /// Commands that are run with and without the sandbox.
 const COMMANDS: usize = 300;
 
+/// How often a call is judged.
+const JUDGEMENTS: usize = 2_000;
+/// Calls that are judged, of those that models make all day: most read, some write.
+const JUDGED: [&str; 10] = [
+    "ls -la",
+    "cat src/main.rs | head -50",
+    "git status --short && git diff",
+    "git log --oneline -5 -- src",
+    "rg -n 'fn main' src",
+    "cat src/*.rs",
+    "sed -n '1,80p' src/main.rs",
+    "cargo test --all 2>&1 | tail -30",
+    "cp src/main.rs plain/b",
+    "cd src && for f in *.rs; do wc -l \"$f\"; done",
+];
+const RULES: [(Verdict, &str); 6] = [
+    (Verdict::Deny, "read(**/.env)"),
+    (Verdict::Deny, "edit(migrations/**)"),
+    (Verdict::Deny, "bash(git push *)"),
+    (Verdict::Ask, "bash(rm *)"),
+    (Verdict::Allow, "bash(cargo test *)"),
+    (Verdict::Allow, "edit(src/**)"),
+];
+
 struct Bench {
     context: ToolContext,
     tools: Toolbox,
@@ -48,7 +75,9 @@ impl Bench {
             scratch: Arc::new(Scratch::new(folder)?),
             env: Arc::new(ChildEnv::new(&[], &[], "bench")),
             sandbox: Arc::default(),
+            files: Arc::new(tau::tools::access::AllFiles),
             editor: None,
+            user: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };
@@ -245,7 +274,7 @@ async fn output(bench: &Bench, folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// The same command with and without the sandbox, by turns, in a repository.
+/// The same command with and without the sandbox, by turns, in a repository; then as one that nobody was asked about.
 async fn sandboxed(folder: &Path) -> Outcome<()> {
     let work = folder.join("repository");
     for part in ["hooks", "objects"] {
@@ -260,31 +289,78 @@ async fn sandboxed(folder: &Path) -> Outcome<()> {
         network: false,
         workspace: work.clone(),
         temporary: vec!["/tmp".into()],
-        own: vec![folder.join("own")],
         ..SandboxPolicy::off()
     };
     let in_force = Support::here().enforced(&policy);
-    let confined = Bench {
-        context: ToolContext { sandbox: Arc::new(policy), ..bench.context.clone() },
-        tools: Toolbox::all(),
+    // A home directory with keys. It is not in the folder of temporary files, which changes all the time.
+    let home = tempfile::tempdir_in("/var/tmp")?;
+    for other in 0..40 {
+        fs::write(home.path().join(format!("file{other}")), "")?;
+    }
+    let hidden = [".ssh", ".aws", ".config/tau", ".local/share/tau"].map(|place| home.path().join(place));
+    hidden.iter().try_for_each(fs::create_dir_all)?;
+    let unasked = policy.for_unasked(hidden.to_vec());
+    let cases =
+        [(format!("sandbox ({in_force})"), policy, "1 ms more"), ("unasked".into(), unasked, "2 ms more")];
+    for (name, policy, goal) in cases {
+        let confined = Bench {
+            context: ToolContext { sandbox: Arc::new(policy), ..bench.context.clone() },
+            tools: Toolbox::all(),
+        };
+        let (mut free, mut bound) = (Vec::new(), Vec::new());
+        for _ in 0..COMMANDS {
+            free.push(bench.call("bash", json!({"command": "true"})).await?);
+            bound.push(confined.call("bash", json!({"command": "true"})).await?);
+        }
+        for times in [&mut free, &mut bound] {
+            times.sort();
+        }
+        for (part, at) in [("the best", 0), ("half of them within", COMMANDS / 2)] {
+            let more = bound[at].saturating_sub(free[at]);
+            tell(&format!("{name}: {part}"), bound[at], Some(("without it", free[at])), goal);
+            println!("    more: {:.2} ms", more.as_secs_f64() * 1000.0);
+        }
+    }
+    Ok(())
+}
+
+/// What judging a call costs, from its text to the verdict.
+fn judging(folder: &Path) -> Outcome<()> {
+    let (work, home) = (folder.join("judged"), folder.join("home"));
+    for part in ["src", "plain", "migrations", ".git"] {
+        fs::create_dir_all(work.join(part))?;
+    }
+    fs::create_dir_all(home.join(".ssh"))?;
+    for file in ["src/main.rs", "src/lib.rs", ".env", ".git/HEAD", ".git/config"] {
+        fs::write(work.join(file), "")?;
+    }
+    let in_force = |(list, rule): (Verdict, &str)| -> Outcome<RuleInForce> {
+        Ok(RuleInForce { rule: rule.parse()?, list, source: RuleSource::Session })
     };
-    let (mut free, mut bound) = (Vec::new(), Vec::new());
-    for _ in 0..COMMANDS {
-        free.push(bench.call("bash", json!({"command": "true"})).await?);
-        bound.push(confined.call("bash", json!({"command": "true"})).await?);
-    }
-    for times in [&mut free, &mut bound] {
+    let rules = RULES.into_iter().map(in_force).collect::<Outcome<Vec<_>>>()?;
+    let permissions = Permissions::new(rules, Options::default());
+    let mut all = Vec::new();
+    for text in JUDGED {
+        let mut times = Vec::new();
+        for _ in 0..JUDGEMENTS {
+            let started = Instant::now();
+            let access = Access::command(text);
+            let (mode, tool) = (PermissionMode::Ask, "bash");
+            let facts =
+                CallFacts { mode, tool, access: &access, read_only: false, cwd: &work, home: Some(&home) };
+            let verdict = permissions.judge(&facts).verdict;
+            times.push(started.elapsed());
+            std::hint::black_box(verdict);
+        }
         times.sort();
+        println!("judge: {text:<50} {:>7.1} µs", times[JUDGEMENTS / 2].as_secs_f64() * 1e6);
+        all.extend(times);
     }
-    for (part, at) in [("the best", 0), ("half of them within", COMMANDS / 2)] {
-        let more = bound[at].saturating_sub(free[at]);
-        tell(
-            &format!("sandbox ({in_force}): {part}"),
-            bound[at],
-            Some(("without it", free[at])),
-            "1 ms more",
-        );
-        println!("    more: {:.2} ms", more.as_secs_f64() * 1000.0);
+    all.sort();
+    for (part, at) in
+        [("half of the calls within", all.len() / 2), ("99 of 100 within", all.len() * 99 / 100)]
+    {
+        println!("judge: {part:<50} {:>7.1} µs (promised: 100 µs)", all[at].as_secs_f64() * 1e6);
     }
     Ok(())
 }
@@ -299,6 +375,9 @@ async fn main() -> Outcome<()> {
     // What is measured for memory comes first: the rest makes large texts of its own.
     if is_wanted("output") {
         output(&bench, folder.path()).await?;
+    }
+    if is_wanted("judge") {
+        judging(folder.path())?;
     }
     if is_wanted("sandbox") {
         sandboxed(folder.path()).await?;

@@ -50,6 +50,7 @@ impl Editor {
             .arg("acp")
             .args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"])
             .args(arguments);
+        command.env("TAU_PERMISSION_MODE", "auto");
         // Nobody reads what it complains of.
         command.stdin(Stdio::piped()).stderr(Stdio::null());
         Self::of(command.spawn().unwrap(), server, dir)

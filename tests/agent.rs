@@ -7,6 +7,7 @@ mod formats;
 mod history_paging;
 mod law;
 mod parallel;
+mod pictures;
 mod prefix;
 mod queues;
 mod retries;

@@ -22,7 +22,10 @@ mod looks;
 mod modes;
 mod rules;
 mod sandboxed;
-mod terminal;
+pub(crate) mod terminal;
+mod typing;
+mod unasked;
+mod unseen;
 
 /// Longer than a prompt has to be on the screen before a key counts.
 const SEEN: i64 = 401;
@@ -41,7 +44,8 @@ pub fn command_request(id: &str, command: &str, span: (usize, usize)) -> Approva
             rule: Some("ask bash(rm *)".into()),
             path: None,
         }],
-        suggested_rule: Some("bash(rm -rf build)".into()),
+        suggested_rules: vec!["bash(rm -rf build)".into()],
+        can_allow_exact: true,
         sandbox: "no sandbox".into(),
         blocked: None,
         ran: false,
@@ -77,7 +81,8 @@ pub fn change_request(id: &str, change: FileDiff) -> ApprovalRequest {
             text: "ask mode: it changes a file".into(),
             ..ApprovalReason::default()
         }],
-        suggested_rule: Some("edit(src/**)".into()),
+        suggested_rules: vec!["edit(src/**)".into()],
+        can_allow_exact: true,
         sandbox: "workspace-write, no network".into(),
         blocked: None,
         ran: false,
@@ -92,9 +97,15 @@ pub fn waiting(request: ApprovalRequest) -> Screen {
     screen.user("clean up, please");
     screen.run();
     also(&mut screen, request);
-    screen.at += SEEN;
+    pause(&mut screen);
     screen.take_effects();
     screen
+}
+
+/// Nothing is typed for as long as a prompt waits for.
+pub fn pause(screen: &mut Screen) {
+    screen.at += SEEN;
+    screen.send(Msg::Ticked);
 }
 
 /// Another call asks.
@@ -153,40 +164,13 @@ fn y_n_and_esc_answer() {
     let mut screen = waiting(request());
     screen.keys("nwhy<esc>");
     assert_eq!(answers(&mut screen), []);
-    has(&mut screen, &["y once · n deny"]);
+    has(&mut screen, &["1 Yes, once (y)"]);
     screen.keys("y");
     assert_eq!(answers(&mut screen).len(), 1);
     // One answer is enough; what comes then is for the composer.
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
     assert_eq!(screen.model().composer.expanded().0, "y");
-}
-
-#[test]
-fn keys_count_after_the_prompt_was_seen_and_nothing_was_typed() {
-    let mut screen = Screen::new();
-    screen.run();
-    screen.keys("a draft");
-    also(&mut screen, command_request("c1", COMMAND, (11, 26)));
-    for key in ["y", "n", "a", "e", "<space>", "Y", "<esc>", "<ctrl+c>"] {
-        screen.keys(key);
-        screen.at += 300;
-    }
-    // Who still types does not look.
-    screen.keys("x");
-    screen.at += 300;
-    screen.keys("y<enter>");
-    assert_eq!(answers(&mut screen), []);
-    has(&mut screen, &["ignored: typed as the prompt appeared", "> a draft", "y once"]);
-    screen.at += 399;
-    screen.keys("y");
-    assert_eq!(answers(&mut screen), []);
-    screen.at += SEEN;
-    screen.keys("y");
-    assert_eq!(answers(&mut screen).len(), 1);
-    ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
-    screen.keys("!");
-    assert_eq!(screen.model().composer.expanded().0, "a draft!", "the draft is as it was");
 }
 
 #[test]
@@ -198,6 +182,7 @@ fn a_prompt_that_was_not_seen_is_not_answered() {
     screen.at += 10 * SEEN;
     screen.keys("y");
     screen.keys("<esc>y");
+    screen.keys("<backspace>");
     assert_eq!(answers(&mut screen), [], "the help was in front of it");
     screen.at += SEEN;
     screen.keys("y");
@@ -208,7 +193,7 @@ fn a_prompt_that_was_not_seen_is_not_answered() {
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
     screen.at += SEEN;
-    screen.keys("y");
+    screen.keys("yy");
     assert_eq!(answers(&mut screen), [("r-c2".to_owned(), once())]);
 }
 
@@ -228,7 +213,7 @@ fn a_paste_answers_nothing_and_goes_into_a_line_only() {
 #[test]
 fn a_rule_is_shown_edited_and_looked_up() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
-    screen.keys("a");
+    screen.keys("a3");
     let asked = |screen: &mut Screen| -> Vec<(u64, String)> {
         let query = |effect| match effect {
             Effect::Agent(AgentCommand::Query { ticket, query: Query::RuleCoverage { rule, .. } }) => {
@@ -263,33 +248,14 @@ fn a_rule_is_shown_edited_and_looked_up() {
     check(
         &mut screen,
         "<tab><enter>",
-        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Project, hunks: None },
+        ApprovalAnswer::AllowAlways { rules: vec![rule], scope: RuleScope::Project, hunks: None },
     );
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     let rule = "bash(rm -rf build)".to_owned();
     check(
         &mut screen,
-        "a<up><enter>",
-        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::User, hunks: None },
-    );
-}
-
-#[test]
-fn without_a_suggestion_a_rule_can_be_typed() {
-    let request = ApprovalRequest { suggested_rule: None, ..command_request("c1", "eval $x", (0, 7)) };
-    let mut screen = waiting(request);
-    screen.keys("a");
-    assert_eq!(screen.take_effects(), [], "there is nothing to look up yet");
-    has(&mut screen, &["No rule is suggested", "for example bash(cargo test *)"]);
-    screen.keys("<enter>");
-    assert_eq!(answers(&mut screen), []);
-    let rule = "bash(x)".to_owned();
-    screen.keys("bash(x)");
-    screen.take_effects();
-    check(
-        &mut screen,
-        "<enter>",
-        ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None },
+        "a3<up><enter>",
+        ApprovalAnswer::AllowAlways { rules: vec![rule], scope: RuleScope::User, hunks: None },
     );
 }
 
@@ -353,28 +319,24 @@ fn a_change_is_edited_as_a_whole_file() {
 #[test]
 fn hunks_are_chosen_one_by_one() {
     let mut screen = waiting(change_request("c1", change(3)));
-    has(&mut screen, &["› [x] hunk 1 of 3", "  [x] hunk 2 of 3", "space hunk"]);
-    screen.keys("<down> ");
+    has(&mut screen, &["› [x] hunk 1 of 3", "  [x] hunk 2 of 3", "space drops the hunk"]);
+    screen.keys("<tab> ");
     has(&mut screen, &["› [ ] hunk 2 of 3 · not applied"]);
     let kept = |hunks: &[usize]| ApprovalAnswer::Allow { hunks: Some(hunks.to_vec()), edited: None };
-    check(&mut screen, "y", kept(&[0, 2]));
-    check(
-        &mut waiting(change_request("c1", change(3))),
-        " <tab> <shift+tab><shift+tab> <up><up> y",
-        kept(&[0]),
-    );
-    check(&mut waiting(change_request("c1", change(2))), "  y", once());
+    check(&mut screen, "yy", kept(&[0, 2]));
+    check(&mut waiting(change_request("c1", change(3))), " <tab> <tab><tab> <tab><tab> yy", kept(&[0]));
+    check(&mut waiting(change_request("c1", change(2))), "  yy", once());
     let mut screen = waiting(change_request("c1", change(2)));
-    screen.keys(" <down> y");
+    screen.keys(" <tab> y");
     assert_eq!(answers(&mut screen), []);
     has(&mut screen, &["no hunk is left to apply"]);
     // One hunk is the whole change, and of a cut one nobody has seen all.
     let mut screen = waiting(change_request("c1", change(1)));
-    assert!(!shown(&mut screen).contains("space hunk"));
+    assert!(!shown(&mut screen).contains("drops the hunk"));
     check(&mut screen, " y", once());
     let mut screen = waiting(change_request("c1", FileDiff { cut: true, ..change(3) }));
     has(&mut screen, &["its hunks cannot be chosen"]);
-    check(&mut screen, " y", once());
+    check(&mut screen, " yy", once());
 }
 
 #[test]
@@ -383,16 +345,16 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
         let mut screen = waiting(command_request("c1", "rm one", (0, 2)));
         also(&mut screen, change_request("c2", change(2)));
         also(&mut screen, command_request("c3", "rm three", (0, 2)));
-        screen.at += SEEN;
+        pause(&mut screen);
         screen.take_effects();
         screen
     };
     let mut screen = three();
-    has(
-        &mut screen,
-        &["1 of 3", "› 1  bash  rm one", "  2  edit  src/parser.rs", "3 calls are waiting for you"],
-    );
-    has(&mut screen, &["Y allow all 2 bash calls · N deny all 2"]);
+    has(&mut screen, &["1 of 3", "› 1  bash  rm one", "  2  edit  src/parser.rs"]);
+    has(&mut screen, &["5 Yes to all 2 bash calls (Y)", "6 No to all 2 bash calls (N)"]);
+    // The third one was not on the screen.
+    screen.keys("Y");
+    assert_eq!(answers(&mut screen), []);
     screen.keys("Y");
     let expected = [("r-c1".to_owned(), once()), ("r-c3".to_owned(), once())];
     assert_eq!(answers(&mut screen), expected);
@@ -405,7 +367,7 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
     screen.keys("<right>");
     has(&mut screen, &["2 of 3", "Make this change?", "› [x] hunk 1 of 2"]);
     screen.at += SEEN;
-    screen.keys("y");
+    screen.keys("yy");
     assert_eq!(answers(&mut screen), [("r-c2".to_owned(), once())]);
     has(&mut screen, &["rm three"]);
     // One that is withdrawn meanwhile leaves the list.
@@ -420,15 +382,15 @@ fn several_calls_are_answered_one_by_one_or_all_of_a_kind() {
 fn the_prompt_stays_in_sight_and_scrolling_works() {
     let mut screen = waiting(change_request("c1", change(9)));
     let first = shown(&mut screen);
-    assert!(first.contains("› [x] hunk 1 of 9") && first.contains("y once"), "{first}");
-    screen.keys("<down><down><down><down><down><down><down>");
-    has(&mut screen, &["› [x] hunk 8 of 9", "y once", "Make this change?"]);
+    assert!(first.contains("› [x] hunk 1 of 9") && first.contains("1 Yes, once"), "{first}");
+    screen.keys("<tab><tab><tab><tab><tab><tab><tab>");
+    has(&mut screen, &["› [x] hunk 8 of 9", "1 Yes, once", "Make this change?"]);
     screen.keys("<pageup>");
     let above = shown(&mut screen);
-    assert!(!above.contains("hunk 8 of 9") && above.contains("y once"), "{above}");
+    assert!(!above.contains("hunk 8 of 9") && above.contains("1 Yes, once"), "{above}");
     screen.keys("<ctrl+home>");
-    has(&mut screen, &["clean up, please", "y once"]);
-    screen.keys("<down>");
+    has(&mut screen, &["clean up, please", "1 Yes, once"]);
+    screen.keys("<tab>");
     has(&mut screen, &["› [x] hunk 9 of 9"]);
     screen.keys("<pageup>y");
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
@@ -437,9 +399,12 @@ fn the_prompt_stays_in_sight_and_scrolling_works() {
         let mut screen = waiting(change_request("c1", change(9)));
         screen.send(Msg::Resized(Size { width, height }));
         if width >= 20 && height >= 4 {
-            has(&mut screen, &["esc"]);
+            has(&mut screen, &["› "]);
             screen.at += SEEN;
-            check(&mut screen, "<down>  y", once());
+            // Most of it was not on the screen.
+            screen.keys("<tab>  y");
+            assert_eq!(answers(&mut screen), []);
+            check(&mut screen, "y", once());
         }
     }
 }
@@ -453,11 +418,36 @@ fn who_reads_above_comes_back_there() {
     screen.run();
     screen.keys("<ctrl+home>");
     let before = screen.model().transcript.position;
+    let top = |screen: &mut Screen| {
+        shown(screen)
+            .lines()
+            .take(4)
+            .map(|row| row.trim_end_matches([' ', '│', '┃']).to_owned())
+            .collect::<Vec<_>>()
+    };
     also(&mut screen, command_request("c1", COMMAND, (11, 26)));
-    has(&mut screen, &["Run this command?", "rm -rf build"]);
-    screen.at += SEEN;
+    let read = [
+        "τ tau 0.0.0",
+        "  f1 keys and commands · ! runs a command · @ names a file · / commands",
+        "",
+        "▌ prompt 0",
+    ];
+    has(&mut screen, &["Run this command?", "$ cd /tmp && rm -rf build"]);
+    assert_eq!(top(&mut screen), read, "a question does not move a reader");
+    pause(&mut screen);
+    screen.keys("<down><up>");
+    assert_eq!(top(&mut screen), read);
+    // Who reads further stays where that is.
+    screen.keys("<pagedown>");
+    let read = top(&mut screen);
+    also(&mut screen, command_request("c2", "make clean", (0, 4)));
+    assert_eq!(top(&mut screen), read);
+    screen.keys("<ctrl+home>");
+    pause(&mut screen);
     screen.keys("y");
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
+    has(&mut screen, &["prompt 0", "$ make clean"]);
+    ended(&mut screen, "r-c2", ApprovalOutcome::Withdrawn);
     assert_eq!(screen.model().transcript.position, before);
     has(&mut screen, &["prompt 0"]);
 }
@@ -465,8 +455,6 @@ fn who_reads_above_comes_back_there() {
 #[test]
 fn writing_first_is_possible() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
-    screen.keys("q");
-    has(&mut screen, &["answer first, or write with alt+a"]);
     screen.keys("<alt+a>yes, but");
     assert_eq!(answers(&mut screen), []);
     has(&mut screen, &["> yes, but", "alt+a answers", "waiting for you"]);
@@ -492,7 +480,7 @@ fn waiting_is_said_and_is_no_time_of_the_call() {
         |effect: &Effect| matches!(effect, Effect::Notify(text) if text.starts_with("waiting for your"));
     assert_eq!(effects.iter().filter(|effect| notified(effect)).count(), 1, "{effects:?}");
     assert!(screen.model().wants().title.starts_with("waiting for you · tau"));
-    has(&mut screen, &["? bash", "waiting for you"]);
+    has(&mut screen, &["? bash", "Run this command?"]);
     screen.at += 3_600_000;
     screen.keys("y");
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
@@ -509,8 +497,19 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
     screen.keys("nbecause");
     ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
     screen.keys(" of<enter>");
+    assert_eq!(screen.model().composer.expanded().0, "because of", "nor is it lost");
+    assert!(
+        !screen
+            .take_effects()
+            .iter()
+            .any(|effect| matches!(effect, Effect::Agent(AgentCommand::Prompt { .. })))
+    );
+    // A rule or a command is no text for the model.
+    let mut screen = waiting(command_request("c1", "rm x", (0, 2)));
+    screen.keys("e y");
+    ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
+    screen.keys("z<enter>");
     assert!(screen.model().composer.is_empty());
-    screen.take_effects();
     // The end of a run takes its prompts with it.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.settle();

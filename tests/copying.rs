@@ -24,7 +24,15 @@ fn drag(screen: &Screen, from: (u16, u16), to: (u16, u16), confirmed: &str) -> S
 }
 
 /// Presses a key twice or more often, and drags before the last release.
-fn clicks(screen: &Screen, times: usize, at: (u16, u16), to: (u16, u16), confirmed: &str) -> String {
+/// The last text that was copied: a third click comes after the copy of a double click, or before it.
+#[track_caller]
+fn clicks(
+    screen: &Screen,
+    times: usize,
+    (at, to): ((u16, u16), (u16, u16)),
+    confirmed: &str,
+    expected: &str,
+) {
     // A click before must not count as one of these.
     std::thread::sleep(Duration::from_millis(450));
     for _ in 1..times {
@@ -37,20 +45,27 @@ fn clicks(screen: &Screen, times: usize, at: (u16, u16), to: (u16, u16), confirm
         screen.mouse(MouseReport::Drag, to);
     }
     screen.mouse(MouseReport::Release, to);
-    copied_after(screen, before, confirmed)
+    copied_until(screen, confirmed, |copied| {
+        copied.len() > before && copied.last().is_some_and(|last| last == expected)
+    });
 }
 
 fn copied_after(screen: &Screen, before: usize, confirmed: &str) -> String {
+    copied_until(screen, confirmed, |copied| copied.len() > before)
+}
+
+/// The last text for the clipboard, once all of them are as they should be.
+fn copied_until(screen: &Screen, confirmed: &str, ready: impl Fn(&[String]) -> bool) -> String {
     screen.wait_until("a text for the clipboard", |cells| {
         cells.contents().contains(confirmed) && cells.contents().contains(" · ")
     });
     let end = std::time::Instant::now() + crate::screen::PATIENCE;
     loop {
-        let copied = screen.copied();
-        if copied.len() > before {
-            return copied.last().unwrap().clone();
+        let mut copied = screen.copied();
+        if ready(&copied) {
+            return copied.pop().unwrap();
         }
-        assert!(std::time::Instant::now() < end, "nothing was copied:\n{}", screen.text());
+        assert!(std::time::Instant::now() < end, "copied {copied:?}:\n{}", screen.text());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -82,13 +97,12 @@ fn clicks_select_words_and_lines_and_dragging_extends_by_them() {
     let (_, row) = screen.find("│ see src/view");
     let at = |text: &str| (2 + line.find(text).unwrap() as u16 + 2, row);
     let path = at("src/view");
-    assert_eq!(clicks(&screen, 2, path, path, "copied 1 line"), "src/view/transcript.rs:12");
-    let extended = clicks(&screen, 2, path, at("then"), "copied 1 line");
-    assert_eq!(extended, "src/view/transcript.rs:12, then");
-    assert_eq!(clicks(&screen, 3, path, path, "copied 1 line"), line);
+    clicks(&screen, 2, (path, path), "copied 1 line", "src/view/transcript.rs:12");
+    clicks(&screen, 2, (path, at("then")), "copied 1 line", "src/view/transcript.rs:12, then");
+    clicks(&screen, 3, (path, path), "copied 1 line", line);
     let second = screen.find("│ second one");
-    let both = clicks(&screen, 3, path, (second.0 + 4, second.1), "copied 2 lines");
-    assert_eq!(both, format!("{line}\nsecond one"));
+    let both = format!("{line}\nsecond one");
+    clicks(&screen, 3, (path, (second.0 + 4, second.1)), "copied 2 lines", &both);
 }
 
 #[test]
@@ -224,4 +238,28 @@ fn controls_of_bidirectional_text_are_seen_and_not_copied() {
     screen.type_keys("\x7f\x7fc");
     screen.wait_for_composer("ac");
     assert!(!String::from_utf8_lossy(&screen.bytes()).contains(['\u{202e}', '\u{2066}']));
+}
+
+#[test]
+fn neither_the_editor_nor_the_clipboard_gets_a_key() {
+    let script = "export DISPLAY=:99 DB_PASS=correcthorse MY_TOKEN=abc SHOWN=here
+mkdir ~/bin
+printf '#!/bin/sh\\nenv >\"$HOME/clip.env\"\\ncat >\"$HOME/clip\"\\n' > ~/bin/xclip
+printf '#!/bin/sh\\nenv >\"$HOME/editor.env\"; echo edited >\"$1\"\\n' > ~/bin/ed
+chmod +x ~/bin/xclip ~/bin/ed
+PATH=~/bin:/usr/bin:/bin EDITOR=~/bin/ed";
+    let screen = Screen::prepared(&format!("{DEMO}\n{script}; export PATH EDITOR"), "", 80, 24);
+    screen.type_keys("!echo copy this\r");
+    let place = screen.find("│ copy this");
+    drag(&screen, (place.0 + 2, place.1), (place.0 + 5, place.1), "copied 1 line · clipboard");
+    screen.type_keys("draft");
+    screen.wait_for_composer("draft");
+    screen.type_keys("\x07");
+    screen.wait_for_composer("edited");
+    for (program, gets_all) in [("clip", false), ("editor", true)] {
+        let env = std::fs::read_to_string(screen.home().join(format!("{program}.env"))).unwrap();
+        assert!(env.contains("HOME=") && env.contains("DISPLAY=:99"), "{program}: {env}");
+        assert!(!env.contains("correcthorse") && !env.contains("MY_TOKEN"), "{program}: {env}");
+        assert_eq!(env.contains("SHOWN=here"), gets_all, "{program}: {env}");
+    }
 }

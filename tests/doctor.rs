@@ -59,8 +59,7 @@ fn a_key_is_enough_and_is_never_shown() {
 #[test]
 fn what_keeps_tau_from_working_is_a_problem() {
     let home = tempfile::tempdir().unwrap();
-    std::fs::write(home.path().join("config.toml"), "thinking = \"hgih\"\nbase_url = \"http://h.example\"\n")
-        .unwrap();
+    std::fs::write(home.path().join("config.toml"), "thinking = \"hgih\"\n").unwrap();
     let (code, found) = json_of(&home, &[("TERM", "dumb")]);
     assert_eq!((code, &found["usable"]), (3, &json!(false)));
     let advice = advice(&found).join("\n");

@@ -81,7 +81,14 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
         | Slash::Permissions => {
             files(command, &typed, with);
         }
-        Slash::Prompt => panic!("the table has only built-in commands"),
+        Slash::Prompt | Slash::Vim => {
+            panic!("the table has only built-in commands, and those that are listed")
+        }
+        Slash::Plan => {
+            let screen = Screen::prepared("", "", 100, 24);
+            enter(&screen, &typed);
+            screen.wait_for("no plan was accepted in this session");
+        }
         Slash::Hotkeys | Slash::Help | Slash::Quit => rest(command, &typed),
     }
 }
@@ -138,7 +145,7 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
             enter(&screen, &with("ask"));
             screen.wait_for(" · ask");
             enter(&screen, typed);
-            screen.wait_for(" · auto");
+            screen.wait_for(" · edits");
         }
         Slash::Trust => {
             let screen = Screen::prepared("", "", 80, 24);
@@ -273,7 +280,8 @@ fn settings(typed: &str) {
     screen.wait_for("config.toml:2");
     // A switch, with Down from the first row; then back to the default.
     let to = |key: &str| {
-        let place = tau::agent::settings::table::TABLE.iter().position(|row| row.key == key).unwrap();
+        let mut shown = tau::agent::settings::table::TABLE.iter().filter(|row| row.columns.in_files);
+        let place = shown.position(|row| row.key == key).unwrap();
         screen.type_keys(&format!("\x1b[H{}", "\x1b[B".repeat(place)));
     };
     to("mouse");
@@ -382,7 +390,7 @@ fn undo(command: Slash, typed: &str) {
             screen.type_keys("\r");
             screen.wait_for("Files only");
             screen.type_keys("only\r");
-            screen.wait_for("restored tau-demo.md");
+            screen.wait_for("took back changes of tau-demo.md; /redo brings it back");
             assert!(!file.exists());
             if command == Slash::Redo {
                 enter(&screen, typed);

@@ -93,6 +93,12 @@ fn sent_for(key: &str) -> String {
 fn check(action: Action, key: &str) {
     match action {
         Action::Send | Action::FollowUp | Action::EditQueue | Action::Cancel => running(action, key),
+        Action::FoldPlan => {
+            let screen = Screen::start(&[], 100, 24);
+            screen.wait_for("ask for something");
+            screen.type_keys(key);
+            screen.wait_for("no plan was accepted in this session");
+        }
         Action::Clear | Action::Exit | Action::Suspend => leaving(action, key),
         Action::Answer | Action::Mode => keyboard::permissions(action, key),
         Action::GiveKeyboard | Action::TakeKeyboard => keyboard::keyboard(action, key),
@@ -387,6 +393,14 @@ fn models(action: Action, key: &str) {
         Action::NextModel | Action::PreviousModel => {
             let is_haiku = |cells: &vt100::Screen| model_of(cells).contains("Claude Haiku 4.5 (latest)");
             screen.wait_until("the first model", is_haiku);
+            // A favourite to step to.
+            screen.type_keys(&sent_for("ctrl+l"));
+            screen.type_keys("claude-opus-4-5");
+            screen.wait_for("anthropic/claude-opus-4-5-20251101");
+            screen.type_keys("\x1b[B\x1b[A ");
+            screen.wait_for("★");
+            screen.type_keys("\x1b");
+            screen.wait_until("no list", |cells| !cells.contents().contains("★") && is_haiku(cells));
             screen.type_keys(key);
             // The remark about a change is shown in the place of the model for a moment.
             let is_remark = |cells: &vt100::Screen| model_of(cells).starts_with("model: ");
@@ -465,7 +479,7 @@ fn showing(action: Action, key: &str) {
         Action::Palette => {
             screen.type_keys(key);
             screen.wait_for("Commands and actions");
-            screen.type_keys("show where this");
+            screen.type_keys("tokens, cost");
             screen.wait_until("one row", |cells| cells.contents().contains(" 1/"));
             screen.type_keys("\r");
             screen.wait_until("what the command shows", |cells| {

@@ -59,7 +59,7 @@ fn keys_that_are_not_understood_are_warnings_with_their_lines() {
     check(
         &screen,
         &[
-            "config.toml:5: unknown action \"flurb\"; F1 in tau lists the names",
+            "config.toml:5: unknown action \"flurb\"; /keys in tau lists the names",
             "config.toml:4: `ctrl+banana` is not a key",
             "config.toml:6: f1 no longer means \"help\"",
         ],
@@ -99,7 +99,7 @@ fn a_terminal_that_moves_no_cursor_is_refused_with_a_hint() {
     let text = screen.text();
     assert!(text.starts_with("tau: cannot show the screen") && text.contains("use tau -p"), "{text}");
     assert!(!screen.bytes().contains(&0x1b), "{text}");
-    let mut screen = start("", "export TERM=dumb", "-p --model demo help");
+    let mut screen = start("", "export TERM=dumb", "-p --model demo hello");
     assert_eq!(screen.wait_exit().code(), Some(0));
 }
 
@@ -138,5 +138,120 @@ fn a_compaction_that_fails_says_so_and_a_refusal_is_not_retried() {
     assert!((1..=2).contains(&once), "{once} requests");
     screen.type_keys("\x15again\r");
     screen.wait_until("the error of the prompt", |cells| cells.contents().matches("bad thing").count() >= 2);
-    assert_eq!(count.load(Ordering::SeqCst), once + 1, "a 400 is not retried");
+    let twice = "once more without the parts that it may have refused, and no more";
+    assert_eq!(count.load(Ordering::SeqCst), once + 2, "{twice}");
+}
+
+/// What guards the user is in a file that cannot be read: everything is asked, also what only reads, nobody can
+/// choose `auto`, and the screen says so until the file is repaired.
+#[test]
+fn while_settings_cannot_be_read_everything_is_asked() {
+    let screen = start("permission_mode = \"auto\"\nsandbox = \n", "", "--model demo");
+    check(&screen, &["config.toml:2:", "tau asks before every call", "ask · settings cannot be read"]);
+    screen.type_keys("\x15/mode auto\r");
+    check(&screen, &["the permission mode cannot be auto while settings cannot be read"]);
+    screen.type_keys("\x15");
+    screen.reload("permission_mode = \"auto\"\n", "settings can be read again");
+    screen.type_keys("/mode auto\r");
+    screen.wait_for("tau asks only where rules");
+    screen.reload("[permissions]\ndeny = [\"bash(\"]\n", "tau asks before every call");
+    screen.wait_for("ask · settings cannot be read");
+}
+
+/// Nobody is there to be asked: it does not start.
+#[test]
+fn without_a_screen_settings_that_cannot_be_read_are_refused() {
+    for config in ["sandbox = \n", "sandbox = \"workspace\"\n", "[[hooks.PreToolUse]]\ncomand = \"x\"\n"] {
+        let mut screen = start(config, "", "-p --model demo hello");
+        assert_eq!(screen.wait_exit().code(), Some(3), "{config}: {}", screen.text());
+        assert!(screen.text().contains("config.toml:"), "{}", screen.text());
+    }
+}
+
+/// The rules of another agent that cannot be read may be denials, so every call is asked: those of the user, and
+/// those of a project that is trusted. A project that nobody trusts is named.
+#[test]
+fn rules_of_another_agent_that_cannot_be_read_ask_about_every_call() {
+    let said = |before: &str, flags: &str| {
+        let before = format!("unset TAU_PERMISSION_MODE; export TAU_DEMO_SPEED=max; {before}");
+        let mut screen = start("", &before, &format!("{flags} -p --model demo hello"));
+        assert_eq!(screen.wait_exit().code(), Some(0), "{before}: {}", screen.text());
+        screen.text().replace(['\r', '\n'], "")
+    };
+    let asks = "; tau asks before every call";
+    for name in ["settings.json", "settings.local.json"] {
+        for (text, why) in [
+            ("{\"permissions\": {\"deny\": [\"Bash(curl:*)\"],}}", "this is not JSON: "),
+            ("[]", "these settings are no JSON object"),
+            ("{\"permissions\": []}", "`permissions` is no JSON object"),
+            ("{\"permissions\": {\"ask\": 1}}", "permissions.ask is no list"),
+        ] {
+            let before = format!("mkdir .claude; printf '%s' '{text}' >.claude/{name}");
+            let trusted = said(&before, "--trust");
+            let place = format!("work/.claude/{name}:1: ");
+            assert!([&place, why, asks].iter().all(|part| trusted.contains(part)), "{text}: {trusted}");
+            let ignored = said(&before, "");
+            assert!(ignored.contains(&format!("ignoring .claude/{name}")), "{text}: {ignored}");
+        }
+        let latin = format!("mkdir .claude; printf '{{\"x\": \"\\351\"}}' >.claude/{name}");
+        assert!(said(&latin, "--trust").contains("not UTF-8 text; tau asks"));
+        let link = format!("mkdir .claude; echo '{{}}' >../{name}; ln -s ../../{name} .claude/{name}");
+        assert!(said(&link, "--trust").contains("leads out of the project; tau asks"));
+    }
+    for text in ["{", "{\"permissions\": {\"deny\": \"Bash\"}}"] {
+        let of_user = said(&format!("mkdir ~/.claude; printf '%s' '{text}' >~/.claude/settings.json"), "");
+        assert!(of_user.contains(".claude/settings.json:1: ") && of_user.contains(asks), "{of_user}");
+    }
+    let large = "mkdir .tau; head -c 70000 /dev/zero | tr '\\0' '#' >.tau/config.toml";
+    assert!(said(large, "--trust").contains("config.toml:1: larger than 64 KB; tau asks"));
+}
+
+#[test]
+fn a_trusted_project_that_can_no_longer_be_read_is_asked_about() {
+    let rules =
+        "mkdir .claude; echo '{\"permissions\": {\"deny\": [\"Bash(curl:*)\"]}}' >.claude/settings.json";
+    let screen = start("", rules, "--model demo");
+    screen.wait_for("use them, as shown here");
+    screen.type_keys("\x1b[A\r");
+    screen.wait_for("trusted; ");
+    std::fs::write(screen.home().join("work/.claude/settings.json"), "{").unwrap();
+    screen.reload("", "this is not JSON");
+    check(&screen, &["work/.claude/settings.json:1: this is not JSON", "tau asks before every call"]);
+    screen.type_keys("\x15/permissions\r");
+    screen.wait_until("the rule", |cells| {
+        let asked = |row: &str| row.contains("ask") && row.contains(" * ") && row.contains("settings.json:1");
+        cells.contents().lines().any(asked)
+    });
+}
+
+/// A sandbox that is set in a file that cannot be read is not off, for the user's commands neither.
+#[test]
+fn a_sandbox_that_cannot_be_read_has_a_stand_in() {
+    if !crate::sandbox::has_landlock() {
+        return;
+    }
+    let outside = crate::sandbox::Place::new();
+    let file = outside.outside.join("made");
+    let config = "theme = \n[sandbox]\nlevel = \"workspace-write\"\nuser_commands = true\n";
+    let screen = start(config, "", "--model demo");
+    check(
+        &screen,
+        &[
+            "instead of what cannot be read: sandbox.level = workspace-write, sandbox.user_commands = true",
+            "settings cannot be read",
+        ],
+    );
+    let make = format!("\x15!touch {}\r", file.display());
+    screen.type_keys(&make);
+    screen.wait_for("the sandbox probably blocked");
+    // The same once it is read again, and from then on what is written there.
+    screen.reload("[sandbox]\nuser_commands = true\nlevel = workspace-write\n", "tau asks before every call");
+    screen.type_keys(&make);
+    screen.wait_until("two refusals", |cells| {
+        cells.contents().matches("the sandbox probably blocked").count() == 2
+    });
+    assert!(!file.exists());
+    screen.reload("theme = \"dark\"\n", "settings can be read again");
+    screen.type_keys(&make);
+    screen.wait_until("the file", |_| file.exists());
 }

@@ -162,7 +162,7 @@ fn a_late_answer_to_a_closed_picker_is_dropped() {
 }
 
 fn models_of(usable: Vec<Arc<tau::agent::protocol::model::Model>>) -> tau::app::request::ModelList {
-    tau::app::request::ModelList { usable, keyless: Vec::new() }
+    tau::app::request::ModelList { usable, ..Default::default() }
 }
 
 #[test]

@@ -3,13 +3,22 @@
 
 mod action;
 mod approvals;
+mod command_words;
 mod continued;
+mod editors;
+mod empty_ends;
 mod ends;
 mod inputs;
+mod instructions;
+mod left_out;
+mod network;
+mod pictures;
 mod recorded;
+mod refused;
 mod robust;
 mod schema;
 mod secrets;
+mod undone;
 
 use std::path::Path;
 use std::process::Stdio;

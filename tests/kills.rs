@@ -27,7 +27,8 @@ const FOLDER: &str = "TAU_TEST_KILLS";
 /// Begins a line that tells of a complete message.
 const TOLD: &str = "told ";
 
-fn kills() -> usize {
+/// How often something is killed.
+pub(crate) fn kills() -> usize {
     std::env::var("TAU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20)
 }
 

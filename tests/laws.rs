@@ -4,6 +4,7 @@
 //! smaller in a plain `cargo test`; `TAU_LAWS=100000` takes as many as named.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ratatui::layout::Rect;
 use tau::agent::AgentEvent;
@@ -23,6 +24,25 @@ use tau::view::frame::Frame;
 use tau::view::view;
 
 use crate::harness::{Screen, assistant, boot, call, draw, memo, user};
+
+/// Calls `each` for every number below `count`, on three threads with a stage for each.
+pub fn on_threads<S>(count: usize, stage: impl Fn() -> S + Sync, each: impl Fn(&S, usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let stage = stage();
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= count {
+                        break;
+                    }
+                    each(&stage, index);
+                }
+            });
+        }
+    });
+}
 
 /// A source of chance that gives the same for the same seed (xorshift64*).
 pub struct Dice(u64);
@@ -187,7 +207,7 @@ fn reply(dice: &mut Dice, _model: &Model) -> Msg {
         }),
         1 => ShellReply::Models(tau::app::request::ModelList {
             usable: (0..dice.below(4)).map(|_| Arc::new(crate::harness::ai())).collect(),
-            keyless: Vec::new(),
+            ..Default::default()
         }),
         2 => ShellReply::Files(vec!["src/ma\u{1b}in.rs".into(); dice.below(12)]),
         3 => ShellReply::History(vec!["earlier".into(), "two\nlines".into()]),
@@ -343,8 +363,9 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         cut: dice.below(4) == 0,
         facts: None,
     };
-    let preview = match dice.below(3) {
+    let preview = match dice.below(4) {
         0 => Preview::None,
+        3 => Preview::Arguments { arguments: serde_json::json!({"a": {"b": command}, "c": [text]}) },
         1 => Preview::Command { command },
         _ => Preview::Change { change },
     };
@@ -359,7 +380,8 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
         access: Access::unknown(),
         preview,
         reasons: vec![reason; dice.below(4)],
-        suggested_rule: (dice.below(2) == 0).then(|| text.clone()),
+        suggested_rules: (0..dice.below(3)).map(|_| text.clone()).collect(),
+        can_allow_exact: dice.below(2) == 0,
         sandbox: text,
         blocked: None,
         ran: dice.below(4) == 0,

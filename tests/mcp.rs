@@ -7,7 +7,6 @@ mod http;
 mod login;
 mod prompts;
 mod resources;
-mod sampling;
 mod screen;
 mod search;
 pub(crate) mod server;
@@ -127,11 +126,11 @@ async fn the_tools_of_a_server_are_offered_and_called() {
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!((ended.code, ended.out.trim()), (0, "Finished."), "{}", ended.err);
     let names = tools(&requests[0]);
-    assert_eq!(names[..4], ["read", "bash", "edit", "write"]);
+    assert_eq!(names[..5], ["read", "bash", "edit", "write", "ask_user"]);
     assert!(names.contains(&"mcp__demo__echo"), "{names:?}");
-    let mut sorted = names[4..].to_vec();
+    let mut sorted = names[5..].to_vec();
     sorted.sort_unstable();
-    assert_eq!(names[4..], sorted);
+    assert_eq!(names[5..], sorted);
     let echo = requests[0]["tools"].as_array().unwrap();
     let echo = echo.iter().find(|tool| tool["function"]["name"] == "mcp__demo__echo").unwrap();
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
@@ -147,6 +146,33 @@ async fn results_that_are_errors_are_errors() {
     let crashed = called("usual", "crash", "").await;
     assert!(crashed.contains("the MCP server demo ended during the call"), "{crashed}");
     assert!(crashed.contains("out of cheese") && crashed.contains("started again"), "{crashed}");
+}
+
+/// What of a list and of a result can be read is used; the rest is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_odd_tool_does_not_take_the_others() {
+    let config = server::config("demo", "odd", "");
+    let acts = vec![calls("mcp__demo__strange", &json!({"text": "x"})), says("Finished.")];
+    let (ended, requests) = printed(&config, acts, &[]).await;
+    let names = tools(&requests[0]);
+    for (name, offered) in
+        [("echo", true), ("no_schema", true), ("twice", true), ("bent", false), ("strange", true)]
+    {
+        assert_eq!(names.contains(&format!("mcp__demo__{name}").as_str()), offered, "{name}: {names:?}");
+    }
+    let told = result(&requests);
+    assert!(told.contains("readable") && told.contains("to its end"), "{told}");
+    assert!(told.contains("[content of kind \"hologram\" that cannot be read]"), "{told}");
+    assert!(told.contains("[content of kind \"image\" that cannot be read]"), "{told}");
+    assert_eq!(ended.code, 0, "{}", ended.err);
+}
+
+/// A picture is not sent a second time as text.
+#[tokio::test(flavor = "multi_thread")]
+async fn data_is_not_repeated_as_text() {
+    let told = called("odd", "repeats", "").await;
+    assert!(!told.contains("iVBORw0KGgo"), "{told}");
+    assert!(told.contains("[picture, image/png, ") && told.contains("\"width\": 1"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -276,7 +302,7 @@ async fn lists_and_flags_say_which_tools_are_offered() {
     let offered =
         |requests: &[Value]| -> Vec<String> { tools(&requests[0]).into_iter().map(str::to_owned).collect() };
     let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
-    assert_eq!(offered(&requests)[4..], ["mcp__demo__echo", "mcp__demo__steps"]);
+    assert_eq!(offered(&requests)[5..], ["mcp__demo__echo", "mcp__demo__steps"]);
     let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read"]).await;
     assert_eq!(offered(&requests), ["read"]);
     let (_, requests) = printed(&config, vec![says("Finished.")], &["--tools", "read,mcp__demo__s*"]).await;
@@ -297,9 +323,15 @@ async fn rules_hold_for_the_tools_of_servers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_floods_is_still_of_use() {
-    let config = "mcp_wait = 60\n".to_owned() + &server::config("demo", "floods", "");
-    let said = called_of(&config, "mcp__demo__echo", &json!({"text": "hello"})).await;
-    assert_eq!(said, "floods said: hello");
+    let config = server::config("demo", "floods", "");
+    // It may take longer to be ready than the first prompt waits.
+    let acts = vec![
+        calls("bash", &json!({"command": "sleep 5"})),
+        calls("mcp__demo__echo", &json!({"text": "hello"})),
+        says("Finished."),
+    ];
+    let (_, requests) = printed(&config, acts, &[]).await;
+    assert_eq!(result(&requests), "floods said: hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]

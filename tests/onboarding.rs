@@ -6,7 +6,7 @@ use tau::agent::protocol::event::SessionInfo;
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
-use tau::app::request::{KeylessModel, ModelList, ShellReply};
+use tau::app::request::{KeylessModel, LoggedIn, ModelList, ShellReply};
 use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, ai, boot, frames, text};
@@ -52,6 +52,7 @@ fn list() -> ModelList {
             keyless("anthropic/claude-opus-5", "ANTHROPIC_API_KEY"),
             keyless("openai/gpt-5", "OPENAI_API_KEY"),
         ],
+        ..ModelList::default()
     }
 }
 
@@ -144,4 +145,25 @@ fn the_real_program_lists_models_that_need_a_key() {
     screen.wait_until("the list is closed", |cells| !cells.contents().contains("API key for "));
     screen.type_keys("\x10");
     screen.wait_for("only one model is available");
+}
+
+#[test]
+fn a_key_says_whether_it_was_checked_and_leaves_the_demo() {
+    for demo in [true, false] {
+        let mut screen = newcomer();
+        if !demo {
+            screen.agent(AgentEvent::ModelChanged { model: served() });
+        }
+        with_models(&mut screen, "<ctrl+l>");
+        screen.keys("opus<enter>");
+        screen.keys("sk-key<enter>");
+        let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
+        let said = "stored the key for anthropic; it could not be checked: no answer within 15 seconds";
+        let model = Arc::new(Model { id: "claude-opus-5".into(), provider: "anthropic".into(), ..ai() });
+        let reply = ShellReply::LoggedIn(LoggedIn { said: said.into(), model });
+        screen.send(Msg::Finished(ticket, reply));
+        let shown = text(&screen.draw());
+        assert!(shown.contains("stored the key for anthropic; it could not be checked"), "{shown}");
+        assert_eq!(sets(&mut screen), demo.then(|| "anthropic/claude-opus-5".to_owned()));
+    }
 }

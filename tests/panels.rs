@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tau::agent::AgentEvent;
 use tau::agent::protocol::event::Delta;
-use tau::agent::protocol::message::{BashExecution, Block, HookNote, Message, StopReason};
+use tau::agent::protocol::message::{BashExecution, Block, HookNote, Message, StopReason, ToolResultMessage};
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::geometry::{Size, TextLayout};
@@ -513,4 +513,61 @@ async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
     })
     .await
     .unwrap();
+}
+
+/// Of a failed command the lines that say what failed are shown, with blank ones squeezed; also in a session that
+/// is opened again.
+#[test]
+fn a_failed_command_shows_what_failed() {
+    let test = "FAIL: test_add (t.T)\n-----\nTraceback (most recent call last):\n  File \"t.py\", line 7, in test_add\n    \
+        self.assertEqual(add(1, 2), 4)\nAssertionError: 3 != 4\n\n\n\n=====\n";
+    let text = format!(".FFF\n=====\n{}\n\nRan 4 tests in 0.001s\n\nFAILED (failures=3)\n", test.repeat(3));
+    let command = json!({"command": "python3 -m unittest"});
+    let words =
+        ["AssertionError: 3 != 4", "FAIL: test_add (t.T)", "Ran 4 tests", "FAILED (failures=3)", "✗ exit 1"];
+    let mut live = Screen::new();
+    live.user("go");
+    live.run();
+    asks(&mut live, &[("a", "bash", command.clone())]);
+    starts(&mut live, "a", "bash", &command);
+    ends(&mut live, "a", output(&text, 1), true, None);
+    live.fold(Msg::Resized(Size { width: 80, height: 40 }));
+    has(&mut live, &words);
+    let rows = |screen: &mut Screen| -> Vec<String> {
+        let bars = |row: &&str| row.trim_start().starts_with('│');
+        shown(screen).lines().filter(bars).map(str::to_owned).collect()
+    };
+    let shown_rows = rows(&mut live);
+    assert!(shown_rows.len() >= 15, "{shown_rows:#?}");
+    assert!(!shown_rows.windows(2).any(|pair| pair.iter().all(|row| row.trim() == "│")), "{shown_rows:#?}");
+    // A session that is opened again.
+    let (session, titles) = Default::default();
+    let result = ToolResultMessage {
+        tool_call_id: "a".into(),
+        tool_name: "bash".into(),
+        content: output(&text, 1).content,
+        details: output(&text, 1).details,
+        is_error: true,
+        timestamp: 0,
+        duration_ms: None,
+        hooks: Vec::new(),
+    };
+    let asked = assistant(vec![Block::ToolCall(call("a", "bash", command.clone()))], StopReason::ToolUse);
+    let messages = vec![Arc::new(asked), Arc::new(Message::ToolResult(result))];
+    let mut opened = Screen::new();
+    opened.agent(AgentEvent::SessionOpened { session, messages, titles });
+    opened.fold(Msg::Resized(Size { width: 80, height: 40 }));
+    assert_eq!(rows(&mut opened), shown_rows);
+    // A few more lines than are shown anyway are not hidden.
+    let mut few = Screen::new();
+    few.run();
+    asks(&mut few, &[("a", "bash", command.clone()), ("b", "bash", command.clone())]);
+    for (id, code, count) in [("a", 0, 11), ("b", 1, 19)] {
+        starts(&mut few, id, "bash", &command);
+        let lines: String = (0..count).map(|number| format!("{id} line {number}\n")).collect();
+        ends(&mut few, id, output(&lines, code), code != 0, None);
+    }
+    few.fold(Msg::Resized(Size { width: 80, height: 60 }));
+    has(&mut few, &["a line 0", "a line 10", "b line 0", "b line 18"]);
+    assert!(!shown(&mut few).contains("hidden"), "{}", shown(&mut few));
 }

@@ -99,6 +99,40 @@ fn text_on_the_clipboard_of_the_desktop_is_pasted() {
     }
 }
 
+/// As terminals paste the paths of dropped files.
+#[test]
+fn dropped_pictures_become_attachments_and_anything_else_stays_text() {
+    let screen = Screen::prepared("touch 'no picture.png' notes.txt", "", 100, 30);
+    let work = screen.home().join("work");
+    for name in ["a b.png", "c.png", "d%20e.png", "\u{e9}.png"] {
+        std::fs::write(work.join(name), png()).unwrap();
+    }
+    let at = work.display();
+    let cases = [
+        (format!("{at}/a\\ b.png "), "[image #1 7x5]"),
+        (format!("'{at}/a b.png'"), "[image #1 7x5]"),
+        (format!("file://{at}/a%20b.png\r\n"), "[image #1 7x5]"),
+        (format!("{at}/a%20b.png"), "[image #1 7x5]"),
+        (format!("{at}/d%20e.png"), "[image #1 7x5]"),
+        ("./e\u{301}.png".to_owned(), "[image #1 7x5]"),
+        (format!("{at}/a\\ b.png {at}/c.png"), "[image #1 7x5] [image #2 7x5]"),
+        (format!("file://{at}/c.png\rfile://{at}/a%20b.png"), "[image #1 7x5] [image #2 7x5]"),
+        ("./no\\ picture.png".to_owned(), "./no\\ picture.png"),
+        ("/nowhere/x.png".to_owned(), "/nowhere/x.png"),
+        ("./c.png /nowhere/x.png".to_owned(), "./c.png /nowhere/x.png"),
+        ("./c.png ./notes.txt".to_owned(), "./c.png ./notes.txt"),
+    ];
+    for (pasted, expected) in cases {
+        screen.type_keys(&format!("\x1b[200~{pasted}\x1b[201~"));
+        screen.wait_for_composer(expected);
+        screen.type_keys("\x03");
+        screen.wait_for_composer("ask for something, or !command");
+    }
+    // A command takes a path as it is.
+    screen.type_keys("!file \x1b[200~./c.png\x1b[201~");
+    screen.wait_for("!file ./c.png");
+}
+
 #[test]
 fn an_empty_clipboard_is_said_to_be() {
     let script = format!("{FAKE}\nexport WAYLAND_DISPLAY=w; : >~/clip; : >~/types");

@@ -1,6 +1,6 @@
 //! Tab completes paths: the real program in a terminal.
 
-use crate::screen::Screen;
+use crate::screen::{Screen, composer};
 
 const FILES: &str = "export TERM=xterm-256color
 mkdir -p src 'a folder' deep/er
@@ -114,4 +114,56 @@ fn a_path_that_does_not_exist_is_said_to() {
     screen.type_keys("see src/zzz\t");
     screen.wait_for("no path starts with src/zzz");
     screen.wait_for_composer("see src/zzz");
+}
+
+/// Hidden files that git tracks, what is named although it is hidden or ignored, and what is elsewhere.
+#[test]
+fn files_are_offered_behind_at_wherever_they_are() {
+    let script = "git init -q . && mkdir -p .github/workflows target/debug ../beside
+touch .github/workflows/ci.yml .github/notes main.rs target/debug/out ../beside/plan.md ~/own.md
+printf 'target/\\n.env\\n' >.gitignore; touch .env $(printf 'cafe\\314\\201.txt')
+git add .github/workflows .gitignore main.rs";
+    let screen = Screen::prepared(script, "", 100, 30);
+    let outside = format!("@{}/beside/pl", screen.home().display());
+    for (typed, offered) in [
+        ("@ci.y", ".github/workflows/ci.yml"),
+        ("@.gith", ".github/"),
+        ("@.github/n", ".github/notes"),
+        ("@.en", ".env"),
+        ("@target/d", "target/debug/"),
+        ("@../be", "../beside/"),
+        ("@../beside/", "../beside/plan.md"),
+        ("@~/ow", "~/own.md"),
+        (&outside, "beside/plan.md"),
+        ("@caf\u{e9}", "cafe\u{301}.txt"),
+    ] {
+        screen.type_keys(typed);
+        screen.wait_until(offered, |cells| {
+            cells.contents().lines().any(|row| row.trim_end().ends_with(offered) && !row.starts_with("> "))
+        });
+        screen.type_keys("\t");
+        let written = |cells: &vt100::Screen| composer(cells).is_some_and(|text| text.contains(offered));
+        screen.wait_until("the path in the composer", written);
+        screen.type_keys("\x03");
+        screen.wait_until("an empty composer", |cells| {
+            composer(cells).is_some_and(|text| text.starts_with("ask for something"))
+        });
+    }
+    // Nothing that is only ignored or hidden is offered unnamed.
+    screen.type_keys("@");
+    screen.wait_for("main.rs");
+    let shown = screen.text();
+    assert!(!shown.contains("target") && !shown.contains(".env") && !shown.contains("notes"), "{shown}");
+}
+
+/// What a rule denies to read is not offered behind `@`.
+#[test]
+fn denied_files_are_not_offered() {
+    let rules = "mkdir -p $TAU_HOME keys; touch sealed.txt seen.txt keys/seed.txt
+printf '[permissions]\\ndeny = [\"read(sealed.txt)\", \"read(keys/**)\"]\\n' >$TAU_HOME/config.toml";
+    let screen = Screen::prepared(rules, "", 120, 24);
+    screen.type_keys("@se");
+    screen.wait_for("seen.txt");
+    let shown = screen.text();
+    assert!(!shown.contains("sealed.txt") && !shown.contains("seed.txt"), "{shown}");
 }

@@ -77,7 +77,7 @@ fn a_verdict_is_explained_part_by_part() {
     let (text, ..) = place.tau(&["permissions", "test", "--mode", "auto", "--tool", "write", ".git/hooks/x"]);
     assert!(text.contains("is protected") && text.contains("in mode auto: ask"), "{text}");
     let (_, errors, code) = place.tau(&["permissions", "test", "--mode", "never", "ls"]);
-    assert!(errors.contains("use ask, auto or plan") && code == 2, "{code} {errors}");
+    assert!(errors.contains("use ask, edits, plan or auto") && code == 2, "{code} {errors}");
 }
 
 #[test]

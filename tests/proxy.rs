@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::faults::server::{Act, Server, stream};
-use crate::headless::{Ended, bare, calls, run, says, stalls};
+use crate::headless::{Ended, bare, calls, run, says};
 use crate::rpc::hostile::Dice;
 use crate::time_limit::{InTime, SOON};
 
@@ -219,8 +220,14 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn an_answer_that_a_client_leaves_is_counted_by_its_size() {
-    let proxy = Proxy::start(vec![stalls("forty characters of text, more or less..")]).await;
+async fn an_answer_that_a_client_leaves_is_read_to_its_end_and_counted() {
+    let told = Arc::new(tokio::sync::Notify::new());
+    let Act::Send(whole) = uses("forty characters of text, more or less..", 100, 900) else { unreachable!() };
+    let whole = String::from_utf8(whole).unwrap();
+    let (first, rest) = whole.split_once("\n\ndata: ").unwrap();
+    let rest = format!("\n\ndata: {rest}").into_bytes();
+    let held = Act::Hold(format!("{first}\n\n").into_bytes(), Arc::clone(&told), rest);
+    let proxy = Proxy::start(vec![held]).await;
     let token = proxy.token(&["leaver", "--at-once", "1"]).await;
     let home = tempfile::tempdir().unwrap();
     let mut client = proxy.client(home.path(), &token, &["--json", "go"]);
@@ -239,16 +246,46 @@ async fn an_answer_that_a_client_leaves_is_counted_by_its_size() {
     };
     assert!(head.starts_with("HTTP/1.1 429") && body.contains("1 request at the same time"), "{head} {body}");
     client.kill().await.unwrap();
+    told.notify_one();
     let end = std::time::Instant::now() + SOON;
     loop {
         let used = proxy.used(&token).await;
-        if used["total"]["output"] == 10 {
-            assert!(used["total"]["input"].as_u64().unwrap() > 100, "{used}");
+        if used["total"]["output"] == 900 {
+            assert_eq!(used["total"]["input"], 100, "{used}");
             break;
         }
         assert!(std::time::Instant::now() < end, "{used}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// What has no token is refused before its body is read, so it takes no memory.
+#[tokio::test]
+async fn a_body_without_a_token_is_not_read() {
+    let proxy = Proxy::start(vec![says("x")]).await;
+    let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
+    let head = "POST /api/stream HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+                content-length: 60000000\r\n\r\n{";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 64];
+    let length = socket.read(&mut answer).in_time("the answer, before the body").await.unwrap();
+    assert!(String::from_utf8_lossy(&answer[..length]).starts_with("HTTP/1.1 401"));
+}
+
+/// Connections that say nothing keep nobody with a token out.
+#[tokio::test]
+async fn connections_without_a_token_are_limited() {
+    let proxy = Proxy::start(vec![says("x")]).await;
+    let token = proxy.token(&["me"]).await;
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
+        socket.write_all(b"GET /api/usage HTTP/1.1\r\nhost: x\r\n").await.unwrap();
+        silent.push(socket);
+    }
+    let closed = silent[0].read(&mut [0; 1]).in_time("the end of the oldest").await;
+    assert_eq!(closed.unwrap_or(0), 0);
+    assert_eq!(proxy.used(&token).await["name"], "me");
 }
 
 #[tokio::test]

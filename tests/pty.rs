@@ -81,6 +81,12 @@ fn every_signal_that_ends_it_gives_the_terminal_back() {
         (Signal::XCPU, 152),
         (Signal::VTALARM, 154),
         (Signal::PROF, 155),
+        #[cfg(target_os = "linux")]
+        (Signal::STKFLT, 144),
+        #[cfg(target_os = "linux")]
+        (Signal::IO, 157),
+        #[cfg(target_os = "linux")]
+        (Signal::POWER, 158),
     ];
     for (signal, code) in signals {
         let mut screen = started(&[], 80, 24);
@@ -367,7 +373,8 @@ fn a_session_that_is_continued_has_its_model_and_level() {
 fn a_session_that_is_picked_has_its_model_unless_a_flag_names_another() {
     let picked = |flags: &str| {
         let screen = after_a_session(&format!("exec \"$TAU_BIN\" --resume {flags}"));
-        screen.wait_for("enter opens");
+        screen.wait_for("ctrl+o runs of -p");
+        screen.type_keys("\x0f");
         screen.wait_until("the session", |cells| {
             cells.contents().contains("ago") || cells.contents().contains("now")
         });
@@ -379,4 +386,53 @@ fn a_session_that_is_picked_has_its_model_unless_a_flag_names_another() {
     picked("--model own/usual").wait_until("the model of the flag", |cells| {
         cells.contents().lines().last().is_some_and(|row| row.trim_end().ends_with("usual · auto"))
     });
+}
+
+/// What is written, as a terminal takes it that knows no more control sequences than Emacs's: none that
+/// moves rows (SU, SD), erases cells (ECH) or goes to a column (CHA).
+fn on_a_small_terminal(screen: &Screen, columns: u16, rows: u16) -> String {
+    let cells = |n: u16| n.try_into().unwrap();
+    let mut terminal = vt100::Parser::new(cells(rows), cells(columns), 0);
+    let bytes = String::from_utf8_lossy(&screen.bytes()).into_owned();
+    for (index, part) in bytes.split("\x1b[").enumerate() {
+        let last = part.find(|c: char| c.is_ascii_alphabetic()).filter(|_| index > 0);
+        let known = last.is_none_or(|last| "ABCDHJKLMPhlmr".contains(&part[last..=last]));
+        match last.filter(|_| !known) {
+            Some(last) => terminal.process(&part.as_bytes()[last + 1..]),
+            None if index > 0 => terminal.process(format!("\x1b[{part}").as_bytes()),
+            None => terminal.process(part.as_bytes()),
+        }
+    }
+    terminal.screen().contents()
+}
+
+#[test]
+fn a_terminal_that_cannot_scroll_by_itself_shows_the_same() {
+    for inline in [false, true] {
+        let script = "export TAU_DEMO_SPEED=max; clear";
+        let screen = match inline {
+            false => Screen::prepared(script, "", 80, 24),
+            true => Screen::inline(script, "", 80, 24),
+        };
+        let same = |what: &str| {
+            screen.wait_for(what);
+            let end = Instant::now() + crate::screen::PATIENCE;
+            while on_a_small_terminal(&screen, 80, 24) != screen.text() {
+                let small = on_a_small_terminal(&screen, 80, 24);
+                assert!(Instant::now() < end, "{what}:\n{small}\ninstead of\n{}", screen.text());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        screen.type_keys("!seq 100; printf 'end: %s\\n' done\r");
+        same("end: done");
+        screen.type_keys("\x0f");
+        screen.type_keys("tell me\r");
+        screen.wait_until("the end of the run", |cells| !cells.contents().contains("esc to stop"));
+        same("> ");
+        for key in ["\x1b[5~", "\x1b[5~", "\x1b[1;2A", "\x1b[1;2A", "\x1b[6~", "/mod", "\x03", "\x0c"] {
+            screen.type_keys(key);
+            std::thread::sleep(Duration::from_millis(50));
+            same(" ");
+        }
+    }
 }

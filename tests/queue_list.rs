@@ -12,7 +12,7 @@ fn queued(screen: &mut Screen, steering: &[&str], follow_up: &[&str]) {
     screen.agent(AgentEvent::QueueUpdate { steering: owned(steering), follow_up: owned(follow_up) });
 }
 
-fn working(steering: &[&str], follow_up: &[&str]) -> Screen {
+pub(crate) fn working(steering: &[&str], follow_up: &[&str]) -> Screen {
     let mut screen = Screen::new();
     screen.run();
     queued(&mut screen, steering, follow_up);

@@ -257,7 +257,7 @@ fn approval() -> Screen {
     let request = ApprovalRequest {
         reasons: vec![reason],
         sandbox: "workspace-write, no network".into(),
-        suggested_rule: Some("bash(rm -rf dist)".into()),
+        suggested_rules: vec!["bash(rm -rf dist)".into()],
         ..command_request("a", command, (0, 0))
     };
     asks(&mut screen, &[("a", "bash", json!({ "command": command }))]);
@@ -317,7 +317,10 @@ fn models() -> Screen {
                 needs: Some(needs.into()),
             });
     let usable = usable.into_iter().map(Into::into).collect();
-    reply(&mut screen, ShellReply::Models(ModelList { usable, keyless: keyless.into() }));
+    reply(
+        &mut screen,
+        ShellReply::Models(ModelList { usable, keyless: keyless.into(), ..Default::default() }),
+    );
     screen
 }
 

@@ -231,3 +231,27 @@ fn the_unit_and_the_image_start_the_server_with_arguments_that_it_has() {
         assert!(image.contains(&used), "{used}");
     }
 }
+
+/// Nobody has chosen a mode: clients are asked. Connections count against the limit of open files, which is raised.
+#[tokio::test]
+async fn without_a_mode_it_asks_and_has_all_open_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let served = client::command(dir.path(), &["--listen", "127.0.0.1:0"], &[]);
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-c", "ulimit -Sn 100; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_tau"));
+    command.args(served.as_std().get_args()).env_clear().kill_on_drop(true);
+    let set = served.as_std().get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.envs(set.filter(|(name, _)| *name != "TAU_PERMISSION_MODE"));
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).current_dir(dir.path());
+    let (child, address, token) = client::ready(command).await;
+    let server = Served { child, address, token, dir };
+    let id = create(&server, json!({})).await;
+    let path = format!("/api/sessions/{id}");
+    assert_eq!(server.send("GET", &path, &Value::Null).await.json()["permissionMode"], "ask");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.child.id().unwrap()));
+    if let Ok(limits) = limits {
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+        let numbers: Vec<&str> = files.split_whitespace().take(2).collect();
+        assert_eq!(numbers[0], numbers[1], "{limits}");
+    }
+}

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tau::agent::session::Session;
 use tempfile::TempDir;
 
 use crate::sessions::{HEADER, line, user};
-use crate::time_limit::RunInTime;
+use crate::time_limit::{JoinInTime, RunInTime};
 
 struct Place(TempDir);
 
@@ -26,7 +27,13 @@ impl Place {
 
     /// Runs the program; its code and what it says is wrong.
     fn run(&self, args: &[&str]) -> (Option<i32>, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        self.run_after("true", args)
+    }
+
+    /// The same from a shell in which this was done.
+    fn run_after(&self, before: &str, args: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tau")]);
         command.args(["-p", "--model", "demo", "hello"]).args(args).current_dir(self.work());
         command.env_clear().env("HOME", self.0.path()).env("TAU_HOME", self.0.path().join("tau"));
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("TAU_DEMO_SPEED", "max");
@@ -92,7 +99,6 @@ fn a_session_in_use_is_refused_and_can_be_copied() {
     assert_eq!(code, Some(3));
     assert!(stderr.contains(&format!("in use by another tau (process {})", std::process::id())), "{stderr}");
     assert!(stderr.contains("--fork"), "{stderr}");
-    assert_eq!(place.run(&["--session", "used", "--take-over"]).0, Some(3), "its owner runs");
     assert_eq!(place.run(&["--fork", "used"]).0, Some(0));
     assert_eq!(fs::read(&path).unwrap(), before);
     let copy = place.files().into_iter().find(|(file, _)| *file != path).unwrap().1;
@@ -113,4 +119,37 @@ fn a_session_whose_directory_is_gone_is_refused_and_can_be_copied() {
     assert_eq!(place.run(&["--fork", path]).0, Some(0));
     let copy = place.files().remove(0).1;
     assert_eq!((Path::new(copy[0]["cwd"].as_str().unwrap()), said(&copy)), (place.work().as_path(), 2));
+}
+
+#[test]
+fn of_many_that_begin_with_one_id_one_wins_and_the_others_say_so() {
+    let place = Place::new();
+    let place = Arc::new(place);
+    let one = || {
+        let place = Arc::clone(&place);
+        std::thread::spawn(move || place.run(&["--session-id", "shared"]))
+    };
+    let all: Vec<_> = std::iter::repeat_with(one).take(20).collect();
+    let ended: Vec<(Option<i32>, String)> =
+        all.into_iter().map(|one| one.join_in_time("a session that begins")).collect();
+    let files = place.files();
+    assert_eq!(files.len(), 1, "{ended:?}");
+    let won = ended.iter().filter(|(code, _)| *code == Some(0)).count();
+    // Those that came when the winner had ended continued with its session.
+    assert!(won >= 1 && said(&files[0].1) == won, "{ended:?}");
+    for (code, stderr) in ended.iter().filter(|(code, _)| *code != Some(0)) {
+        assert_eq!(*code, Some(3), "{stderr}");
+        assert!(stderr.contains("in use by another tau"), "{stderr}");
+    }
+}
+
+#[test]
+fn too_few_open_files_are_said_before_anything_runs() {
+    let place = Place::new();
+    for (limit, starts) in [("ulimit -n 10", false), ("ulimit -n 40", false), ("ulimit -S -n 10", true)] {
+        let (code, stderr) = place.run_after(limit, &["--session-id", "few"]);
+        assert_eq!(code, Some(if starts { 0 } else { 3 }), "{limit}: {stderr}");
+        assert_eq!(stderr.contains("raise the limit (ulimit -n 256)"), !starts, "{limit}: {stderr}");
+        assert_eq!(place.files().len(), usize::from(starts), "{limit}: {stderr}");
+    }
 }

@@ -72,14 +72,21 @@ fn settings_say_what_is_wrong_with_them() {
     check("# a\nmodel = \"x\"\nthem = \"y\"\n", unknown);
     check("model = 1\n", "config.toml:1: this needs a text in quotes, not the number 1");
     check("\nthinking = \"hgih\"", "config.toml:2: unknown value `hgih`; did you mean `high`?");
-    check(
-        "api = \"openai\"",
-        "config.toml:1: unknown api `openai`; use one of openai-completions, openai-responses, anthropic-messages, google-generative-ai",
-    );
-    check(
-        "api = \"openai-response\"",
-        "config.toml:1: unknown api `openai-response`; did you mean `openai-responses`?",
-    );
+    for (gone, instead) in [
+        (
+            "api = \"openai\"",
+            "`api` is gone: write a [vendors.NAME] in models.toml, or use /login (docs/models.md)",
+        ),
+        ("network = \"off\"", "`network` is gone: write `network` in the table [sandbox]"),
+        ("sandbox_mcp = true", "`sandbox_mcp` is gone: write `mcp` in the table [sandbox]"),
+        ("idle_timeout = 9", "`idle_timeout` is gone: write `idle` in the table [timeouts]"),
+        ("mcp_wait = 9", "`mcp_wait` is gone: tau finds the value by itself; remove the line"),
+        ("sandbox = \"off\"", "this needs a table, not the text \"off\""),
+        ("[sandbox]\nlevle = \"off\"", "unknown name `levle`; did you mean `level`?"),
+    ] {
+        let line = if gone.contains("levle") { 2 } else { 1 };
+        check(gone, &format!("config.toml:{line}: {instead}"));
+    }
     check("model = \"a\"\nmodel = \"b\"", "config.toml:2: is not valid TOML (duplicate key); fix the line");
     let unclosed = "config.toml:1: is not valid TOML (invalid basic string, expected `\"`); fix the line";
     check("theme = \"dark", unclosed);
@@ -188,14 +195,15 @@ fn an_address_that_cannot_be_used_is_refused_at_once() {
     assert!(code == Some(2) && told.contains(wrong), "{told}");
     let (code, told) = run("", "", "localhost:1/v1", &model);
     assert!(code == Some(3) && told.contains(&format!("TAU_BASE_URL: {wrong}")), "{told}");
-    let (code, told) = run("theme = 'dark'\nbase_url = 'localhost:1/v1'\n", "", "", &model);
-    assert!(code == Some(3) && told.contains(&format!("config.toml:2: {wrong}")), "{told}");
+    let (code, told) = run("theme = 'dark'\nbase_url = 'http://h/v1'\n", "", "", &model);
+    let gone = "config.toml:2: `base_url` is gone: write a [vendors.NAME] in models.toml";
+    assert!(code == Some(3) && told.contains(gone), "{told}");
     let models = "[vendors.a]\nname = 'A'\nbase_url = 'localhost:1/v1'\n";
     let (code, told) = run("", models, "", &model);
     assert!(code == Some(3) && told.contains(&format!("models.toml:3: {wrong}")), "{told}");
 }
 
-/// A catalogue and keys for a `models.toml`, a `config.toml` and an environment.
+/// A catalogue and keys for a `models.toml`, settings of the environment, and other variables.
 struct Setup {
     home: Home,
     catalogue: Arc<Catalogue>,
@@ -204,9 +212,11 @@ struct Setup {
 
 fn setup(models: &str, config: &str, variables: &[(&str, &str)], flag: Option<(&str, &str)>) -> Setup {
     let home = Home::with("models.toml", models);
-    fs::write(home.path().join("config.toml"), config).unwrap();
     let paths = home.paths();
-    let settings = Settings::load(&paths).unwrap();
+    // Each line stands for a variable.
+    let given: std::collections::BTreeMap<String, String> = toml::from_str(config).unwrap();
+    let lookup = |name: &str| given.get(&name.strip_prefix("TAU_")?.to_lowercase()).cloned();
+    let settings = Settings::default().with_env(&lookup).unwrap();
     let catalogue = Arc::new(Catalogue::load(&paths, &settings, None).unwrap());
     let flag = flag.map(|(provider, key)| (provider.to_owned(), Secret::new(key)));
     let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), env(variables), flag);

@@ -39,7 +39,7 @@ fn the_setting_whose_name_is_typed_comes_first() {
 #[test]
 fn what_is_as_it_was_at_the_start_needs_no_restart() {
     let screen = Screen::prepared("mkdir -p \"$TAU_HOME\"", "", 100, 40);
-    screen.reload("inline = true\nmcp_wait = 7\n", "after a restart: mcp_wait, inline");
+    screen.reload("inline = true\nundo_quota = 7\n", "after a restart: inline, undo_quota");
     screen.reload("inline = true\n", "after a restart: inline");
     screen.reload("inline = false\n", "nothing changes");
 }

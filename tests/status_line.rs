@@ -28,22 +28,29 @@ fn opened(screen: &mut Frame) {
 
 #[test]
 fn parts_are_where_the_template_says() {
-    assert_eq!(shown("{model}/{thinking} in {path}", 80), " Coder/thinking off in ~/work/parser");
+    // The permission mode stays, also where a template leaves it out.
+    let path = "Coder/thinking off in ~/work/parser";
+    assert_eq!(shown("{model}/{thinking} in {path}", 80), format!(" {path:<74}auto"));
     let row = shown("{session}{fill}{path}[ on {branch}] [[{context}]]", 80);
-    assert_eq!(row, format!(" fix parser{:>68}", "~/work/parser [0% of 200k]"));
-    assert_eq!(shown("{fill}{provider}", 40), format!("{:>39}", "local"));
+    assert_eq!(row, format!(" fix parser{:>68}", "~/work/parser [0% of 200k] · auto"));
+    assert_eq!(shown("{fill}{provider}", 40), format!("{:>39}", "local · auto"));
+    assert_eq!(shown("{permissions}{fill}{provider}", 40), format!(" auto{:>34}", "local"));
     // Without a branch, a mode or a command there is nothing in brackets.
-    assert_eq!(shown("[a {branch} ][b {mode} ][c {command} ]{path}", 80), " ~/work/parser");
+    assert_eq!(
+        shown("[a {branch} ][b {mode} ][c {command} ]{path}", 80),
+        format!(" {:<74}auto", "~/work/parser")
+    );
 }
 
 #[test]
 fn where_there_is_no_room_parts_are_left_out_in_order() {
     let template = "{path}{fill}[{provider} · ][{context} · ]{model}";
-    assert!(shown(template, 80).ends_with("local · 0% of 200k · Coder"));
+    assert!(shown(template, 80).ends_with("local · 0% of 200k · Coder · auto"));
     let row = shown(template, 50);
-    assert!(row.ends_with("  local · Coder") && row.contains("parser"), "{row}");
-    assert!(shown(template, 30).ends_with("local · Coder"));
-    assert!(shown(template, 20).ends_with("  Coder"), "{}", shown(template, 20));
+    assert!(row.ends_with("local · 0% of 200k · Coder · auto") && row.contains("parser"), "{row}");
+    let row = shown(template, 30);
+    assert!(row.ends_with("Coder · auto") && !row.contains("local"), "{row}");
+    assert!(shown(template, 20).ends_with("auto"), "{}", shown(template, 20));
 }
 
 #[test]
@@ -64,8 +71,45 @@ fn the_permission_mode_is_shown_in_narrow_windows() {
         let row = row(width);
         assert!(row.contains("◇ plan"), "{width}: {row}");
     }
-    assert_eq!(row(40), " ~/work/par…  Claude So… · off · ◇ plan");
-    assert_eq!(row(30), " ~/wo…  Claud… · off · ◇ plan");
+}
+
+/// A screen whose footer has more to say than there is room for.
+fn full(place: &str, remark: bool) -> Frame {
+    let mut screen = Frame::boot(Boot {
+        place: place.into(),
+        sandbox: "workspace-write, no network".into(),
+        permission_mode: tau::agent::protocol::approval::PermissionMode::Edits,
+        ..boot()
+    });
+    if remark {
+        screen.keys("/mode nonsense<enter>");
+    }
+    screen
+}
+
+#[test]
+fn at_80_columns_project_branch_model_mode_and_context_stay() {
+    for place in ["~/parser", "~/work/of/a/rather/long/path/to/the/project/parser"] {
+        let mut screen = full(place, false);
+        let row = text(&screen.draw()).lines().last().unwrap().to_owned();
+        for kept in ["parser", "Coder", "edits", "% of 200k"] {
+            assert!(row.contains(kept), "{kept}: {row}");
+        }
+        assert!(row.contains("sandbox, no network") && !row.contains("workspace-write"), "{row}");
+        // A remark leaves them where they are: a long one is on the rule above, where it is whole.
+        let mut screen = full(place, true);
+        for width in [80, 120, 160] {
+            screen.send(Msg::Resized(Size { width, height: 24 }));
+            let frame = text(&screen.draw());
+            let rows: Vec<&str> = frame.lines().rev().take(2).collect();
+            for kept in ["parser", "Coder", "edits", "% of 200k"] {
+                assert!(rows[0].contains(kept), "{kept}: {frame}");
+            }
+            let remarks = rows.iter().filter(|row| row.contains("there is no mode \"nonsense\"; ")).count();
+            assert_eq!(remarks, 1, "{frame}");
+            assert!(width > 80 || rows[1].starts_with("── there is no mode"), "{frame}");
+        }
+    }
 }
 
 /// What the command was asked with, as JSON.

@@ -258,10 +258,10 @@ fn upward(layer: usize, line: &str) -> Vec<String> {
                 wrong.push(format!("crate::agent::{path}"));
             }
         }
-        let plain =
-            ["crate::tools::details", "crate::tools::access", "crate::tools::vt", "crate::tools::counted"];
-        if names(line, "crate::tools") && !plain.iter().any(|plain| line.contains(plain)) {
-            wrong.push("crate::tools beyond details, access, vt and counted".to_owned());
+        let plain = ["details", "access", "vt", "user", "plan", "counted", "invisible"];
+        let is_plain = |name: &&str| line.contains(&format!("crate::tools::{name}"));
+        if names(line, "crate::tools") && !plain.iter().any(is_plain) {
+            wrong.push(format!("crate::tools beyond {}", plain.join(", ")));
         }
     }
     wrong
@@ -411,5 +411,42 @@ fn every_invariant_names_a_test_that_exists() {
         }
     }
     assert!(seen >= 8, "only {seen} laws were seen");
+    report(&faults);
+}
+
+/// Where files are opened that are no files of other people: of the kernel, just written here, or named by the
+/// user, who may name a pipe.
+const OPENS: [&str; 8] = [
+    "src/tools/regular_files.rs",
+    "src/tools/process/",
+    "src/tools/replace_file.rs",
+    "src/agent/session/lock.rs",
+    "src/cli/signals.rs",
+    "src/cli/tui/editor.rs",
+    "src/cli/serve/mod.rs",
+    "src/cli/attach/start.rs",
+];
+
+/// A pipe or a device in the place of a file must not be waited for, so files are read by `regular_files`.
+#[test]
+fn files_are_opened_in_one_way() {
+    let mut faults = Vec::new();
+    let is_known = |path: &str| path.contains("/tests/") || OPENS.iter().any(|known| path.starts_with(known));
+    for source in product().iter().filter(|source| !is_known(&source.path)) {
+        for (number, line) in source.code() {
+            let is_folder = line.contains("sync_all");
+            let opens = [
+                "fs::read(",
+                "read_to_string(&",
+                "read_to_string(path",
+                "read_to_string(file",
+                "File::open(",
+            ];
+            let own = ["SessionFile::open(", "TokenFile::open("].iter().any(|own| line.contains(own));
+            if opens.iter().any(|name| line.contains(name)) && !is_folder && !own {
+                faults.push(format!("{}:{number}: read it with tools/regular_files", source.path));
+            }
+        }
+    }
     report(&faults);
 }

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use tau::tools::file_versions::FileVersions;
 use tau::tools::process::ChildEnv;
 use tau::tools::scratch::Scratch;
-use tau::tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox};
+use tau::tools::{
+    Content, Details, OutputLimits, Prepared, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::time_limit::SOON;
@@ -36,7 +38,9 @@ impl Bench {
             scratch: Arc::new(Scratch::new(folder.path()).unwrap()),
             env: Arc::new(ChildEnv::new(&[], &[], "test-session")),
             sandbox: Arc::default(),
+            files: Arc::new(tau::tools::access::AllFiles),
             editor: None,
+            user: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };
@@ -61,6 +65,11 @@ impl Bench {
     pub async fn call(&self, tool: &str, args: Value) -> Result<ToolOutput, ToolError> {
         let call = self.tools.get(tool).unwrap().run(args, self.context.clone());
         tokio::time::timeout(Duration::from_secs(60), call).await.expect("the call does not end")
+    }
+
+    /// A call that can be carried out.
+    pub async fn prepared(&self, tool: &str, args: Value) -> Prepared<'_> {
+        self.tools.get(tool).unwrap().prepare(args, self.context.clone()).await.unwrap()
     }
 
     /// The text for the model, whether the call was refused or not.
@@ -100,7 +109,7 @@ async fn read_numbers_the_lines_and_notes_what_is_special() {
     let cases: &[(&[u8], Value, &str)] = &[
         (b"one\ntwo\n", json!({}), "     1  one\n     2  two\n"),
         (b"one\ntwo", json!({}), "     1  one\n     2  two\n"),
-        (b"one\r\ntwo\r\n", json!({}), "     1  one\n     2  two\n"),
+        (b"one\r\ntwo\r\n", json!({}), "     1  one\n     2  two\n[f: its lines end in CRLF]\n"),
         (b"", json!({}), "(f is empty)"),
         (b"\n", json!({}), "     1  \n"),
         (b"a\nb\nc\nd\n", json!({"offset": 3}), "     3  c\n     4  d\n"),
@@ -122,13 +131,17 @@ async fn read_numbers_the_lines_and_notes_what_is_special() {
             json!({}),
             "     1  x\n[f: it starts with a UTF-8 byte order mark, which is not shown]\n",
         ),
-        (b"gr\xF6\xDFe\n", json!({}), "     1  größe\n[f: it is not UTF-8; decoded as Latin-1]\n"),
+        (
+            b"gr\xF6\xDFe\n",
+            json!({}),
+            "     1  größe\n[f: it is not UTF-8; decoded as Latin-1 (windows-1252)]\n",
+        ),
         ("größe \u{20ac}\n".as_bytes(), json!({}), "     1  größe \u{20ac}\n"),
         (b"a\rb\r", json!({}), "     1  a\n     2  b\n[f: its lines end in CR only]\n"),
         (
             &utf16("h\u{e9}\nx\n"),
             json!({}),
-            "     1  h\u{e9}\n     2  x\n[f: it is not UTF-8; decoded as UTF-16 (little endian)]\n",
+            "     1  h\u{e9}\n     2  x\n[f: it is not UTF-8; decoded as UTF-16 (little endian), with a byte order mark]\n",
         ),
         (
             b"\x7fELF\0\0",
@@ -254,7 +267,7 @@ async fn details_say_what_was_done() {
 #[test]
 fn every_tool_has_a_label_and_read_says_its_bounds() {
     let labels: Vec<String> = Toolbox::all().specs().into_iter().map(|spec| spec.label).collect();
-    assert_eq!(labels, ["Read", "Bash", "Edit", "Write", "Grep", "Find", "Ls"]);
+    assert_eq!(labels, ["Read", "Bash", "Edit", "Write", "Ask user", "Grep", "Find", "Ls"]);
     let tools = Toolbox::all();
     let properties = &tools.get("read").unwrap().spec().parameters["properties"];
     assert_eq!(properties["offset"]["minimum"], 1);
@@ -483,7 +496,7 @@ async fn slips_in_arguments_are_understood_and_mistakes_named() {
 fn schemas_are_flat_and_titles_work_on_half_arrived_arguments() {
     let tools = Toolbox::standard();
     let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
-    assert_eq!(names, ["read", "bash", "edit", "write"]);
+    assert_eq!(names, ["read", "bash", "edit", "write", "ask_user"]);
     for spec in tools.specs() {
         let text = spec.parameters.to_string();
         assert!(!text.contains("$ref") && !text.contains("$schema") && !text.contains("null"), "{text}");

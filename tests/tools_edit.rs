@@ -133,9 +133,9 @@ async fn refusals_tell_what_to_do() {
     check(
         b"gr\xF6\xDFe\n",
         "größe",
-        "100 €",
+        "100 ✓",
         b"gr\xF6\xDFe\n",
-        "ERROR f is encoded in Latin-1, which lacks a character of the new text",
+        "ERROR f is encoded in Latin-1 (windows-1252), which lacks a character of the new text",
     )
     .await;
     check(b"\0\0\0\x01", "a", "b", b"\0\0\0\x01", "ERROR f is a binary file").await;

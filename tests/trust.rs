@@ -64,7 +64,7 @@ fn no_folder_makes_the_answers_unreadable() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("trust.json");
     for folder in ["one", "two", "three"] {
-        for file in ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md"] {
+        for file in ["config.toml", "SYSTEM.md", "../.mcp.json"] {
             write(&dir.path().join(folder).join(".tau").join(file), &"\u{1}".repeat(60_000));
         }
         let project = Project::of(&dir.path().join(folder)).unwrap();
@@ -106,7 +106,6 @@ fn the_prompt_is_made_of_files_and_made_again() {
     let (cwd, config) = (dir.path().join("work"), dir.path().join("config"));
     write(&cwd.join("AGENTS.md"), "use tabs");
     write(&config.join("SYSTEM.md"), "My own role.");
-    write(&config.join("APPEND_SYSTEM.md"), "My own end.");
     let mut source = PromptSource {
         cwd: cwd.clone(),
         config: config.clone(),
@@ -117,10 +116,10 @@ fn the_prompt_is_made_of_files_and_made_again() {
     let first = source.read();
     assert_eq!(first, source.read(), "the same as long as nothing changes");
     assert!(first.text.starts_with("My own role."), "{}", first.text);
-    for part in ["use tabs", "My own end.\n\nAnd this.", "Date: 2026-01-02"] {
+    for part in ["use tabs", "And this.", "Date: 2026-01-02"] {
         assert!(first.text.contains(part), "{part}: {}", first.text);
     }
-    let files = [config.join("SYSTEM.md"), config.join("APPEND_SYSTEM.md"), cwd.join("AGENTS.md")];
+    let files = [config.join("SYSTEM.md"), cwd.join("AGENTS.md")];
     assert_eq!(first.files, files);
     write(&cwd.join("AGENTS.md"), "use spaces");
     assert!(source.read().text.contains("use spaces"));
@@ -128,6 +127,15 @@ fn the_prompt_is_made_of_files_and_made_again() {
     assert!(source.read().text.starts_with("The project's role."));
     source.role = Some("A flag.".into());
     assert!(source.read().text.starts_with("A flag."));
+    source.role = Some("{default}\n\nAnd in rhyme.".into());
+    let added = source.read();
+    assert!(
+        added.text.starts_with("You are tau") && added.text.contains("\n\nAnd in rhyme.\n"),
+        "{}",
+        added.text
+    );
+    write(&config.join("APPEND_SYSTEM.md"), "My own end.");
+    assert!(source.read().notices[0].contains("is not read: put its text into SYSTEM.md"));
     source.instructions = InstructionMode::Skip;
     assert!(!source.read().text.contains("use spaces"));
 }
@@ -356,12 +364,12 @@ fn what_is_different_is_found_out() {
     assert_eq!((folder().trust, folder().changes), (Trust::Trusted, vec![]));
     fs::remove_file(root.join(".tau/SYSTEM.md")).unwrap();
     write(&root.join(".tau/config.toml"), "theme = 'light'\nthinking = 'high'\n");
-    write(&root.join(".tau/APPEND_SYSTEM.md"), &"x\n".repeat(1_000).replacen('x', &"y".repeat(1_000), 1));
+    write(&root.join(".mcp.json"), &"x\n".repeat(1_000).replacen('x', &"y".repeat(1_000), 1));
     let changed = folder();
     let kinds: Vec<(&str, ChangeKind)> =
         changed.changes.iter().map(|it| (it.file.as_str(), it.kind)).collect();
     let expected = [
-        (".tau/APPEND_SYSTEM.md", ChangeKind::New),
+        (".mcp.json", ChangeKind::New),
         (".tau/SYSTEM.md", ChangeKind::Gone),
         (".tau/config.toml", ChangeKind::Changed),
     ];
@@ -449,14 +457,14 @@ fn trust_holds_at_once() {
     if !in_a_process_of_its_own("trust::trust_holds_at_once") {
         return;
     }
-    let outer = "thinking = 'high'\ntheme = 'light'\nmodel = 'nosuch/model'\ncompact_reserve = 7000\n";
+    let outer = "thinking = 'high'\ntheme = 'light'\nmodel = 'nosuch/model'\nauto_compact = false\n";
     let inner = "theme = 'high-contrast'\nbash_timeout = 9\nhide_thinking = true\ntools = ['read', 'grep']\n";
     let mut started = Started::new(outer, inner);
     let root = started.answer("", true);
     assert_eq!((root.theme.as_deref(), root.hide_thinking), (Some("light"), None));
     // The model of the command line stays.
     assert!(!root.commands.iter().any(|command| matches!(command, AgentCommand::SetModel { .. })));
-    assert!(root.commands.contains(&AgentCommand::Tune(Tuning::CompactReserve { tokens: 7000 })));
+    assert!(root.commands.contains(&AgentCommand::Tune(Tuning::AutoCompaction { enabled: false })));
     let system = |applied: &Applied| {
         applied.commands.iter().find_map(|command| match command {
             AgentCommand::SetSystem { text } => Some(text.clone()),
@@ -500,14 +508,14 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     let other = tempfile::tempdir().unwrap();
     write(
         &other.path().join(".tau/config.toml"),
-        "compact_reserve = 7000\nhide_thinking = true\n[permissions]\ndeny = ['bash(x)']\n",
+        "auto_compact = false\nhide_thinking = true\n[permissions]\ndeny = ['bash(x)']\n",
     );
     write(&other.path().join(".tau/SYSTEM.md"), "The role over there.");
     Project::of(other.path()).unwrap().answer(&started.setup.paths.trust_file(), true).unwrap();
     let (there, applied) =
         reload::in_directory(&started.setup, &started.prompt, other.path()).unwrap().unwrap();
     assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
-    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::CompactReserve { tokens: 7000 })));
+    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::AutoCompaction { enabled: false })));
     assert!(applied.commands.iter().any(|command| matches!(command, AgentCommand::SetTools { .. })));
     assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::Rules)), "the rules over there hold");
     assert_eq!(applied.hide_thinking, Some(true));

@@ -1,8 +1,11 @@
 //! Taking back what a session changed, in a real directory: what is restored, what is asked, what is
 //! said not to be covered. What the engine and the screen make of it is in other files.
 
+mod astray;
 mod covered;
 mod going_back;
+mod ignored;
+mod kills;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,8 +41,13 @@ impl Work {
         work
     }
 
-    pub(crate) fn reopen(&mut self) {
+    /// tau ends.
+    pub(crate) fn close(&mut self) {
         self.undo = open(self.folder.path(), self.quota, "other");
+    }
+
+    pub(crate) fn reopen(&mut self) {
+        self.close();
         self.undo = open(self.folder.path(), self.quota, "session");
     }
 

@@ -13,15 +13,25 @@ const FILES: &str = "for n in $(seq 1 20); do seq -f 'line %g' 9 >f$n.txt; done;
 
 /// A server that has the agent run a command, then say something.
 pub(crate) async fn server() -> Server {
-    let arguments = serde_json::to_string(&json!({ "command": SED }).to_string()).unwrap();
-    let call = format!(
-        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"bash\",\"arguments\":{arguments}}}}}]}}}}]}}\n\n\
-         data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
-    );
-    let done = "data: {\"choices\":[{\"delta\":{\"content\":\"Finished.\"}}]}\n\n\
-        data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-    let acts = [call.as_str(), done].map(|body| Act::Send(stream(body)));
-    Server::start(acts.into()).await
+    serve(&[SED]).await
+}
+
+/// The same for each of these commands, one a prompt.
+async fn serve(commands: &[&str]) -> Server {
+    let acts = commands.iter().enumerate().flat_map(|(before, command)| {
+        let done = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"Finished.{}\"}}}}]}}\n\n\
+             data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n",
+            " Again.".repeat(before)
+        );
+        let arguments = serde_json::to_string(&json!({ "command": command }).to_string()).unwrap();
+        let call = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"bash\",\"arguments\":{arguments}}}}}]}}}}]}}\n\n\
+             data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        [call, done].map(|body| Act::Send(stream(&body)))
+    });
+    Server::start(acts.collect()).await
 }
 
 /// The program in a directory with files, after the agent has changed them.
@@ -70,7 +80,7 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
         screen.type_keys("\r");
         screen.wait_for("f7.txt: changed since");
         screen.type_keys("\x1b[B\r");
-        screen.wait_for("restored 22 files, merged f7.txt");
+        screen.wait_for("took back changes of 22 files, merged f7.txt; /redo brings it back");
         screen.wait_for_composer("change the files");
         for n in 1..=20 {
             let end = if n == 7 { "mine" } else { "line 9" };
@@ -79,10 +89,11 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
         }
         assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
 
-        screen.type_keys("\x03");
-        screen.wait_for_composer("ask for something, or !command");
-        type_line(&screen, "/redo");
-        screen.wait_for("restored 23 files");
+        // The text of the prompt is in the composer, and a command behind it is one.
+        screen.type_keys("/redo");
+        screen.wait_for_composer("change the files/redo");
+        screen.type_keys("\r");
+        screen.wait_for("brought back changes of 23 files; /undo takes it back again");
         screen.wait_for("Finished.");
         assert!(text(&screen, "f7.txt").contains("LINE 3") && text(&screen, "f7.txt").contains("mine"));
         assert!(!at(&screen, "gone.txt").exists() && at(&screen, "made/new.txt").exists());
@@ -145,6 +156,73 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
         assert!(text(&screen, "plain").contains("+GITHUB_TOKEN=ghp_x8Kq"), "it can be switched off");
         assert!(text(&screen, "list").contains("1  change the files"), "{}", text(&screen, "list"));
         assert!(!text(&screen, "f6.txt").contains("LINE") && text(&screen, "f7.txt").contains("mine"));
+    })
+    .await
+    .unwrap();
+}
+
+/// Two prompts; then a process that was left in the background puts a link to the home directory in the
+/// place of the directory that undo writes to.
+#[tokio::test(flavor = "multi_thread")]
+async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
+    let server =
+        serve(&["mkdir d; echo evil >d/.bashrc; echo evil >d/.profile", "rm d/.bashrc d/.profile"]).await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let script = format!(
+            "echo mine >$HOME/.bashrc; \"$TAU_BIN\" --base-url {url} --api-key x --model m; \
+             \"$TAU_BIN\" undo --to 2 --conflicts old --yes; printf 'all %s\n' over; read line"
+        );
+        let screen = Screen::program(std::path::Path::new("/bin/bash"), &["-c", &script], 100, 30);
+        screen.wait_for("ask for something");
+        type_line(&screen, "the first");
+        screen.wait_for("Finished.");
+        type_line(&screen, "the second");
+        screen.wait_for("Finished. Again.");
+        std::fs::remove_dir(at(&screen, "d")).unwrap();
+        std::os::unix::fs::symlink(screen.home(), at(&screen, "d")).unwrap();
+        type_line(&screen, "/undo");
+        screen.wait_for("2 files");
+        screen.type_keys("\r");
+        screen.wait_for("Files and conversation");
+        screen.type_keys("\r");
+        for file in ["d/.bashrc", "d/.profile"] {
+            screen.wait_for(&format!("{file}: a link is on the way to it"));
+            screen.type_keys("old\r");
+        }
+        screen.wait_for("a symbolic link is on the way to it");
+        let untouched = || {
+            let text = std::fs::read_to_string(screen.home().join(".bashrc")).unwrap();
+            assert!(text == "mine\n" && !screen.home().join(".profile").exists(), "{}", screen.text());
+        };
+        untouched();
+        screen.type_keys("\x03");
+        screen.wait_for_composer("ask for something, or !command");
+        type_line(&screen, "/quit");
+        screen.wait_for("all over");
+        assert!(screen.text().contains("a symbolic link is on the way to it"), "{}", screen.text());
+        untouched();
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reverting_says_which_way_and_compacting_nothing_says_only_that() {
+    let server = server().await;
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let screen = changed(&url, "true");
+        type_line(&screen, "/diff");
+        screen.wait_for("A made/new.txt");
+        screen.type_keys("r");
+        screen.type_keys("\x1b");
+        screen.wait_for("took back changes of f1.txt; /redo brings it back");
+        type_line(&screen, "/new");
+        screen.wait_for_composer("ask for something, or !command");
+        type_line(&screen, "/compact");
+        screen.wait_for("nothing to compact");
+        assert!(!screen.text().contains("compaction failed"), "{}", screen.text());
     })
     .await
     .unwrap();

@@ -127,7 +127,7 @@ fn it_is_switched_on_and_off_in_the_settings() {
     screen.type_keys("/settings\r");
     screen.wait_for("permission_mode");
     screen.type_keys("editing_mode");
-    screen.wait_for("Keys that edit your text");
+    screen.wait_for("Editing keys");
     screen.type_keys("\r");
     screen.wait_for("editing_mode vim");
     screen.type_keys("\x1b");

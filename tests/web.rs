@@ -125,10 +125,10 @@ async fn the_tools_are_offered_when_they_are_on() {
         assert_eq!(ended.code, 0, "{}", ended.err);
         tools(&requests[0]).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let usual = ["read", "bash", "edit", "write"];
+    let usual = ["read", "bash", "edit", "write", "ask_user"];
     assert_eq!(offered("", &[]).await, usual);
     assert_eq!(offered(ON, &[]).await, [&usual[..], &["web_fetch"]].concat());
-    assert_eq!(offered("web_search = \"brave\"\n", &["--web-fetch"]).await[4..], ["web_fetch", "web_search"]);
+    assert_eq!(offered("web_search = \"brave\"\n", &["--web-fetch"]).await[5..], ["web_fetch", "web_search"]);
     assert_eq!(
         offered(ON, &["--web-search", "tavily", "--tools", "web_search,read"]).await,
         ["read", "web_search"]
@@ -319,11 +319,11 @@ async fn a_program_approves_a_page() {
     input.write_all(b"{\"type\":\"prompt\",\"message\":\"go\"}\n").await.unwrap();
     let request = next("approval_requested").await["request"].clone();
     assert_eq!(request["access"]["network"], json!(["127.0.0.1"]), "{request}");
-    assert_eq!(request["suggestedRule"], "web_fetch(127.0.0.1)");
+    assert_eq!(request["suggestedRules"], json!(["web_fetch(127.0.0.1)"]));
     assert_eq!(request["title"], site.url("/x").as_str());
     assert!(site.seen().is_empty(), "not before it is approved");
     let rule = json!({"type": "answer_approval", "approvalId": request["id"], "decision": "allow_always",
-        "rule": "web_fetch(127.0.0.1)", "scope": "user"});
+        "rules": ["web_fetch(127.0.0.1)"], "scope": "user"});
     input.write_all(format!("{rule}\n").as_bytes()).await.unwrap();
     let end = next("tool_execution_end").await;
     assert!(end.to_string().contains("# Start here"), "{end}");
@@ -356,7 +356,7 @@ async fn the_screen_asks_and_shows_the_page() {
         let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 100, 30);
         screen.wait_for("ask for something");
         screen.type_keys("go\r");
-        screen.wait_for("y once");
+        screen.wait_for("1 Yes, once");
         let asked = screen.text();
         assert!(asked.contains(&url) && asked.contains("no rule allows 127.0.0.1"), "{asked}");
         // What is typed at once does not count.

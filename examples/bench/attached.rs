@@ -23,6 +23,7 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "off", "--model", "demo"])
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
+            .env("TAU_PERMISSION_MODE", "auto")
             .env("TAU_SERVE_TOKEN", TOKEN)
             .current_dir(home.path())
             .stdout(Stdio::piped())

@@ -21,6 +21,7 @@
 )]
 
 mod attached;
+mod burst;
 mod extensions;
 mod long;
 mod pipes;
@@ -55,6 +56,8 @@ enum Part {
     Reply,
     /// An answer at 200 tokens a second: CPU, bytes written, echo meanwhile.
     Stream,
+    /// An answer of 20,000 tokens at full speed in small chunks: time and CPU, also in print mode.
+    Burst,
     /// Keys while a command writes 10 MB a second; memory over many rounds of use.
     Pressure,
     /// CPU, wake-ups and bytes while nothing happens.
@@ -207,6 +210,9 @@ fn measure_screen(subject: &Subject, options: &Options, wanted: impl Fn(Part) ->
     }
     if wanted(Part::Stream) && stream::can_stream(&subject.name) {
         stream::measure(subject, options.keys);
+    }
+    if wanted(Part::Burst) && stream::can_stream(&subject.name) {
+        burst::measure(subject, options.runs);
     }
     if wanted(Part::Pressure) && subject.name == "tau" {
         pressure::measure_flood(subject, options.keys);

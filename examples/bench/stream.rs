@@ -29,10 +29,8 @@ pub fn measure(subject: &Subject, keys: usize) {
         let (address, asked) = serve(head, piece);
         let base = format!("http://{address}");
         let home = tempfile::tempdir().unwrap();
-        let args: Vec<&str> = match subject.name.as_str() {
-            "tau" => vec!["--base-url", &base, "--api-key", "x", "--model", "m"],
-            _ => configure_zerostack(home.path(), &base),
-        };
+        let args = arguments(subject, home.path(), &base);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut terminal = Terminal::start_in(home, &subject.path, &args);
         wait_ready(&mut terminal);
         submit(&mut terminal, "go");
@@ -67,8 +65,17 @@ pub fn can_stream(name: &str) -> bool {
     matches!(name, "tau" | "zerostack")
 }
 
-/// Writes the configuration that makes zerostack ask the server; its arguments.
-fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
+/// The arguments that make a program ask the server.
+pub fn arguments(subject: &Subject, home: &Path, base: &str) -> Vec<String> {
+    if subject.name == "tau" {
+        return ["--base-url", base, "--api-key", "x", "--model", "m"].map(str::to_owned).to_vec();
+    }
+    configure_zerostack(home, base);
+    Vec::new()
+}
+
+/// Writes the configuration that makes zerostack ask the server.
+fn configure_zerostack(home: &Path, base: &str) {
     let folder = home.join(".local/share/zerostack");
     std::fs::create_dir_all(&folder).unwrap();
     let config = format!(
@@ -78,7 +85,6 @@ fn configure_zerostack(home: &Path, base: &str) -> Vec<&'static str> {
     std::fs::write(folder.join("config.toml"), config).unwrap();
     // Without it the program asks whether it shall write one.
     std::fs::write(home.join("ARCHITECTURE.md"), "Nothing.\n").unwrap();
-    Vec::new()
 }
 
 /// A server whose answer to every prompt is an endless stream of tokens, and what says that one was asked for.
@@ -98,11 +104,7 @@ fn serve(head: &'static str, piece: &'static str) -> (SocketAddr, mpsc::Receiver
 
 fn answer(mut stream: TcpStream, head: &str, piece: &str, asks: &mpsc::Sender<()>) -> std::io::Result<()> {
     if pipes::read_request(&mut stream)?.starts_with("GET ") {
-        let models =
-            r#"{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"bench"}]}"#;
-        let head =
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
-        return stream.write_all(format!("{head}{}\r\n\r\n{models}", models.len()).as_bytes());
+        return list_models(&mut stream);
     }
     let _ = asks.send(());
     stream.set_nodelay(true)?;
@@ -120,8 +122,15 @@ fn answer(mut stream: TcpStream, head: &str, piece: &str, asks: &mpsc::Sender<()
     Ok(())
 }
 
+/// Answers which models there are.
+pub fn list_models(stream: &mut TcpStream) -> std::io::Result<()> {
+    let models = r#"{"object":"list","data":[{"id":"m","object":"model","created":1,"owned_by":"bench"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
+    stream.write_all(format!("{head}{}\r\n\r\n{models}", models.len()).as_bytes())
+}
+
 /// Pieces of about four characters, as tokenizers cut text: a word with the blank before it.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
+pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?.len_utf8();

@@ -120,16 +120,20 @@ export function activate(context: vscode.ExtensionContext): void {
 
   /** Asks the user whether a call may run. A list that is closed denies it. */
   const decide = async (call: Json): Promise<void> => {
-    const always = call.suggestedRule && !call.blocked ? `Allow ${call.suggestedRule} in this session` : undefined;
-    const options = ["Allow once", ...(always ? [always] : []), "Deny"];
+    const rules: string[] = call.blocked ? [] : call.suggestedRules ?? [];
+    const always = rules.length > 0 ? `Allow ${rules.join(" and ")} in this session` : undefined;
+    const exact = call.canAllowExact ? "Allow exactly this in this session" : undefined;
+    const options = ["Allow once", ...[exact, always].filter((option) => option !== undefined), "Deny"];
     const why = call.reasons.map((reason: Json) => reason.text).join("; ");
     const chosen = await choose(call.id, `tau: ${call.toolName} ${call.title}`, why, options);
     const decision =
       chosen === "Allow once"
         ? { decision: "allow" }
         : chosen !== undefined && chosen === always
-          ? { decision: "allow_always", rule: call.suggestedRule, scope: "session" }
-          : { decision: "deny" };
+          ? { decision: "allow_always", rules, scope: "session" }
+          : chosen !== undefined && chosen === exact
+            ? { decision: "allow_exact" }
+            : { decision: "deny" };
     // The agent ignores an answer to a call that does not wait any more.
     void agent?.ask("answer_approval", { approvalId: call.id, ...decision });
   };

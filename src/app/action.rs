@@ -19,6 +19,7 @@ pub enum Action {
     GiveKeyboard,
     TakeKeyboard,
     Editor,
+    FoldPlan,
     EditQueue,
     Stash,
     Paste,
@@ -131,8 +132,8 @@ impl Action {
         match self {
             Send | FollowUp | NewLine | Editor | EditQueue | Stash | Paste | Complete | HistorySearch
             | HistoryPrevious | HistoryNext => ActionGroup::Messages,
-            Cancel | Clear | Exit | Suspend | Answer | Mode | GiveKeyboard | TakeKeyboard | Help
-            | Palette => ActionGroup::Running,
+            Cancel | Clear | Exit | Suspend | Answer | Mode | FoldPlan | GiveKeyboard | TakeKeyboard
+            | Help | Palette => ActionGroup::Running,
             Models | Thinking | NextModel | PreviousModel => ActionGroup::Models,
             ToggleTools | ToggleThinking | ToggleDiff | CopyAnswer | PageUp | PageDown | RowUp | RowDown
             | Find | PreviousPrompt | NextPrompt | Top | Tail | SelectPanel => ActionGroup::Transcript,
@@ -208,7 +209,13 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::Exit, "exit", &["ctrl+d"], Screen, "quit if the composer is empty, else delete forward"),
     row(Action::Suspend, "suspend", &["ctrl+z"], Screen, "suspend tau; `fg` resumes it"),
     row(Action::Answer, "answer", &["alt+a"], Screen, "answer a waiting call, or write first"),
-    row(Action::Mode, "mode", &["alt+m"], Screen, "next permission mode: ask, auto, plan"),
+    row(
+        Action::Mode,
+        "mode",
+        &["shift+tab", "alt+m"],
+        Screen,
+        "next permission mode: ask, edits, plan, auto",
+    ),
     row(Action::GiveKeyboard, "give-keyboard", &["f2"], Screen, "type into the running `!command`"),
     row(
         Action::TakeKeyboard,
@@ -239,10 +246,10 @@ pub const TABLE: &[ActionRow] = &[
         "stash",
         &["ctrl+s"],
         Composer,
-        "set the draft aside; on an empty composer: bring it back",
+        "set the draft aside; on an empty composer, bring it back",
     ),
     row(Action::Paste, "paste", &["ctrl+v"], Composer, "paste an image or text from the clipboard"),
-    row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the text in $VISUAL or $EDITOR"),
+    row(Action::Editor, "editor", &["ctrl+g"], Screen, "edit the message in $VISUAL or $EDITOR"),
     row(Action::Undo, "undo", &["ctrl+_", "ctrl+7"], Composer, "undo"),
     row(Action::Redo, "redo", &["alt+_", "ctrl+shift+z"], Composer, "redo"),
     row(Action::KillToEnd, "kill-to-end", &["ctrl+k"], Composer, "delete to line end"),
@@ -275,9 +282,15 @@ pub const TABLE: &[ActionRow] = &[
     row(Action::LineStart, "line-start", &["home", "ctrl+a"], Composer, "start of line"),
     row(Action::LineEnd, "line-end", &["end", "ctrl+e"], Composer, "end of line"),
     row(Action::Models, "models", &["ctrl+l"], Screen, "choose a model"),
-    row(Action::NextModel, "next-model", &["ctrl+p"], Screen, "next model"),
-    row(Action::PreviousModel, "previous-model", &["ctrl+shift+p", "alt+p"], Screen, "previous model"),
-    row(Action::Thinking, "thinking", &["shift+tab"], Screen, "next thinking level"),
+    row(Action::NextModel, "next-model", &["ctrl+p"], Screen, "next favourite or recent model"),
+    row(
+        Action::PreviousModel,
+        "previous-model",
+        &["ctrl+shift+p", "alt+p"],
+        Screen,
+        "previous favourite or recent one",
+    ),
+    row(Action::Thinking, "thinking", &["alt+t"], Screen, "next thinking level"),
     row(Action::ToggleTools, "toggle-tools", &["ctrl+o"], Screen, "expand or collapse tool output"),
     row(Action::ToggleThinking, "toggle-thinking", &["ctrl+t"], Screen, "show or hide thinking"),
     row(
@@ -287,6 +300,7 @@ pub const TABLE: &[ActionRow] = &[
         Screen,
         "show diffs side by side or one below the other",
     ),
+    row(Action::FoldPlan, "fold-plan", &["ctrl+q"], Screen, "fold or unfold the steps of the plan"),
     row(Action::CopyAnswer, "copy-answer", &["ctrl+x"], Screen, "copy the last answer"),
     row(Action::PageUp, "page-up", &["pageup"], Screen, "scroll a page up"),
     row(Action::PageDown, "page-down", &["pagedown"], Screen, "scroll a page down"),
@@ -316,10 +330,10 @@ pub const TABLE: &[ActionRow] = &[
         "panel-rerun",
         &["s"],
         Panel,
-        "run a `!` command in which the sandbox blocked something again, without the sandbox",
+        "run a `!` command that the sandbox blocked again, without the sandbox",
     ),
     row(Action::PanelLeave, "panel-leave", &["esc", "ctrl+c", "tab"], Panel, "back to the composer"),
-    row(Action::Help, "help", &["f1"], Screen, "show keys and commands"),
+    row(Action::Help, "help", &["f1"], Screen, "show keys and commands (also `?` in an empty composer)"),
     row(Action::Palette, "palette", &["alt+x"], Screen, "choose any action or command"),
 ];
 

@@ -36,6 +36,10 @@ pub struct Boot {
     pub permission_mode: PermissionMode,
     /// Nothing says yet which permission mode is to be used: the user is asked.
     pub ask_permission_mode: bool,
+    /// Whether commands can be confined to the workspace.
+    pub can_sandbox: bool,
+    /// Why settings that guard the user cannot be relied on: every call is asked.
+    pub settings_fault: Option<String>,
     /// True when nothing is configured, so that the scripted demo answers.
     pub demo: bool,
     /// Name of the theme, and the names there are.

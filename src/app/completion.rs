@@ -7,11 +7,13 @@ use super::composer::InputMode;
 use super::fuzzy;
 use super::printable::Printable;
 use super::request::Ticket;
-use super::slash::Commands;
+use super::slash::{CommandRow, Commands};
 use crate::agent::protocol::extension::McpResource;
 
 /// Rows shown at most.
 const ROWS: usize = 8;
+/// The fewest letters of a command that is not listed for it to be completed.
+const MIN_BEGUN: usize = 2;
 
 /// What is being completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,15 +243,18 @@ pub(crate) fn template(resources: &[McpResource], word: &str) -> Option<(String,
 }
 
 impl Completion {
-    /// The commands that match.
+    /// The commands that match; those that are not listed once they are begun.
     pub fn commands(commands: &Commands, word: &str) -> Option<Self> {
         let names: Vec<&str> = commands.rows().iter().map(|row| row.name.as_ref()).collect();
-        let mut found = fuzzy::rank(word, &names);
+        let listed = fuzzy::rank(word, &names);
+        let is_begun = |row: &&CommandRow| word.len() >= MIN_BEGUN && row.name.starts_with(word);
+        let unlisted = commands.unlisted().iter().filter(is_begun);
+        let listed = listed.iter().filter_map(|found| commands.rows().get(found.index));
+        let mut found: Vec<&CommandRow> = listed.chain(unlisted).collect();
         // A name that is typed in full comes before longer ones.
-        found.sort_by_key(|found| names.get(found.index) != Some(&word));
+        found.sort_by_key(|row| row.name != word);
         let rows: Vec<CompletionRow> = found
-            .iter()
-            .filter_map(|found| commands.rows().get(found.index))
+            .into_iter()
             .map(|row| CompletionRow {
                 insert: format!("/{} ", row.name),
                 title: Printable::line(&format!("/{} {}", row.name, row.arguments)),

@@ -39,6 +39,8 @@ pub enum Effect {
 pub enum SavedSetting {
     /// `provider/id` of the model.
     Model(String),
+    /// Whether the model of this `provider/id` is a favourite.
+    Favourite(String, bool),
     /// Name of the theme.
     Theme(String),
 }

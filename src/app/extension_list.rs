@@ -85,7 +85,7 @@ impl ExtensionsView {
             ExtensionState::On | ExtensionState::Starting => false,
             ExtensionState::Off => true,
             ExtensionState::Failed => {
-                self.said = Some(Err(Printable::line("it cannot be used as it is; see what is wrong below")));
+                self.said = Some(Err(Printable::line("it can't be used yet; see the problems below")));
                 return KeyOutcome::Handled;
             }
         };

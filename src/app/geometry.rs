@@ -205,6 +205,9 @@ pub struct Laid {
     /// The request for approval whose prompt is on the screen and takes keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
+    /// The end of what is asked was on the screen with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_end: bool,
     /// What else was said to a screen reader, so that it is not said again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,

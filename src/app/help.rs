@@ -29,6 +29,7 @@ impl HelpView {
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
         self.scroll = match (key.code, list_key(key, page)) {
             (KeyCode::Enter | KeyCode::F(1), _) | (_, Some(ListKey::Close)) => return KeyOutcome::Closed,
+            (KeyCode::Char('?'), _) if self.query.text().is_empty() => return KeyOutcome::Closed,
             (_, Some(ListKey::Move(by))) => self.scroll.saturating_add_signed(by),
             (_, None) if self.query.key(key) => 0,
             (_, None) => return KeyOutcome::Ignored,
@@ -54,6 +55,7 @@ pub(crate) fn label(action: Action) -> &'static str {
         Action::Send => "send, or steer",
         Action::FollowUp => "send when done",
         Action::NewLine => "new line",
+        Action::FoldPlan => "fold the plan",
         Action::EditQueue => "queued messages",
         Action::Complete => "complete a name",
         Action::HistorySearch => "search prompts",

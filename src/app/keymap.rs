@@ -34,7 +34,7 @@ impl Keymap {
         let mut chosen: BTreeMap<Action, Vec<Key>> = BTreeMap::new();
         for (name, keys) in overrides {
             let Some(row) = action::of(name) else {
-                fault(name, format!("unknown action \"{name}\"; F1 in tau lists the names"));
+                fault(name, format!("unknown action \"{name}\"; /keys in tau lists the names"));
                 continue;
             };
             match keys.iter().map(|key| key.parse()).collect::<Result<Vec<Key>, _>>() {

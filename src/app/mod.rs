@@ -32,6 +32,7 @@ pub mod key_list;
 pub mod keymap;
 pub(crate) mod line_edit;
 pub(crate) mod list_keys;
+pub(crate) mod misdirected;
 pub mod mode_question;
 pub mod model;
 pub(crate) mod model_order;
@@ -59,6 +60,7 @@ pub mod tree;
 pub mod trust;
 pub mod undo;
 pub mod update;
+pub mod user_questions;
 
 pub use effect::Effect;
 pub use model::Model;

@@ -14,6 +14,7 @@ use super::effect::Effect;
 use super::geometry::{CursorShape, Laid, Motion, ScreenKind, SelectionUnit, Size, TextLayout};
 use super::jobs::Jobs;
 use super::keymap::Keymap;
+use super::misdirected::Misdirected;
 use super::msg::Millis;
 use super::overlay::Overlay;
 use super::picker::PickerKind;
@@ -28,6 +29,8 @@ use super::undo::UndoDialog;
 use crate::agent::protocol::command::{Queue, QueuedMessage};
 use crate::agent::protocol::extension::McpResource;
 use crate::agent::protocol::model::Model as AiModel;
+use crate::agent::settings::chosen_models::ChosenModels;
+use crate::tools::plan::WorkPlan;
 
 /// How long a remark is shown, in milliseconds.
 pub(crate) const REMARK: Millis = 2_500;
@@ -57,12 +60,16 @@ pub struct Model {
     pub drafts: Vec<Draft>,
     /// The calls that wait for the user's decision.
     pub approvals: Approvals,
-    /// The answer of a run in plan mode, while the run is not over.
-    pub(super) plan: Option<String>,
+    /// The plan that the user has accepted.
+    pub plan: Option<WorkPlan>,
+    /// One row is shown of it.
+    pub is_plan_folded: bool,
     /// The user is still to be asked for the permission mode.
     pub(super) asks_mode: bool,
     /// What commands are confined by, in words for the status line.
     pub sandbox: String,
+    /// Why settings that guard the user cannot be relied on: every call is asked.
+    pub settings_fault: Option<String>,
     /// The last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
     pub status: Status,
@@ -86,12 +93,18 @@ pub struct Model {
     pub motion: Motion,
     /// The models that can be used, once they have been asked for.
     pub models: Vec<Arc<AiModel>>,
+    /// Those that are stepped through.
+    pub chosen_models: ChosenModels,
     /// A remark in the footer, and until when it is shown.
     pub remark: Option<(Printable, Millis)>,
     /// A second press of the quit key until then quits.
     pub quit_armed: Option<Millis>,
     /// Until then, what is typed is taken as meant for a command that has just ended.
     pub typed_ahead: Option<Millis>,
+    /// Until then, Enter is taken as meant for a prompt that has just gone.
+    pub enter_held: Option<Millis>,
+    /// What was typed at questions and lists.
+    pub(crate) misdirected: Misdirected,
     /// A second press of the cancel key until then opens the tree.
     pub tree_armed: Option<Millis>,
     /// The last press of the left mouse button.
@@ -146,13 +159,18 @@ pub struct Wants {
 impl Model {
     /// What the shell is to provide now.
     pub fn wants(&self) -> Wants {
-        let waits = !self.approvals.is_empty();
+        let waits = self.waits_for_user();
+        let asked = self.overlays.iter().filter(|overlay| overlay.is_of_model()).count();
         let runs = self.status.run.is_some()
-            && (!waits || self.status.runs_calls_beside(self.approvals.pending().len()));
+            && (!waits || self.status.runs_calls_beside(self.approvals.pending().len() + asked));
         let animated = runs || self.jobs.count() > 0;
         let is_due = self.status_line.command.as_ref().is_some_and(|command| command.due);
-        let expires =
-            self.remark.is_some() || self.quit_armed.is_some() || self.typed_ahead.is_some() || is_due;
+        let becomes_ready = self.shows_prompt() && !self.approvals.is_ready(self.now);
+        let expires = self.remark.is_some()
+            || self.quit_armed.is_some()
+            || self.typed_ahead.is_some()
+            || becomes_ready
+            || is_due;
         let tick = match (animated, expires) {
             (_, false) if self.boot.screen == ScreenKind::Reader => None,
             (true, _) if self.focused && self.motion == Motion::Animated => Some(100),
@@ -188,8 +206,18 @@ impl Model {
         }
     }
 
+    /// Whether a call waits for the user's decision, or the model for an answer.
+    pub(crate) fn waits_for_user(&self) -> bool {
+        !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
+    }
+
     /// Whether keys go to the prompt of a call that waits for the user's decision.
     pub(crate) fn takes_answer(&self) -> bool {
+        self.shows_prompt() && self.approvals.is_ready(self.now)
+    }
+
+    /// Whether that prompt has the attention. Keys may still go to the draft.
+    pub(crate) fn shows_prompt(&self) -> bool {
         self.overlays.is_empty()
             && self.transcript.find.is_none()
             && self.transcript.selected_panel().is_none()

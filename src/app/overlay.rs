@@ -8,6 +8,7 @@ use super::key::{Key, KeyCode, Mods};
 use super::key_list::KeysView;
 use super::line_edit::LineEdit;
 use super::mode_question::ModeQuestion;
+use super::msg::Millis;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
 use super::plan::PlanView;
@@ -18,6 +19,7 @@ use super::rule_list::RulesView;
 use super::settings_list::SettingsView;
 use super::tree::TreeView;
 use super::trust::TrustView;
+use super::user_questions::QuestionsView;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 
@@ -50,6 +52,8 @@ pub enum Overlay {
     Mode(ModeQuestion),
     /// What the session changed.
     Changes(Box<ChangesView>),
+    /// The model asks.
+    Questions(Box<QuestionsView>),
     /// An MCP server asks for values.
     Form(Box<FormView>),
     /// The agent asks; `selected` is an option.
@@ -57,16 +61,17 @@ pub enum Overlay {
 }
 
 impl Overlay {
-    /// The dialog of a question.
-    pub(crate) fn of_question(id: &str, question: &Question) -> Self {
+    /// The dialog of a question, which appears now.
+    pub(crate) fn of_question(id: &str, question: &Question, now: Millis) -> Self {
         match question {
+            Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, now))),
+            Question::User { questions } => {
+                Overlay::Questions(Box::new(QuestionsView::new(id, questions, now)))
+            }
             Question::Form { server, message, fields } => {
                 Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields)))
             }
-            Question::Select { .. }
-            | Question::Confirm { .. }
-            | Question::Url { .. }
-            | Question::Sampling { .. } => {
+            Question::Select { .. } | Question::Confirm { .. } | Question::Url { .. } => {
                 Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0 }
             }
         }
@@ -76,8 +81,18 @@ impl Overlay {
     pub(crate) fn question(&self) -> Option<&str> {
         match self {
             Overlay::Form(form) => Some(&form.id),
+            Overlay::Questions(view) => Some(&view.id),
+            Overlay::Plan(view) => view.id.as_deref(),
             Overlay::Asked { id, .. } => Some(id),
             _ => None,
+        }
+    }
+
+    /// Whether a call of the model waits for it.
+    pub(crate) fn is_of_model(&self) -> bool {
+        match self {
+            Overlay::Plan(view) => view.id.is_some(),
+            _ => matches!(self, Overlay::Questions(_)),
         }
     }
 
@@ -98,6 +113,7 @@ impl Overlay {
             | Overlay::Mode(_)
             | Overlay::Changes(_)
             | Overlay::Form(_)
+            | Overlay::Questions(_)
             | Overlay::Asked { .. } => false,
         }
     }
@@ -129,12 +145,7 @@ pub fn options(question: &Question) -> Vec<String> {
         Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
         // The address may be anything, so yes is not what Enter says at once.
         Question::Url { .. } => vec!["No".to_owned(), "Yes, I'll open it in my browser".to_owned()],
-        Question::Sampling { .. } => {
-            ["No", "Yes, let the model answer this once", "No, and refuse what this server asks from now on"]
-                .map(str::to_owned)
-                .to_vec()
-        }
-        Question::Form { .. } => Vec::new(),
+        Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => Vec::new(),
     }
 }
 
@@ -151,15 +162,23 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
             return KeyOutcome::Done(match question {
                 Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
                 Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
-                Question::Sampling { .. } if *selected == 2 => QuestionAnswer::Declined,
-                Question::Sampling { .. } => QuestionAnswer::Confirmed(*selected == 1),
-                Question::Form { .. } => QuestionAnswer::Cancelled,
+                Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => {
+                    QuestionAnswer::Cancelled
+                }
                 Question::Select { .. } => {
                     options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
                 }
             });
         }
-        _ => return KeyOutcome::Ignored,
+        _ => {
+            // A letter selects the option that it begins.
+            let begins = |option: &String| {
+                let first = option.chars().next().map(|c| c.to_lowercase().to_string());
+                first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())
+            };
+            let Some(at) = options.iter().position(begins) else { return KeyOutcome::Ignored };
+            *selected = at;
+        }
     }
     KeyOutcome::Handled
 }

@@ -52,8 +52,12 @@ pub struct PickerRow {
     pub note: Printable,
     /// True for what is in use now.
     pub current: bool,
+    /// A favourite.
+    pub marked: bool,
     /// It cannot be used yet: below all others, whatever is typed.
     pub dimmed: bool,
+    /// It is shown only when the hidden rows are asked for.
+    pub hidden: bool,
 }
 
 /// What the user did with a row.
@@ -63,6 +67,8 @@ pub enum PickerChoice {
     Delete(String),
     /// Give the row this name.
     Rename(String, String),
+    /// Mark the row as a favourite, or take the mark away.
+    Mark(String),
     /// Show the other set of rows (this directory, or all).
     Scope,
 }
@@ -76,12 +82,16 @@ pub struct Picker {
     pub loading: bool,
     /// Enter was pressed before there was a row to choose: the first one that matches is meant.
     pub(crate) entered: bool,
+    /// The selection was moved after what was typed: Space is no text then.
+    browsing: bool,
     /// What is shown when there are no rows.
     pub empty: &'static str,
     query: LineEdit,
     rows: Vec<PickerRow>,
     shown: Vec<FuzzyMatch>,
     selected: usize,
+    /// The hidden rows were asked for.
+    shows_hidden: bool,
     /// The row whose deletion waits for a second press.
     to_delete: Option<String>,
     /// A new name for the selected row, while it is typed.
@@ -102,11 +112,13 @@ impl Picker {
             title: title.into(),
             loading: true,
             entered: false,
+            browsing: false,
             empty,
             query: LineEdit::default(),
             rows: Vec::new(),
             shown: Vec::new(),
             selected: 0,
+            shows_hidden: false,
             to_delete: None,
             renaming: None,
             found: BTreeMap::new(),
@@ -134,6 +146,11 @@ impl Picker {
     /// The rows that match, best first, with their marks.
     pub fn shown(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
         self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
+    }
+
+    /// Whether there are hidden rows, and whether they are shown.
+    pub(crate) fn hidden(&self) -> Option<bool> {
+        self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
     }
 
     /// How many rows match.
@@ -183,6 +200,13 @@ impl Picker {
             row.title = Printable::line(title);
         }
         self.filter();
+    }
+
+    /// Marks a row as a favourite, or takes the mark away.
+    pub(crate) fn mark(&mut self, key: &str, marked: bool) {
+        for row in self.rows.iter_mut().filter(|row| row.key == key) {
+            row.marked = marked;
+        }
     }
 
     /// Adds rows; the selection stays on its row.
@@ -239,15 +263,29 @@ impl Picker {
             (KeyCode::Tab, _) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 return KeyOutcome::Done(PickerChoice::Scope);
             }
+            (KeyCode::Char(' '), Mods::NONE)
+                if self.kind == PickerKind::Models && (self.browsing || self.query().is_empty()) =>
+            {
+                return chosen().map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Mark(key)));
+            }
             (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 return self.delete(to_delete);
             }
             (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
                 self.renaming = self.selected_key().map(|_| LineEdit::default());
             }
+            (KeyCode::Char('o'), Mods::CTRL) if self.hidden().is_some() => {
+                self.shows_hidden = !self.shows_hidden;
+                let keep = self.selected_key().map(str::to_owned);
+                self.filter();
+                self.select(&keep.unwrap_or_default());
+            }
             _ => match list_key(key, page) {
                 Some(ListKey::Close) => return KeyOutcome::Closed,
-                Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, self.shown.len()),
+                Some(ListKey::Move(by)) => {
+                    self.selected = moved(self.selected, by, self.shown.len());
+                    self.browsing = true;
+                }
                 None if self.query.key(key) => self.refilter(),
                 None => return KeyOutcome::Ignored,
             },
@@ -299,6 +337,7 @@ impl Picker {
     }
 
     fn refilter(&mut self) {
+        self.browsing = false;
         self.found.clear();
         self.filter();
         self.selected = 0;
@@ -307,14 +346,16 @@ impl Picker {
     fn filter(&mut self) {
         let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
         self.shown = fuzzy::rank_words(self.query.text(), &titles);
-        let rows = &self.rows;
+        let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
+        let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
+        self.shown.retain(|found| !is_hidden(found.index));
         self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
         if self.found.is_empty() {
             return;
         }
         let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
         let said = |(index, row): (usize, &PickerRow)| {
-            let also = self.found.contains_key(&row.key) && !by_title.contains(&index);
+            let also = self.found.contains_key(&row.key) && !by_title.contains(&index) && !is_hidden(index);
             also.then(|| FuzzyMatch { index, marks: Vec::new() })
         };
         self.shown.extend(self.rows.iter().enumerate().filter_map(said));

@@ -1,21 +1,26 @@
-//! The dialog at the end of a run in plan mode: what becomes of the plan.
+//! The dialog of a plan: what becomes of one that the model hands in, or how far the accepted one is.
 
 use super::approval::QUIET;
 use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
+use super::list_keys::{ListKey, list_key, moved};
 use super::msg::Millis;
 use super::outcome::KeyOutcome;
 use super::request::Ticket;
 use crate::agent::protocol::approval::PermissionMode;
 
 /// The answers, in the order in which they are shown.
-pub const ANSWERS: [(PlanAnswer, &str); 5] = [
-    (PlanAnswer::Accept(PermissionMode::Auto), "accept it, and continue in auto: tau does not ask"),
-    (PlanAnswer::Accept(PermissionMode::Ask), "accept it, and continue in ask: tau asks before every change"),
+pub const ANSWERS: [(PlanAnswer, &str); 6] = [
+    (PlanAnswer::Accept(PermissionMode::Auto), "accept it and continue in auto: tau does not ask"),
+    (PlanAnswer::Accept(PermissionMode::Edits), "accept it and continue in edits: tau asks before commands"),
+    (PlanAnswer::Accept(PermissionMode::Ask), "accept it and continue in ask: tau asks before every change"),
     (PlanAnswer::Edit, "edit it in $EDITOR first"),
-    (PlanAnswer::Reject, "reject it, with a comment"),
-    (PlanAnswer::Close, "close this, and keep talking about it"),
+    (PlanAnswer::Reject, "reject it and say what should change"),
+    (PlanAnswer::Close, "stop here and keep talking about it"),
 ];
+
+/// The answer that is chosen at first.
+pub(crate) const ASK: usize = 2;
 
 /// What becomes of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,7 @@ pub enum PlanAnswer {
     Edit,
     /// The model gets a comment, and the mode stays.
     Reject,
+    /// The run stops.
     Close,
 }
 
@@ -34,11 +40,15 @@ pub(crate) enum PlanChoice {
     Accept(PermissionMode),
     Edit,
     Reject(String),
+    /// The accepted plan is given up.
+    Drop,
 }
 
 /// The dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanView {
+    /// The question that it answers; without one, the accepted plan is only shown.
+    pub id: Option<String>,
     /// The plan, as markdown.
     pub text: String,
     /// The user has changed it.
@@ -50,47 +60,80 @@ pub struct PlanView {
     pub comment: Option<LineEdit>,
     /// The editor that is open.
     pub ticket: Option<Ticket>,
+    /// Since when it is on the screen.
+    pub(crate) since: Millis,
     /// Since when nothing was typed: what was meant for the composer decides nothing.
     quiet_since: Millis,
 }
 
 impl PlanView {
-    /// The dialog of a plan, which appears now.
-    pub fn new(text: &str, now: Millis) -> Self {
+    /// The dialog of a plan that the model hands in, which appears now.
+    pub fn new(id: &str, text: &str, now: Millis) -> Self {
+        PlanView { id: Some(id.to_owned()), selected: ASK, ..PlanView::shown(text, now) }
+    }
+
+    /// The accepted plan.
+    pub fn shown(text: &str, now: Millis) -> Self {
         PlanView {
+            id: None,
             text: text.to_owned(),
             is_edited: false,
-            selected: 1,
+            selected: 0,
             scroll: 0,
             comment: None,
             ticket: None,
+            since: now,
             quiet_since: now,
         }
+    }
+
+    /// It is on the screen from now on.
+    pub(crate) fn appears(&mut self, now: Millis) {
+        (self.since, self.quiet_since) = (now, now);
+    }
+
+    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
+        let is_early = self.id.is_some() && self.comment.is_none() && now - self.quiet_since < QUIET;
+        if is_early {
+            self.quiet_since = now;
+        }
+        is_early
     }
 
     /// Adds pasted text to the comment.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(line) = &mut self.comment {
-            line.paste(text);
+            line.paste(&text.trim().lines().map(str::trim).collect::<Vec<_>>().join(" "));
         }
     }
 
     /// A key; `page` is by how many rows the plan can be scrolled down at once.
-    pub(crate) fn key(&mut self, key: Key, page: usize, now: Millis) -> KeyOutcome<PlanChoice> {
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PlanChoice> {
         if let Some(line) = self.comment.take() {
             return self.comment_key(line, key);
         }
-        let is_early = now - self.quiet_since < QUIET;
-        self.quiet_since = if is_early || key.typed().is_some() { now } else { self.quiet_since };
+        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, key.mods) {
-            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
             (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page.max(1)),
             (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page),
-            _ if is_early => {}
-            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() => {
+                return KeyOutcome::Done(PlanChoice::Drop);
+            }
+            (KeyCode::Enter, _) if self.id.is_none() => return KeyOutcome::Closed,
+            (KeyCode::Up, _) if self.id.is_none() => self.scroll = self.scroll.saturating_sub(1),
+            (KeyCode::Down, _) if self.id.is_none() => self.scroll = self.scroll.saturating_add(page.min(1)),
+            _ if self.id.is_none() => return KeyOutcome::Ignored,
             (KeyCode::Enter, _) => return self.chosen(),
-            _ => return KeyOutcome::Ignored,
+            _ if digit.is_some_and(|digit| (1..=ANSWERS.len()).contains(&digit)) => {
+                self.selected = digit.unwrap_or(1) - 1;
+                return self.chosen();
+            }
+            _ => match list_key(key, ANSWERS.len()) {
+                Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, ANSWERS.len()),
+                Some(ListKey::Close) | None => return KeyOutcome::Ignored,
+            },
         }
         KeyOutcome::Handled
     }

@@ -15,6 +15,9 @@ use std::ops::{Deref, Range};
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::tools::counted::many;
+use crate::tools::invisible::is_invisible;
+
 /// Columns between tab stops.
 const TAB: usize = 4;
 /// Combining marks kept on one base character; more would draw over the rows above.
@@ -250,8 +253,97 @@ pub(crate) fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
         let from = start + SPELLED.len();
         let (digits, _) = text.get(from..)?.split_once('>')?;
         let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
-        (digits.len() == 4 && matches!(class(c), Class::Spelled)).then_some(start..from + digits.len() + 1)
+        ((4..=6).contains(&digits.len()) && hides(c)).then_some(start..from + digits.len() + 1)
     })
+}
+
+/// Shortest run of blanks, or of empty lines, of which a question shows the number only.
+const MIN_FOLDED: usize = 40;
+
+/// Text that the user decides on, made safe, with nothing in it that is not seen: what is invisible and blanks
+/// that are no spaces are spelled, and of long runs of blanks the number is shown. Line ends stay.
+pub(crate) fn asked(text: &str) -> Printable {
+    let text = text.replace("\r\n", "\n").replace('\r', "␍");
+    Printable::new(&spell_hidden(&fold_blanks(&text)))
+}
+
+/// As [`asked`], as one line.
+pub(crate) fn asked_line(text: &str) -> Printable {
+    Printable::line(&spell_hidden(&fold_blanks(text)))
+}
+
+/// The text with everything spelled that hides in it. What draws something stays as it is.
+pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    // A mark without a letter before it is not drawn, and of very many not all are.
+    let mut marks = MARKS;
+    for c in text.chars() {
+        let is_mark = !c.is_ascii() && c.width() == Some(0);
+        if hides(c) || (is_mark && marks >= MARKS) {
+            let _ = write!(out, "{SPELLED}{:04X}>", u32::from(c));
+        } else {
+            out.push(c);
+        }
+        marks = match c {
+            '\n' | '\r' => MARKS,
+            _ if is_mark => marks.saturating_add(1),
+            _ => 0,
+        };
+    }
+    Cow::Owned(out)
+}
+
+/// The text with the number of blanks in place of each long run of them, and of empty lines.
+pub(crate) fn fold_blanks(text: &str) -> Cow<'_, str> {
+    let blank = |c: char| matches!(c, ' ' | '\t' | '\n') || is_other_blank(c);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(blank) {
+        let (before, run) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let end = run.find(|c| !blank(c)).unwrap_or(run.len());
+        let (run, after) = run.split_at_checked(end).unwrap_or((run, ""));
+        out.push_str(before);
+        fold_run(run, &mut out);
+        rest = after;
+    }
+    if out.len() + rest.len() == text.len() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Adds a run of blanks and line ends.
+fn fold_run(run: &str, out: &mut String) {
+    let lines = run.matches('\n').count();
+    if lines > MIN_FOLDED {
+        let _ = write!(out, "\n⋯ {} ⋯\n", many(lines - 1, "empty line"));
+        return;
+    }
+    for (index, blanks) in run.split('\n').enumerate() {
+        out.push_str(if index > 0 { "\n" } else { "" });
+        match blanks.chars().count() {
+            count if count >= MIN_FOLDED => {
+                let _ = write!(out, "⋯ {} ⋯", many(count, "blank"));
+            }
+            _ => out.push_str(blanks),
+        }
+    }
+}
+
+/// Whether a character is not seen, or looks like a space and is none.
+fn hides(c: char) -> bool {
+    matches!(class(c), Class::Spelled) || is_invisible(c) || is_other_blank(c)
+}
+
+/// Blanks that are no spaces: for a shell they are letters.
+fn is_other_blank(c: char) -> bool {
+    !c.is_ascii()
+        && (c.is_whitespace() || c == '\u{2800}')
+        && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// What becomes of a character.
@@ -316,4 +408,50 @@ pub(crate) fn is_hidden(c: char) -> bool {
 /// Whether the character is shown as it is, in any context.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~') || matches!(class(c), Class::Visible(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hides_in_a_question() {
+        let hidden = "\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{180E}\u{200B}\u{200C}\u{200D}\u{200E}\u{202E}\
+                      \u{2060}\u{2066}\u{206A}\u{2800}\u{3164}\u{FE0F}\u{FEFF}\u{FFA0}\u{E0041}\u{E0100}\u{A0}\u{1680}\
+                      \u{2000}\u{200A}\u{202F}\u{205F}\u{3000}";
+        for c in hidden.chars() {
+            let spelled = format!("sh bu<U+{:04X}>ild.sh", u32::from(c));
+            let text = format!("sh bu{c}ild.sh");
+            assert_eq!(asked(&text).as_str(), spelled);
+            assert_eq!(asked_line(&text).as_str(), spelled);
+            assert_eq!(super::spelled(&spelled).count(), 1, "{spelled} is set off");
+        }
+        // Within emoji, too: only in text on which nothing depends they are what they are.
+        assert_eq!(asked("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}<U+200D>\u{1F469}");
+        assert_eq!(Printable::new("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}\u{200D}\u{1F469}");
+        assert_eq!(asked("\u{301}rm é e\u{301} 한국 日本").as_str(), "<U+0301>rm é e\u{301} 한국 日本");
+        let marks = "\u{301}".repeat(12);
+        assert_eq!(asked(&format!("a{marks}")).matches("<U+0301>").count(), 4);
+        assert_eq!(asked("true\rrm x\r\nls").as_str(), "true␍rm x\nls");
+    }
+
+    #[test]
+    fn every_character_of_a_question_leaves_a_trace() {
+        for c in (0..0x11_0000).filter_map(char::from_u32).filter(|c| !matches!(c, '\n' | '\r')) {
+            let shown = asked(&format!("a{c}b"));
+            let width: usize = shown.chars().filter_map(|c| c.width()).sum();
+            let is_combined = c.width() == Some(0) && shown.contains(c) && !is_invisible(c);
+            assert!(width > 2 || is_combined, "U+{:04X}: {shown:?}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn long_runs_of_blanks_are_numbers() {
+        let blanks = " ".repeat(10_000);
+        assert_eq!(asked_line(&format!("x = 1{blanks}; evil()")).as_str(), "x = 1⋯ 10,000 blanks ⋯; evil()");
+        assert_eq!(asked(&"\u{A0}\t ".repeat(20)).as_str(), "⋯ 60 blanks ⋯");
+        assert_eq!(asked(&" ".repeat(39)).as_str(), " ".repeat(39));
+        assert_eq!(asked(&format!("a{}b", "\n \n".repeat(100))).as_str(), "a\n⋯ 199 empty lines ⋯\nb");
+        assert_eq!(asked("a\n\n\nb").as_str(), "a\n\n\nb");
+    }
 }

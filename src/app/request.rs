@@ -20,6 +20,8 @@ use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::{FoundSession, LastExchange};
+use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::status_template::StatusTemplate;
@@ -117,7 +119,7 @@ requests! {
     /// Whether a provider takes an API key; answered with its name.
     LoginName { provider: String } => login_name -> Done(String);
     /// Check an API key and store it.
-    Login { provider: String, key: Hidden } => login -> Done(String);
+    Login { provider: String, key: Hidden } => login -> LoggedIn(LoggedIn);
     /// The providers whose API keys are stored.
     StoredKeys {} => stored_keys -> Providers(Vec<LoginProvider>);
     /// Remove a stored API key.
@@ -128,6 +130,8 @@ requests! {
     Settings {} => settings -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
+    /// Keep the answer to the question of the first start.
+    ChooseMode { chosen: ChosenMode } => choose_mode -> Applied(Applied);
     /// Change keys of actions.
     SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
     /// Turn an extension on or off, by its name in the setting `extensions_off`.
@@ -147,8 +151,9 @@ requests! {
     Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
     /// What is on the clipboard of this machine, or else of the terminal.
     ReadClipboard {} => read_clipboard -> Pasted(Pasted);
-    /// Read a picture for the model.
-    Picture { path: PathBuf } => picture -> Picture(Picture);
+    /// Read pictures for the model: those that a pasted text names in the first of these ways in which its
+    /// files are there.
+    Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures -> Pictures(Vec<Picture>);
     /// Earlier prompts, newest first.
     History {} => history -> History(Vec<String>);
     /// Let the user edit text in an editor, as a file whose name ends like this; `None` when nothing was
@@ -158,6 +163,15 @@ requests! {
     OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
     /// The branch that is checked out, with a `*` when files differ from it; `None` outside a repository.
     Branch {} => branch -> Branch(Option<String>);
+}
+
+/// A key was stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoggedIn {
+    /// Whether it was checked, and where it is, for the user.
+    pub said: String,
+    /// The provider's usual model.
+    pub model: Arc<AiModel>,
 }
 
 /// A reply to a request.
@@ -175,6 +189,7 @@ pub enum ShellReply {
     #[serde(rename = "last_words")]
     LastExchange(LastExchange),
     Models(ModelList),
+    LoggedIn(LoggedIn),
     #[serde(rename = "vendors")]
     Providers(Vec<LoginProvider>),
     /// Paths, in order.
@@ -188,7 +203,7 @@ pub enum ShellReply {
     /// What was on a clipboard.
     Pasted(Pasted),
     Servers(Vec<LocalModelServer>),
-    Picture(Picture),
+    Pictures(Vec<Picture>),
     /// It worked; a sentence for the user.
     Done(String),
     /// It failed; a sentence for the user, with what to do.
@@ -245,6 +260,8 @@ pub struct ModelList {
     pub usable: Vec<Arc<AiModel>>,
     /// Their provider has no key.
     pub keyless: Vec<KeylessModel>,
+    /// Favourites, and those that were chosen lately.
+    pub chosen: ChosenModels,
 }
 
 /// A model whose provider has no key.
@@ -334,6 +351,8 @@ pub struct Applied {
     pub status_line: Option<(StatusTemplate, bool)>,
     /// What commands are confined by, in words for the status line, where that has changed.
     pub sandbox: Option<String>,
+    /// Why settings that guard the user cannot be relied on, where that is known; empty where they can.
+    pub settings_fault: Option<String>,
     /// Keys of actions, where they have changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
     /// What is wrong in the files that were read.

@@ -1,7 +1,8 @@
 //! Slash commands: a list that completion, help, dispatch and the documents are made from.
 //!
 //! To add a built-in command: a variant, a row in [`TABLE`], and an arm in `update/slash.rs`. Rows
-//! from elsewhere (files) come in by [`Commands::new`].
+//! from elsewhere (files) come in by [`Commands::new`]. What other programs call a command is in
+//! [`ALIASES`]: such a name is accepted and completed, but not listed.
 
 use std::borrow::Cow;
 
@@ -30,6 +31,7 @@ pub enum Slash {
     Logout,
     Trust,
     Mode,
+    Plan,
     Permissions,
     Settings,
     Extensions,
@@ -38,6 +40,7 @@ pub enum Slash {
     Hotkeys,
     Help,
     Quit,
+    Vim,
     /// A prompt template, a skill or a prompt of an MCP server: its line is sent, and the agent replaces it.
     Prompt,
 }
@@ -80,7 +83,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Compact, "compact", "[instructions]", "replace the earlier conversation with a summary"),
     row(Slash::Diff, "diff", "", "show and revert what this session changed in files"),
     row(Slash::Undo, "undo", "", "go back to before one of your messages: files, conversation or both"),
-    row(Slash::Redo, "redo", "", "take the last undo back"),
+    row(Slash::Redo, "redo", "", "redo what /undo took back"),
     row(Slash::Copy, "copy", "", "copy the last answer"),
     row(Slash::Export, "export", "[file]", "export this session to a file: .html, .md or .jsonl"),
     row(
@@ -89,12 +92,13 @@ pub const TABLE: &[CommandRow] = &[
         "<file>",
         "continue in a copy of a session file: .jsonl, also one that pi wrote",
     ),
-    row(Slash::Session, "session", "", "show where this session is stored and what it has cost"),
+    row(Slash::Session, "session", "", "show this session: model, mode, context, tokens, cost and file"),
     row(Slash::Theme, "theme", "[name]", "choose a theme"),
     row(Slash::Login, "login", "[provider]", "add a provider API key"),
     row(Slash::Logout, "logout", "[provider]", "remove a stored API key"),
     row(Slash::Trust, "trust", "", "trust or ignore this folder's .tau/ settings"),
-    row(Slash::Mode, "mode", "[ask|auto|plan]", "switch the permission mode"),
+    row(Slash::Mode, "mode", "[ask|edits|plan|auto]", "switch the permission mode"),
+    row(Slash::Plan, "plan", "", "show the accepted plan and its progress"),
     row(Slash::Permissions, "permissions", "", "show and change the permission rules"),
     row(Slash::Settings, "settings", "", "show and change settings"),
     row(Slash::Extensions, "extensions", "", "show skills and other extensions, and turn them on or off"),
@@ -105,10 +109,73 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Quit, "quit", "", "quit tau"),
 ];
 
+/// Commands that are accepted and completed, but not listed.
+const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim's keys on or off")];
+
+/// What other programs call commands, and their names here.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("clear", "new"),
+    ("reset", "new"),
+    ("exit", "quit"),
+    ("rewind", "undo"),
+    ("checkpoint", "undo"),
+    ("config", "settings"),
+    ("preferences", "settings"),
+    ("cost", "session"),
+    ("usage", "session"),
+    ("status", "session"),
+    ("stats", "session"),
+    ("mcp", "extensions"),
+    ("agents", "extensions"),
+    ("hooks", "extensions"),
+    ("skills", "extensions"),
+    ("plugins", "extensions"),
+    ("sessions", "resume"),
+    ("history", "resume"),
+    ("rename", "name"),
+    ("compress", "compact"),
+    ("summarize", "compact"),
+    ("models", "model"),
+    ("effort", "thinking"),
+    ("themes", "theme"),
+    ("allowed-tools", "permissions"),
+    ("approvals", "permissions"),
+    ("keybindings", "keys"),
+    ("branch", "fork"),
+    ("todos", "plan"),
+];
+
+/// What other command lines are left with. Alone in a message, it quits.
+const EXIT_WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
+
+/// How much alike two names are for one to be taken for the other.
+const LIKENESS: f32 = 0.65;
+
+/// Whether a text is nothing but a word that quits.
+pub(crate) fn is_exit(text: &str) -> bool {
+    EXIT_WORDS.contains(&text.trim_end())
+}
+
+/// The commands that are not listed: each with the name of the listed one that it stands for, if it does.
+pub fn unlisted() -> impl Iterator<Item = (CommandRow, Option<&'static str>)> {
+    let aliases = ALIASES.iter().filter_map(|(alias, name)| {
+        let row = TABLE.iter().find(|row| row.name == *name)?;
+        Some((CommandRow { name: Cow::Borrowed(alias), ..row.clone() }, Some(*name)))
+    });
+    UNLISTED.into_iter().map(|row| (row, None)).chain(aliases)
+}
+
+/// The other names of a listed command.
+pub(crate) fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
+}
+
 /// The commands of a run: completion, help and dispatch all read this list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
     rows: Vec<CommandRow>,
+    /// Those that are accepted, but not listed.
+    unlisted: Vec<CommandRow>,
 }
 
 impl Default for Commands {
@@ -119,7 +186,7 @@ impl Default for Commands {
 
 impl Commands {
     /// The built-in commands and those from elsewhere. A name that is taken stays with its first
-    /// command.
+    /// command; one that is not listed gives way.
     pub fn new(more: Vec<CommandRow>) -> Self {
         let mut rows = TABLE.to_vec();
         for row in more {
@@ -127,12 +194,42 @@ impl Commands {
                 rows.push(row);
             }
         }
-        Commands { rows }
+        let is_free = |row: &CommandRow| rows.iter().all(|known| known.name != row.name);
+        let unlisted = unlisted().map(|(row, _)| row).filter(is_free).collect();
+        Commands { rows, unlisted }
     }
 
     /// All commands, in the order in which people are shown them.
     pub fn rows(&self) -> &[CommandRow] {
         &self.rows
+    }
+
+    /// The commands that are accepted, but not listed.
+    pub(crate) fn unlisted(&self) -> &[CommandRow] {
+        &self.unlisted
+    }
+
+    /// The command of this name; capitals do not matter where no other name is meant.
+    pub(crate) fn find(&self, name: &str) -> Option<&CommandRow> {
+        let all = || self.rows.iter().chain(&self.unlisted);
+        all().find(|row| row.name == name).or_else(|| all().find(|row| row.name.eq_ignore_ascii_case(name)))
+    }
+
+    /// The name that this one may be a mistyping of.
+    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
+        let name = name.to_lowercase();
+        let names: Vec<&str> = self.rows.iter().chain(&self.unlisted).map(|row| row.name.as_ref()).collect();
+        let mut begun = self.rows.iter().filter(|row| row.name.starts_with(&name));
+        let only = begun.next().filter(|_| begun.next().is_none()).map(|row| row.name.as_ref());
+        let close = similar::get_close_matches(name.as_str(), &names, names.len(), LIKENESS);
+        // Letters in another order are the likeliest mistake.
+        let letters = |text: &str| {
+            let mut letters: Vec<char> = text.chars().collect();
+            letters.sort_unstable();
+            letters
+        };
+        let swapped = close.iter().find(|known| letters(known) == letters(&name));
+        only.or_else(|| swapped.or(close.first()).copied())
     }
 
     /// A line as a command: the row and what followed. `None` when the line is no command; `Err`
@@ -145,7 +242,7 @@ impl Commands {
         if !looks_like_a_command {
             return None;
         }
-        Some(match self.rows.iter().find(|row| row.name == word) {
+        Some(match self.find(word) {
             Some(row) => Ok((row, arguments.trim())),
             None => Err(word),
         })
@@ -169,6 +266,56 @@ mod tests {
         check("/usr/bin is full", None);
         check("fix /model", None);
         check("/", None);
+    }
+
+    #[test]
+    fn other_names_stand_for_a_command_and_give_way() {
+        let commands = Commands::default();
+        for (alias, name) in ALIASES {
+            let line = format!("/{alias} x");
+            let found = commands.parse(&line).and_then(Result::ok);
+            let slash = TABLE.iter().find(|row| row.name == *name).map(|row| row.slash);
+            assert_eq!(found.map(|(row, rest)| (Some(row.slash), rest)), Some((slash, "x")), "{alias}");
+            assert!(TABLE.iter().all(|row| row.name != *alias), "{alias}");
+            assert!(ALIASES.iter().filter(|(other, _)| other == alias).count() == 1, "{alias}");
+        }
+        let own = Commands::new(vec![row(Slash::Prompt, "status", "", "")]);
+        assert_eq!(own.find("status").map(|row| row.slash), Some(Slash::Prompt));
+        assert_eq!(own.find("Cost").map(|row| row.slash), Some(Slash::Session));
+    }
+
+    #[test]
+    fn a_mistyped_name_is_recognised() {
+        let commands = Commands::default();
+        let cases = [
+            ("modle", "model"),
+            ("mdel", "model"),
+            ("claer", "clear"),
+            ("quti", "quit"),
+            ("perm", "permissions"),
+            ("resme", "resume"),
+            ("setings", "settings"),
+            ("Compct", "compact"),
+            ("hlep", "help"),
+            ("udno", "undo"),
+            ("exti", "exit"),
+        ];
+        for (typed, meant) in cases {
+            assert_eq!(commands.nearest(typed), Some(meant), "{typed}");
+        }
+        for typed in ["xyzzy", "deploy-prod", "review-all"] {
+            assert_eq!(commands.nearest(typed), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn only_a_word_that_is_alone_quits() {
+        assert!(["exit", "exit ", "quit", ":q", ":wq"].into_iter().all(is_exit));
+        assert!(
+            [" exit", "exit code?", "exit 1", "/exit", "Exit the loop", ""]
+                .into_iter()
+                .all(|text| !is_exit(text))
+        );
     }
 
     #[test]

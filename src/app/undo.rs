@@ -19,6 +19,10 @@ pub struct UndoDialog {
     pub(crate) redo: bool,
     /// What nobody decided on yet, the next first.
     pub(crate) conflicts: VecDeque<UndoConflict>,
+    /// True if the text of a prompt is to come back to the composer.
+    pub(crate) returns: bool,
+    /// The text that came back.
+    pub(crate) returned: Option<String>,
 }
 
 impl UndoDialog {

@@ -27,10 +27,10 @@ fn start(command: &str, address: &str, env: &ChildEnv) -> bool {
     if !command.contains("%s") {
         arguments.push(address.to_owned());
     }
-    let started = Command::new(program)
+    let mut browser = Command::new(program);
+    env.apply(&mut browser);
+    let started = browser
         .args(arguments)
-        .env_clear()
-        .envs(env.variables().iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

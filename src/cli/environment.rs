@@ -12,6 +12,7 @@ use super::exit::Refusal;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, permission_rules};
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
+use crate::agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
 use crate::agent::catalogue::{Catalogue, listing, served};
 use crate::agent::protocol::model::Model;
@@ -21,7 +22,7 @@ use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::{Failure, Transport};
 use crate::agent::secrets::Secret;
-use crate::agent::settings::{Paths, Settings, SettingsError, line_of_key, table};
+use crate::agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, table};
 use crate::agent::undo::UndoOptions;
 use crate::app::keymap::{KeyFault, Keymap};
 
@@ -47,6 +48,8 @@ pub struct Environment {
     pub keys: Arc<Keys>,
     /// What the user should know: settings that were ignored.
     pub notices: Vec<String>,
+    /// Why settings that guard the user cannot be relied on: every call is asked.
+    pub settings_fault: Option<String>,
 }
 
 impl Environment {
@@ -77,17 +80,20 @@ impl Environment {
     ) -> Result<(Self, ProjectSettings), Refusal> {
         let paths = Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(Path::new))
             .map_err(Refusal::config)?;
-        let mut notices = Vec::new();
+        let (mut notices, mut fault) = (Vec::new(), None);
         let (settings, wrong) = Settings::load_leniently(&paths);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         let projects = match ProjectSettings::read(args, &paths, cwd) {
             Ok(projects) => projects,
             Err(error) => {
                 on_bad_config.tolerate(error.to_string(), &mut notices)?;
+                fault = Some(error);
                 ProjectSettings::default()
             }
         };
-        let mut settings = settings;
+        fault = fault.or_else(|| hook_files::guards_fault(&paths, &projects));
+        let mut stand_in = fault.as_ref().map(|_| guards::stand_in(&paths)).unwrap_or_default();
+        let mut settings = settings.overlaid(stand_in.clone());
         for project in projects.trusted() {
             match project.settings() {
                 Ok(project) => settings = settings.overlaid(project),
@@ -96,6 +102,9 @@ impl Environment {
         }
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
+        // These files are written for another agent: what tau does not use of them is no mistake.
+        let (_, unused) = permission_rules::of_others(&projects);
+        notices.extend(unused.into_iter().map(|error| error.0));
         let (_, wrong) = mcp_servers::read(&paths, &projects);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
         if settings.hooks.is_some() {
@@ -107,14 +116,24 @@ impl Environment {
         notices.extend(ignored.flatten());
         let env = |name: &str| std::env::var(name).ok();
         let (mut settings, wrong) = settings.with_env_leniently(&env);
-        on_bad_config.tolerate_all(wrong, &mut notices)?;
-        let of_run = Settings::default().with_env_leniently(&env).0.overlaid(args.settings.0.clone());
-        if of_run.permission_mode.is_some() {
-            // A mode for this run goes before the usual one of the screen.
-            settings.screen_permission_mode = None;
+        if let Some((of_env, strict)) = guards::fault_of_env(&wrong) {
+            fault = fault.or(Some(of_env));
+            settings = settings.overlaid(strict.clone());
+            stand_in = stand_in.overlaid(strict);
         }
-        let environment = Self::with(paths, with_flags(settings, args), args, on_bad_config, notices)?;
-        Ok((environment, projects))
+        on_bad_config.tolerate_all(wrong, &mut notices)?;
+        let settings = with_flags(settings, args);
+        if let Some(fault) = &fault {
+            on_bad_config.tolerate(fault.to_string(), &mut notices)?;
+            notices.push(
+                "settings cannot be read: tau asks before every call; repair the file, then /reload"
+                    .to_owned(),
+            );
+            notices.extend(guards::instead(&stand_in, &settings));
+        }
+        let environment = Self::with(paths, settings, args, on_bad_config, notices)?;
+        let settings_fault = fault.map(|fault| fault.0);
+        Ok((Environment { settings_fault, ..environment }, projects))
     }
 
     /// The models and keys for these settings.
@@ -135,6 +154,11 @@ impl Environment {
                 Catalogue::new(UserFile::default(), AdHoc::of(&settings)).with_lists(&paths)
             }
         };
+        let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+        let has_key_flag = args.settings.0.api_key.is_some();
+        // A key of the command line is sent as keys are.
+        let addresses = |name: &str| env(name).filter(|_| !(has_key_flag && name.ends_with("_AUTH_TOKEN")));
+        let catalogue = catalogue.with_environment(&addresses).map_err(Refusal::config)?;
         let catalogue = match (&args.proxy, &args.proxy_token) {
             (Some(base), Some(token)) => {
                 let served = served(&paths, &settings, base, token);
@@ -145,8 +169,14 @@ impl Environment {
             }
             _ => catalogue,
         };
+        if let Some(unknown) = unknown_provider(&settings, &catalogue) {
+            // Whoever typed it is there to correct it.
+            if args.settings.0.provider.is_some() {
+                return Err(Refusal::usage(format!("--provider: {unknown}")));
+            }
+            on_bad_config.tolerate(unknown, &mut notices)?;
+        }
         let catalogue = Arc::new(catalogue);
-        let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         let flag = args
             .settings
             .0
@@ -159,7 +189,7 @@ impl Environment {
         if let Err(failure) = keys.readable() {
             on_bad_config.tolerate(failure.to_string(), &mut notices)?;
         }
-        Ok(Environment { paths, settings, catalogue, keys, notices })
+        Ok(Environment { paths, settings, catalogue, keys, notices, settings_fault: None })
     }
 
     /// The connection to the providers.
@@ -330,7 +360,7 @@ pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> Str
     let projects = project.trusted().map(|project| project.folder().join("config.toml"));
     let files = [paths.config_file()].into_iter().chain(projects);
     let mut lines = files.filter_map(|file| {
-        let line = line_of_key(&file, &[key])?;
+        let line = line_of_key(&file, &key.split('.').collect::<Vec<_>>())?;
         Some(format!("{}:{line}", file.display()))
     });
     lines.next_back().unwrap_or_else(|| key.to_owned())
@@ -358,7 +388,9 @@ impl OnBadConfig {
         match self {
             OnBadConfig::Refuse => Err(Refusal::config(error)),
             OnBadConfig::Warn => {
-                notices.push(error);
+                if !notices.contains(&error) {
+                    notices.push(error);
+                }
                 Ok(())
             }
         }
@@ -385,4 +417,22 @@ fn with_flags(mut settings: Settings, args: &CliArgs) -> Settings {
 fn provider_of_flag(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
     let named = || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
     catalogue.adhoc_provider().or_else(|| settings.provider.clone()).or_else(named)
+}
+
+/// What is wrong with the provider that is set, if no model can be of it.
+fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
+    let name = settings.provider.as_deref().filter(|_| settings.base_url.is_none())?;
+    let mut known = catalogue.providers();
+    known.extend(LOCAL_SERVERS.map(|(server, _)| local_provider(server)));
+    if name == "demo" || known.iter().any(|provider| provider == name) {
+        return None;
+    }
+    let possible: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = similar::get_close_matches(name, &possible, 3, 0.6);
+    let hint = match near.as_slice() {
+        [] => "run `tau models` to list models with their providers, or set its address with --base-url"
+            .to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    Some(format!("there is no provider \"{name}\"; {hint}"))
 }

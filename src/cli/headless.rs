@@ -14,7 +14,7 @@ use super::output_schema::OutputSchema;
 use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
-use super::{crash, json, print, prompts, rpc, sessions};
+use super::{answer, crash, json, print, prompts, rpc, sessions};
 use crate::agent::catalogue::keys::KeySource;
 use crate::agent::context::request;
 use crate::agent::engine::config::AgentConfig;
@@ -120,7 +120,7 @@ fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
 /// Reads what `--output-schema` names, and tells the model in the system prompt.
 fn output_schema(args: &mut CliArgs) -> Result<Option<OutputSchema>, Refusal> {
     let schema = args.output_schema.as_deref().map(OutputSchema::read).transpose()?;
-    args.append_system_prompt.extend(schema.iter().map(OutputSchema::instructions));
+    args.appended.extend(schema.iter().map(OutputSchema::instructions));
     Ok(schema)
 }
 
@@ -216,9 +216,12 @@ fn start(
     front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
 ) -> Exit {
     let started = Setup::read(args, profile).and_then(|setup| {
+        setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
         let mut session = sessions::open(&setup)?;
         session.survey();
         let setup = check(setup.continuing(&session))?;
+        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
+            .map_err(Refusal::config)?;
         let agent = setup.agent(session)?;
         Ok((setup, agent))
     });

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::project_settings::ProjectSettings;
 use crate::agent::extensions::hooks::{self, HookFile, HookFormat};
 use crate::agent::protocol::extension::ExtensionSource;
+use crate::agent::settings::guards;
 use crate::agent::settings::private_files::read_capped;
 use crate::agent::settings::trust::{OTHERS_HOOKS, uses_others_hooks};
 use crate::agent::settings::{MAX_BYTES, Paths, SettingsError};
@@ -15,9 +16,11 @@ const OTHERS: &str = ".claude/settings.json";
 
 /// All files, in the order in which their hooks run: those of the user before those of a project.
 pub(crate) fn all(paths: &Paths, home: Option<&Path>, projects: &ProjectSettings) -> Vec<HookFile> {
-    let of_others = home.filter(|_| uses_others_hooks(paths)).map(others);
+    let uses_others = uses_others_hooks(paths);
+    let of_others = home.filter(|_| uses_others).map(others);
     let of_others = of_others.and_then(|path| of_user(&path, HookFormat::Json));
-    own(paths).into_iter().chain(of_others).chain(of_projects(projects)).collect()
+    let of_projects = of_projects(projects).filter(|file| uses_others || file.format == HookFormat::Toml);
+    own(paths).into_iter().chain(of_others).chain(of_projects).collect()
 }
 
 /// The file with hooks of another agent in the user's home directory.
@@ -30,6 +33,27 @@ pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<SettingsE
     let is_own = |file: &HookFile| file.format == HookFormat::Toml;
     let files = own(paths).into_iter().chain(of_projects(projects)).filter(is_own);
     files.flat_map(|file| hooks::find(&file).1).map(SettingsError).collect()
+}
+
+/// What is wrong with the settings that guard the user, in any file: see [`guards`].
+pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<SettingsError> {
+    guards::fault(paths, projects.trusted()).or_else(|| {
+        let home = std::env::home_dir();
+        let others = home.filter(|_| uses_others_hooks(paths)).map(|home| others(&home));
+        let unread = others.and_then(|path| match read_capped(&path, MAX_BYTES) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Some(SettingsError(format!("{}: {error}", path.display())))
+            }
+            _ => None,
+        });
+        unread.or_else(|| {
+            let files = all(paths, std::env::home_dir().as_deref(), projects).into_iter();
+            files.filter(|file| file.format == HookFormat::Json).find_map(|file| {
+                let error = serde_json::from_str::<serde_json::Value>(&file.text).err()?;
+                Some(SettingsError(format!("{}: {error}", file.path.display())))
+            })
+        })
+    })
 }
 
 fn own(paths: &Paths) -> Option<HookFile> {

@@ -6,49 +6,21 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::args::CliArgs;
-use super::args::acp::AcpArgs;
-use super::args::attach::AttachArgs;
-use super::args::auth::AuthArgs;
-use super::args::doctor::DoctorArgs;
-use super::args::export::ExportArgs;
-use super::args::extensions::ExtensionsArgs;
-use super::args::generate::{CompletionsArgs, ManArgs};
-use super::args::mcp::McpArgs;
-use super::args::mcp_serve::McpServeArgs;
-use super::args::models::ModelsArgs;
-use super::args::permissions::PermissionsArgs;
-use super::args::proxy::ProxyArgs;
-use super::args::sandbox::SandboxArgs;
-use super::args::serve::ServeArgs;
-use super::args::theme::ThemeArgs;
-use super::args::tools::ToolsArgs;
-use super::args::undo::{DiffArgs, UndoArgs};
+use super::args::subcommand::commands;
 use super::exit::Exit;
 
-/// Everything that can be said on the command line, as one definition.
+/// Everything that can be completed: the flags and the commands. Prompts are not, and a script for zsh would take the
+/// first word for one.
 fn definition() -> Command {
-    let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
-    CliArgs::command().subcommands([
-        named(ModelsArgs::command(), "models"),
-        named(AuthArgs::command(), "auth"),
-        named(ExportArgs::command(), "export"),
-        named(DiffArgs::command(), "diff"),
-        named(UndoArgs::command(), "undo"),
-        named(DoctorArgs::command(), "doctor"),
-        named(ThemeArgs::command(), "theme"),
-        named(ToolsArgs::command(), "tools"),
-        named(McpArgs::command(), "mcp"),
-        named(ExtensionsArgs::command(), "extensions"),
-        named(PermissionsArgs::command(), "permissions"),
-        named(SandboxArgs::command(), "sandbox"),
-        named(McpServeArgs::command(), "mcp-serve"),
-        named(ProxyArgs::command(), "proxy"),
-        named(ServeArgs::command(), "serve"),
-        named(AttachArgs::command(), "attach"),
-        named(AcpArgs::command(), "acp"),
-        named(CompletionsArgs::command(), "completions"),
-        named(ManArgs::command(), "man"),
-    ])
+    let tau = CliArgs::command();
+    let flags = tau.get_arguments().filter(|argument| !argument.is_positional()).cloned();
+    let version = env!("CARGO_PKG_VERSION");
+    Command::new("tau")
+        .version(version)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args(flags)
+        .subcommands(commands())
 }
 
 /// The completions for a shell.
@@ -77,28 +49,12 @@ pub fn man() -> String {
 
 /// The sections beyond the arguments.
 fn sections() -> String {
-    let commands = [
-        ("models", "List the models that --model accepts."),
-        ("auth", "List, save, check and remove the API keys of providers."),
-        ("export", "Export a session as HTML, Markdown or JSONL."),
-        ("doctor", "Check the terminal, the clipboard, models, files and limits."),
-        ("theme", "Check a theme file."),
-        ("tools", "List tools, check files of your own, and run one."),
-        ("extensions", "List skills and other extensions, and what is wrong with them."),
-        ("permissions", "List the rules for calls, or explain what they say of one."),
-        ("sandbox", "Run a command in the sandbox."),
-        ("serve", "Serve sessions over HTTP."),
-        ("attach", "Attach the screen to a session that is served."),
-        ("acp", "Serve an editor (Agent Client Protocol)."),
-        ("mcp-serve", "Serve sessions as tools of MCP."),
-        ("proxy", "Serve models to clients that have a token and no key."),
-        ("completions", "Print the completion script of a shell."),
-        ("man", "Print this page."),
-    ];
     let mut text = ".SH COMMANDS\nEach has \\-\\-help. Only the first word is a command; after \\-\\- the same word is a \
                     prompt.\n"
         .to_owned();
-    for (name, meaning) in commands {
+    for command in commands() {
+        let meaning = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let name = command.get_name().replace('-', "\\-");
         text.push_str(&format!(".TP\n.B tau {name}\n{}\n", meaning.replace('-', "\\-")));
     }
     text.push_str(
@@ -137,6 +93,14 @@ mod tests {
         for (_, meaning) in Exit::rows() {
             assert!(page.contains(meaning), "{meaning}");
         }
+        for command in commands() {
+            let name = command.get_name().replace('-', "\\-");
+            assert!(page.contains(&format!(".B tau {name}\n")), "{name}");
+        }
+        // The first word is a command, and its own follow.
+        let zsh = completions(Shell::Zsh);
+        let (top, _) = zsh.split_once("case $line[1] in").expect("commands");
+        assert!(top.contains(":: :_tau_commands") && !top.contains("case $line[2]"), "{top}");
         for shell in Shell::value_variants() {
             let script = completions(*shell);
             for flag in flags.iter().map(String::as_str).chain(["models", "refresh", "doctor", "completions"])

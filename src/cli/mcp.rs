@@ -170,7 +170,8 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
     let name = server.server.name.clone();
     let mut server = server;
     server.server.enabled = true;
-    server.server.sandbox = Some(server.server.sandbox.unwrap_or(settings.sandbox_mcp.unwrap_or(false)));
+    let sandboxed = settings.sandbox.mcp.unwrap_or(false);
+    server.server.sandbox = server.server.sandbox.or(sandboxed.then_some(true));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
     let trying = try_server(

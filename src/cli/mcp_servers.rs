@@ -49,7 +49,7 @@ pub(crate) fn reading(args: &CliArgs, paths: &Paths, sandboxed: bool) -> ReadSer
             server.enabled &= !off.contains(&format!("mcp:{}", server.name));
             // A project can ask for the sandbox, but cannot get out of it.
             let own = server.sandbox.filter(|own| *own || !*is_project);
-            server.sandbox = Some(own.unwrap_or(sandboxed));
+            server.sandbox = own.or(sandboxed.then_some(true));
         }
         servers
     })

@@ -18,6 +18,7 @@ pub mod environment;
 pub mod exit;
 pub mod export;
 pub(crate) mod extensions;
+mod hardening;
 pub mod headless;
 pub(crate) mod hook_files;
 pub(crate) mod image_support;
@@ -76,12 +77,18 @@ pub fn main() -> std::process::ExitCode {
 }
 
 fn run() -> Exit {
+    hardening::close_process();
     signals::survive_file_size_limit();
-    let arguments: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    match Subcommand::read(&arguments) {
+    let arguments = args::command_words::as_flags(std::env::args_os().collect());
+    let subcommand = Subcommand::read(&arguments);
+    if !matches!(subcommand, Ok(Some(Subcommand::Sandbox(_)))) {
+        hardening::keep_descriptors();
+    }
+    match subcommand {
         Ok(None) => {}
         Ok(Some(Subcommand::Models(args))) => return crash::or_crash(models::run(&args)),
         Ok(Some(Subcommand::Acp(args))) => return acp(*args),
+        Ok(Some(Subcommand::Sessions(args))) => return crash::or_crash(sessions::run(&args)),
         Ok(Some(Subcommand::Export(args))) => return crash::or_crash(export::run(&args)),
         Ok(Some(Subcommand::Diff(args))) => return crash::or_crash(undo::diff(&args)),
         Ok(Some(Subcommand::Undo(args))) => return crash::or_crash(undo::undo(&args)),
@@ -101,11 +108,14 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
         Err(error) => return args::print_clap_error(&error),
     }
-    let args = match CliArgs::read(arguments) {
+    let args = match CliArgs::read(arguments.clone()) {
         Ok(args) => args,
         Err(error) => return args::print_clap_error(&error),
     };
-    if let Err(error) = start_log(&args) {
+    if let Err(text) = args::command_words::check(&arguments, &args) {
+        return fail(Exit::Usage, &text);
+    }
+    if let Err(error) = signals::allow_open_files().and_then(|()| start_log(&args)) {
         return fail(Exit::Config, &error);
     }
     crash::or_crash(match args.front_end(StandardStreams::here()) {
@@ -125,7 +135,7 @@ fn run() -> Exit {
 fn acp(args: AcpArgs) -> Exit {
     let login = args.login;
     let args = args.for_tau();
-    if let Err(error) = start_log(&args) {
+    if let Err(error) = signals::allow_open_files().and_then(|()| start_log(&args)) {
         return fail(Exit::Config, &error);
     }
     crash::or_crash(if login { screen(args) } else { headless::acp(args) })

@@ -1,15 +1,18 @@
 //! The rules in force: those of the user's `config.toml` and of the trusted projects; changing them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
+use super::hook_files;
 use super::project_settings::ProjectSettings;
 use crate::agent::engine::behavior::{ReadRules, SaveRule};
-use crate::agent::permissions::{Options, Permissions, Protected, Rule, RuleSource, Verdict};
+use crate::agent::permissions::{Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict};
 use crate::agent::protocol::approval::RuleScope;
-use crate::agent::settings::permission_rules;
-use crate::agent::settings::trust::{FOLDER, Project, Trust, uses_others_hooks};
-use crate::agent::settings::{Paths, SettingsError};
+use crate::agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, Trust, uses_others_hooks};
+use crate::agent::settings::{MAX_BYTES, Paths, SettingsError, claude_permissions, permission_rules};
+use crate::tools::regular_files::read_text;
+use crate::tools::sandbox::support::Support;
 
 /// The rules of all files, and what is wrong in them.
 pub(crate) fn read(
@@ -29,32 +32,76 @@ pub(crate) fn read(
         }
         rules.extend(found.rules);
     }
+    let (of_others, _) = of_others(project);
+    rules.extend(of_others);
     // Sessions, and what undo keeps, are in the data folder.
     let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
-    let options = Options { unprotected: user.unprotected, own: own.into_iter().flatten().collect() };
+    let options = Options {
+        unprotected: user.unprotected,
+        own: own.into_iter().flatten().collect(),
+        unconfined: !Support::here().confines_unasked(),
+    };
     let untrusted = project.untrusted().filter_map(|project| project.file("config.toml"));
     let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
-    (Permissions::new(rules, options).with_untrusted(untrusted.collect()), wrong)
+    let others = project.untrusted().flat_map(|project| of_project(project).0);
+    (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
+}
+
+/// The rules in settings of another agent, the user's and those of trusted projects, and what of them is not used.
+pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
+    let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
+        Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, false)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(error) => Some(one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
+    });
+    let unread = project.trusted().chain(project.changed()).flat_map(unread_of_project);
+    let all = of_user.into_iter().chain(project.trusted().map(of_project)).chain(unread);
+    let (rules, wrong): (Vec<_>, Vec<_>) = all.unzip();
+    (rules.concat(), wrong.concat())
+}
+
+fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    let readable = project.files_of_others().filter(|(_, text)| claude_permissions::can_be_read(text));
+    let read = readable.map(|(path, text)| {
+        // Lines are those of the file; what was trusted is a part of it.
+        let whole = read_text(&path, MAX_BYTES);
+        claude_permissions::of_text(&path, text, whole.as_deref().unwrap_or(text), true)
+    });
+    let (rules, wrong): (Vec<_>, Vec<_>) = read.unzip();
+    (rules.concat(), wrong.concat())
+}
+
+/// What holds because of the files of a project that cannot be read.
+fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<SettingsError>)> {
+    let broken = project.files_of_others().filter(|(_, text)| !claude_permissions::can_be_read(text));
+    let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, true));
+    let unread = project.unread().iter();
+    broken.chain(unread.map(|(path, why)| one(claude_permissions::unread(path, 1, true, why))))
+}
+
+fn one((rule, wrong): (RuleInForce, SettingsError)) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    (vec![rule], vec![wrong])
 }
 
 /// Reads the rules again, for the directory that the session runs in.
 pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
     let (args, paths) = (args.clone(), paths.clone());
     ReadRules::new(move |cwd| {
-        let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();
-        read(&paths, &project, session_dir.as_deref()).0
+        let project = ProjectSettings::read(&args, &paths, Some(cwd)).map_err(|error| error.0)?;
+        if let Some(fault) = hook_files::guards_fault(&paths, &project) {
+            return Err(fault.0);
+        }
+        Ok(read(&paths, &project, session_dir.as_deref()).0)
     })
 }
 
 /// The texts in which trusted projects set rules: what differs when their rules do.
 pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
-    let text = |project: &Project| {
-        project
-            .file("config.toml")
-            .filter(|(_, text)| text.contains("permissions"))
-            .map(|(path, text)| (path, text.to_owned()))
-    };
-    project.trusted().filter_map(text).collect()
+    let names = || std::iter::once("config.toml").chain(OTHERS_HOOKS);
+    let files = project.trusted().flat_map(|project| names().filter_map(|name| project.file(name)));
+    let with_rules = files.filter(|(_, text)| text.contains("permissions"));
+    with_rules.map(|(path, text)| (path, text.to_owned())).collect()
 }
 
 /// Changes rules in the files of their scopes. A project stays trusted if it was.
@@ -62,6 +109,11 @@ pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
     let (trusts_all, paths) = (args.trust, paths.clone());
     SaveRule::new(move |edit, cwd| {
         let files = Files { trusts_all, paths: &paths };
+        if let Some(RuleSource::File { path, .. }) = edit.remove.as_ref().map(|rule| &rule.source)
+            && path.extension().is_some_and(|extension| extension == "json")
+        {
+            return Err(format!("it is in the settings of another agent; change it in {}", path.display()));
+        }
         let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
             RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
             RuleSource::Session | RuleSource::Granted(_) => None,
@@ -111,6 +163,12 @@ impl Files<'_> {
         let write = || permission_rules::change(path, remove, add).map_err(|error| error.to_string());
         let root = path.parent().and_then(Path::parent).filter(|_| is_project);
         let Some(root) = root else { return write() };
+        if !root.is_dir() {
+            return Err(format!(
+                "{} no longer exists; add the rule for the session or everywhere",
+                root.display()
+            ));
+        }
         let file = self.paths.trust_file();
         let trust = |project: Project| project.trust(&file);
         let project = || Project::with_others(root, &|| uses_others_hooks(self.paths));

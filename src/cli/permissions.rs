@@ -1,5 +1,6 @@
 //! `tau permissions`: the rules in force, and what they say of a call.
 
+use crate::agent::settings::chosen_mode::ChosenMode;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -33,8 +34,8 @@ fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
         None => listed(&permissions),
         Some(PermissionsAction::Test { tool, mode, call, .. }) => {
             let settings = &environment.settings;
-            let set = settings.screen_permission_mode.or(settings.permission_mode);
-            let mode = mode.or(set).unwrap_or(PermissionMode::Ask);
+            let chosen = || ChosenMode::read(&environment.paths).map(|chosen| chosen.mode);
+            let mode = mode.or(settings.permission_mode).or_else(chosen).unwrap_or(PermissionMode::Ask);
             let extensions = compose::extensions_of(&all, &environment.paths, settings);
             let (access, read_only) = touched(&extensions.load(&cwd), tool, call, &cwd)?;
             explained(
@@ -108,7 +109,7 @@ fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
         );
     }
     let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.name());
-    if let Some(rule) = judgement.suggested_rule {
+    for rule in judgement.suggested_rules {
         let _ = writeln!(text, "this rule would allow it: {}", plain::line(&rule));
     }
     text

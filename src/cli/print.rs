@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
 
 use super::answer::{self, AnswerText};
-use super::batch::{BatchDriver, BatchEvent, Stop};
+use super::batch::{BatchDriver, BatchEvent, Stop, sleep_until};
 use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, without_numbers};
 use super::output_schema::OutputSchema;
@@ -23,6 +24,7 @@ use super::prompts::CliPrompt;
 use super::signals::Caught;
 use super::stderr::Stderr;
 use crate::agent::engine::behavior::OnAsk;
+use crate::agent::engine::retry::span;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
 use crate::agent::engine::task::AgentHandle;
@@ -34,7 +36,7 @@ use crate::app::geometry::Motion;
 
 /// Why a call is denied that somebody would have to decide on.
 pub(crate) const NOBODY_DECIDES: &str =
-    "nobody is there to approve it; start tau with --permission-mode auto to allow everything";
+    "nobody is there to approve it; start tau with --permission-mode auto, or add a rule that allows it";
 
 /// How agents of this front end are composed.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -43,6 +45,8 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Stop,
     on_ask: OnAsk::Allow,
+    asks_user: false,
+    is_client: true,
     connections: Connections::WithAgent,
 };
 
@@ -98,6 +102,8 @@ pub async fn run(
         outcome: None,
         refused: false,
         failed: false,
+        waits_until: None,
+        wait_told: None,
     };
     let exit = session.work(&options).await;
     let exit = session.driver.stops.stopping().unwrap_or(exit);
@@ -107,8 +113,14 @@ pub async fn run(
     session.driver.shut_down(exit).await
 }
 
+/// A wait that the user is told of, and how often.
+const LONG_WAIT: Duration = Duration::from_mins(1);
+
 /// Why an answer that reached the model's limit is not used.
 pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
+
+/// Why an answer without text is none.
+pub(crate) const NO_TEXT: &str = "the model ended without an answer";
 
 /// The text of a final answer.
 enum Answered {
@@ -129,6 +141,10 @@ struct PrintRun<S> {
     refused: bool,
     /// The agent reported an error.
     failed: bool,
+    /// When the wait before a retry ends.
+    waits_until: Option<Instant>,
+    /// When the user was told last how long it takes; `None` for a short one.
+    wait_told: Option<Instant>,
 }
 
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
@@ -168,6 +184,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     /// One prompt: the text of its final answer, which has been printed.
     async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
         let printed = match (self.ask(prompt).await?, schema) {
+            (Answered::Fully(text), None) if text.trim().is_empty() => {
+                Err((Exit::Model, String::new(), NO_TEXT.to_owned()))
+            }
             (Answered::Fully(text), None) => Ok(text),
             (Answered::Fully(text), Some(schema)) => self.repaired(text, schema).await,
             (Answered::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
@@ -179,7 +198,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             }
             Err((exit, ..)) if self.driver.stops.stopping().is_some() => Err(exit),
             Err((exit, text, why)) => {
-                self.print(&text).await?;
+                if !text.is_empty() {
+                    self.print(&text).await?;
+                }
                 self.say(&why);
                 Err(exit)
             }
@@ -225,9 +246,14 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn settle(&mut self) -> Result<(), Exit> {
         loop {
             let beat = self.streams.progress.moves();
+            let tells = self.wait_told.map(|told| told + LONG_WAIT);
             let event = tokio::select! {
                 biased;
                 event = self.driver.next() => event,
+                () = sleep_until(tells) => {
+                    self.tell_wait();
+                    continue;
+                }
                 () = tokio::time::sleep(BEAT), if beat => {
                     self.streams.progress.beat();
                     continue;
@@ -260,6 +286,18 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     self.outcome = Some((answer.stop_reason, answer.error_message.clone()));
                 }
             }
+            AgentEvent::CompactionEnd { error_message: Some(why), .. } => {
+                self.say(&format!("the conversation could not be compacted: {why}"));
+            }
+            AgentEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+                self.waits_until = Instant::now().checked_add(Duration::from_millis(delay_ms));
+                self.wait_told = None;
+                if Duration::from_millis(delay_ms) >= LONG_WAIT {
+                    self.say(&error_message);
+                    self.tell_wait();
+                }
+            }
+            AgentEvent::AutoRetryEnd { .. } | AgentEvent::MessageStart { .. } => self.wait_told = None,
             AgentEvent::RunStopped { reason: RunEnd::Repeats } => self.ended = Some(Exit::Stuck),
             AgentEvent::RunStopped { .. } => self.ended = Some(Exit::Limit),
             AgentEvent::Asked { id, question } => self.decline(id, &question),
@@ -273,13 +311,27 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
+    /// Says how much longer the provider wants no request.
+    fn tell_wait(&mut self) {
+        let now = Instant::now();
+        let left = self.waits_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        self.wait_told = (!left.is_zero()).then_some(now);
+        if !left.is_zero() {
+            let left = span(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+            self.say(&format!("waiting until the provider takes requests again, in {left}"));
+        }
+    }
+
     /// Nobody is here to decide on a call.
     fn deny(&mut self, request: &ApprovalRequest) {
         self.refused = true;
         let ApprovalRequest { id, tool_name, title, reasons, .. } = request;
-        let why = reasons.first().map(|reason| format!(" ({})", reason.text)).unwrap_or_default();
-        self.say(&format!("denied {tool_name} {title}{why}: {NOBODY_DECIDES}"));
-        let answer = ApprovalAnswer::Deny { reason: Some(NOBODY_DECIDES.into()), stop: false };
+        let why = reasons.first().map(|reason| reason.text.as_str()).unwrap_or_default();
+        let shown = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        self.say(&format!("denied {tool_name} {title}{shown}: {NOBODY_DECIDES}"));
+        let reason =
+            if why.is_empty() { NOBODY_DECIDES.to_owned() } else { format!("{why}; {NOBODY_DECIDES}") };
+        let answer = ApprovalAnswer::Deny { reason: Some(reason), stop: false };
         // An agent that takes no commands any more asks nothing either.
         let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id: id.clone(), answer });
     }
@@ -292,10 +344,9 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 self.say(&format!("refused: there is nobody to ask: {title}"));
                 QuestionAnswer::Cancelled
             }
+            Question::User { .. } | Question::Plan { .. } => QuestionAnswer::Unavailable,
             // What a server makes of that is its business.
-            Question::Form { server, .. }
-            | Question::Url { server, .. }
-            | Question::Sampling { server, .. } => {
+            Question::Form { server, .. } | Question::Url { server, .. } => {
                 self.say(&format!("declined a question of MCP server {server}: there is nobody to ask"));
                 QuestionAnswer::Declined
             }

@@ -18,6 +18,11 @@ pub struct FrontEndProfile {
     pub on_repeat: OnRepeat,
     /// What happens to a call that needs approval while no permission mode is set.
     pub on_ask: OnAsk,
+    /// Whether the model's questions reach somebody who can answer.
+    pub asks_user: bool,
+    /// Whether a client chooses the permission mode and changes rules, which allow no more than at the start, and not a
+    /// person at the keyboard.
+    pub is_client: bool,
     /// Where connections to providers live.
     pub connections: Connections,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
 use crate::agent::settings::folder::Folder;
-use crate::agent::settings::trust::{PROMPT_FILES, Project, Trust, uses_others_hooks};
+use crate::agent::settings::trust::{PROMPT_FILE, Project, Trust, uses_others_hooks};
 use crate::agent::settings::{Paths, SettingsError};
 
 /// The settings that directories bring along, in their `.tau/`.
@@ -29,7 +29,8 @@ impl ProjectSettings {
         };
         let projects =
             Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(trust);
-        let projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
+        let mut projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
+        projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
         Ok(ProjectSettings { shown: projects.clone(), projects })
     }
 
@@ -52,6 +53,11 @@ impl ProjectSettings {
         self.projects.iter().filter(|(_, trust)| *trust == Trust::Trusted).map(|(project, _)| project)
     }
 
+    /// The projects that were trusted before they changed.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust == Trust::Changed).map(|(project, _)| project)
+    }
+
     /// The projects whose settings are not used, the nearest last.
     pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Project> {
         self.projects.iter().filter(|(_, trust)| *trust != Trust::Trusted).map(|(project, _)| project)
@@ -59,9 +65,7 @@ impl ProjectSettings {
 
     /// The texts of the trusted projects that go into the prompt, the nearest first.
     pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
-        let files = |project: &Project| PROMPT_FILES.map(|name| project.file(name).map(owned));
-        let owned_files = self.trusted().rev().flat_map(files);
-        owned_files.flatten().collect()
+        self.trusted().rev().filter_map(|project| project.file(PROMPT_FILE).map(owned)).collect()
     }
 
     /// The directories as they are shown to a user who works in `cwd`, the nearest last.

@@ -13,7 +13,9 @@ use base64::Engine;
 
 use crate::agent::protocol::command::{AgentCommand, Queue};
 use crate::agent::protocol::message::Block;
-use crate::tools::paths::reason;
+use crate::tools::access::FileFilter;
+use crate::tools::encoding;
+use crate::tools::paths::{self, reason};
 
 /// A prompt, ready for `AgentCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +33,8 @@ impl From<CliPrompt> for AgentCommand {
 
 /// Largest text that is put into a prompt, in bytes.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Largest image that providers accept, in bytes.
-pub(crate) const IMAGE_BYTES: u64 = 5 << 20;
+/// Largest image that is accepted, in bytes; what is sent of it is smaller.
+pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument,
 /// with an empty line between. Paths are relative to the working directory.
@@ -50,7 +52,7 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
                 texts.push(argument.clone());
             }
             Some(name) if name.contains("://") => parts.push(argument.clone()),
-            Some(path) => match attach(Path::new(path))? {
+            Some(path) => match attach(path)? {
                 Attached::Text(text) => parts.push(text),
                 Attached::Image(block) => first.images.push(block),
             },
@@ -65,6 +67,20 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
     Ok(given.then_some(first).into_iter().chain(rest).collect())
 }
 
+/// What is wrong with files that arguments name and that a rule denies reading.
+///
+/// # Errors
+/// A message that names the file and the rule.
+pub(crate) fn check_readable(arguments: &[String], files: &dyn FileFilter, cwd: &Path) -> Result<(), String> {
+    let named = arguments.iter().filter_map(|argument| argument.strip_prefix('@'));
+    for name in named.filter(|name| !name.is_empty() && !name.contains("://")) {
+        if let Some(why) = files.denies(&paths::find(cwd, name)) {
+            return Err(format!("cannot attach {name}: {why}; change the rule, or leave the file out"));
+        }
+    }
+    Ok(())
+}
+
 /// Reads all of standard input, for [`gather`].
 ///
 /// # Errors
@@ -77,7 +93,7 @@ pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
         return Err("standard input is larger than 1 MB; save it to a file and name the file in the prompt"
             .to_owned());
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(encoding::text(&bytes))
 }
 
 /// The value of an argument that may name a file: `@path` is its text, anything else is itself.
@@ -86,7 +102,7 @@ pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
 /// A message that names the file.
 pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     match value.strip_prefix('@') {
-        Some(path) => text_of_file(Path::new(path)),
+        Some(path) => text_of_file(&paths::find(Path::new(""), path)),
         None => Ok(value.to_owned()),
     }
 }
@@ -104,14 +120,13 @@ enum Attached {
     Image(Block),
 }
 
-fn attach(path: &Path) -> Result<Attached, String> {
-    let shown = path.display().to_string();
-    let bytes = read(path, IMAGE_BYTES)?;
+fn attach(given: &str) -> Result<Attached, String> {
+    let bytes = read(&paths::find(Path::new(""), given), IMAGE_BYTES)?;
     if let Some(mime_type) = image_type(&bytes) {
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Attached::Image(Block::Image { data, mime_type: mime_type.to_owned() }));
     }
-    Ok(Attached::Text(fenced(&shown, &text_of(&shown, bytes)?)))
+    Ok(Attached::Text(fenced(given, &text_of(given, bytes)?)))
 }
 
 /// The text of a file as it is put into a prompt: its name, and the text between fences.
@@ -132,9 +147,9 @@ fn text_of(shown: &str, bytes: Vec<u8>) -> Result<String, String> {
             "cannot use {shown}: it is larger than 1 MB; name it in the prompt, and the model reads what it needs"
         ));
     }
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
-    text.ok_or_else(|| {
-        format!("cannot use {shown}: it is neither UTF-8 text nor a PNG, JPEG, GIF or WebP image; convert it")
+    let text = encoding::of_text(&bytes).map(|encoding| encoding::decode(&bytes, encoding).0);
+    text.filter(|text| !text.contains('\0')).ok_or_else(|| {
+        format!("cannot use {shown}: it is neither text nor a PNG, JPEG, GIF or WebP image; convert it")
     })
 }
 
@@ -234,14 +249,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         std::fs::write(path("binary"), b"a\0b").unwrap();
-        std::fs::write(path("latin"), b"caf\xe9").unwrap();
         std::fs::write(path("large"), vec![b'a'; (TEXT_BYTES + 1) as usize]).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .unwrap();
         let cases = [
             ("missing", "it does not exist; check the path"),
-            ("binary", "neither UTF-8 text"),
-            ("latin", "neither UTF-8 text"),
+            ("binary", "neither text nor"),
             ("large", "larger than 1 MB"),
             ("pipe", "not a regular file"),
             ("", "not a regular file"),

@@ -65,6 +65,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
         | AgentEvent::ApprovalRequested { .. }
         | AgentEvent::ApprovalEnded { .. }
         | AgentEvent::PermissionModeChanged { .. }
+        | AgentEvent::PlanChanged { .. }
         | AgentEvent::RulesChanged
         | AgentEvent::SessionInfoChanged { .. } => plain(event),
         AgentEvent::BashStart { .. }
@@ -110,18 +111,21 @@ fn asked(id: &str, question: &Question) -> Value {
             set(&mut record, "fields", json!(fields));
             record
         }
+        Question::User { questions } => {
+            let mut record = common("questions", "The model asks");
+            set(&mut record, "questions", json!(questions));
+            record
+        }
+        Question::Plan { plan } => {
+            let mut record = common("plan", "Carry out this plan?");
+            set(&mut record, "plan", json!(plan));
+            record
+        }
         Question::Url { server, message, url } => {
             let mut record = common("url", &format!("{server} asks you to open an address"));
             set(&mut record, "server", json!(server));
             set(&mut record, "message", json!(message));
             set(&mut record, "url", json!(url));
-            record
-        }
-        Question::Sampling { server, message, max_tokens } => {
-            let mut record = common("confirm", &format!("{server} asks the model"));
-            set(&mut record, "server", json!(server));
-            set(&mut record, "message", json!(message));
-            set(&mut record, "maxTokens", json!(max_tokens));
             record
         }
     }

@@ -12,6 +12,7 @@ use super::{environment, permission_rules};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Tuning;
 use crate::agent::protocol::query::Query;
+use crate::agent::settings::guards;
 use crate::agent::settings::table::{SettingRow, TABLE, row};
 use crate::agent::settings::value::SettingValue;
 use crate::app::background::AUTO;
@@ -24,11 +25,13 @@ use crate::view::theme::Theme;
 /// # Errors
 /// When the settings cannot be read, or a tool in them does not exist.
 pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
-    let new = old.reread()?;
+    let new = reread(old)?;
     let mut changes = Changes::default();
+    guards(old, &new, &mut changes);
     model(old, &new, &mut changes);
-    compaction_and_tools(old, &new, &mut changes);
     sandbox(old, &new, &mut changes);
+    permission_mode(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
     screen(old, &new, &mut changes);
     extensions(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
@@ -42,11 +45,13 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 /// # Errors
 /// As [`reload`].
 pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
-    let new = old.reread()?;
+    let new = reread(old)?;
     let mut changes = Changes { everything: true, ..Changes::default() };
+    guards(old, &new, &mut changes);
     model(old, &new, &mut changes);
-    compaction_and_tools(old, &new, &mut changes);
     sandbox(old, &new, &mut changes);
+    permission_mode(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
     screen(old, &new, &mut changes);
     extensions(old, &new, &mut changes);
     if old.settings.keys != new.settings.keys {
@@ -65,6 +70,21 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     Ok((new, changes.applied))
 }
 
+/// The setup as the files are now.
+fn reread(old: &Setup) -> Result<Setup, Refusal> {
+    Ok(keeping(old, old.reread()?))
+}
+
+/// While what guards the user cannot be read, settings stay as they are, and what confines commands is added.
+fn keeping(old: &Setup, mut new: Setup) -> Setup {
+    if new.settings_fault.is_some() {
+        let stand_in = guards::stand_in(&new.paths);
+        new.settings = stand_in.overlaid(old.settings.clone());
+        new.notices.retain(|notice| !notice.starts_with(guards::INSTEAD));
+    }
+    new
+}
+
 /// The setup for the directory that the open session runs in, and what differs there. Model and
 /// thinking level are those of the session. `None` when the settings of that directory apply already,
 /// or it does not exist.
@@ -79,9 +99,12 @@ pub fn in_directory(
     if old.project_dir == dir || !dir.is_dir() {
         return Ok(None);
     }
-    let new = old.in_directory(dir)?;
+    let new = keeping(old, old.in_directory(dir)?);
     let mut changes = Changes::default();
+    guards(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
     compaction_and_tools(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
     screen(old, &new, &mut changes);
     extensions(old, &new, &mut changes);
     prompt(old, &new, agent, &mut changes)?;
@@ -128,6 +151,20 @@ impl Changes {
     }
 }
 
+/// Whether the settings that guard the user can be relied on. Said again when the user reloads: a file may have
+/// been read meanwhile without this setup.
+fn guards(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let fault = new.settings_fault.clone();
+    if !changes.everything && old.settings_fault == fault {
+        return;
+    }
+    changes.applied.commands.push(AgentCommand::Tune(Tuning::SettingsFault { fault: fault.clone() }));
+    changes.applied.settings_fault = Some(fault.unwrap_or_default());
+    if old.settings_fault.is_some() && new.settings_fault.is_none() {
+        changes.now.push("settings can be read again".to_owned());
+    }
+}
+
 fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
     if old.settings.model != new.settings.model
         && let Some(model) = &new.model
@@ -140,6 +177,10 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
         let level = new.thinking;
         changes.now(AgentCommand::SetThinking { level }, format!("thinking {}", level.name()));
     }
+}
+
+/// After the sandbox in which the mode is to hold.
+fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
     if let Some(mode) = new.permission_mode()
         && old.permission_mode() != Some(mode)
     {
@@ -164,17 +205,9 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
         let words = if now.auto { "auto_compact on" } else { "auto_compact off" };
         tune(Tuning::AutoCompaction { enabled: now.auto }, words.to_owned());
     }
-    if before.reserve != now.reserve {
-        let tokens = now.reserve;
-        tune(Tuning::CompactReserve { tokens }, format!("compact_reserve {tokens}"));
-    }
     let enabled = new.settings.mask_secrets.unwrap_or(true);
     if old.settings.mask_secrets.unwrap_or(true) != enabled {
         tune(Tuning::MaskSecrets { enabled }, format!("mask_secrets {enabled}"));
-    }
-    let parallel = new.settings.parallel.unwrap_or_default();
-    if old.settings.parallel.unwrap_or_default() != parallel {
-        tune(Tuning::ParallelCalls { parallel }, format!("parallel {}", parallel.name()));
     }
     let temperature = new.settings.temperature.map(|temperature| temperature.0);
     if old.settings.temperature.map(|temperature| temperature.0) != temperature {
@@ -189,34 +222,26 @@ fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
 }
 
 fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let mut words = Vec::new();
     let (before, now) = (&old.settings, &new.settings);
-    if before.sandbox != now.sandbox {
-        words.push(format!("sandbox {}", now.sandbox.unwrap_or_default().name()));
-    }
-    if before.network != now.network {
-        words.push(format!("network {}", now.network.unwrap_or_default().name()));
-    }
-    if before.sandbox_writable != now.sandbox_writable {
-        words.push("sandbox_writable".to_owned());
-    }
-    let user_commands = now.sandbox_user_commands.unwrap_or(false);
-    if before.sandbox_user_commands.unwrap_or(false) != user_commands {
-        words.push(format!("sandbox_user_commands {user_commands}"));
-    }
-    let hooks = now.sandbox_hooks.unwrap_or(false);
-    if before.sandbox_hooks.unwrap_or(false) != hooks {
-        words.push(format!("sandbox_hooks {hooks}"));
-    }
+    let is_of_sandbox = |row: &&SettingRow| row.key.starts_with("sandbox.") && row.columns.live;
+    let changed = TABLE.iter().filter(is_of_sandbox).filter(|row| !row.means_same(before, now));
+    let words: Vec<String> = changed
+        .map(|row| match row.text(now) {
+            Some(value) => format!("{} {value}", row.key),
+            None => format!("{} {}", row.key, row.default()).trim_end().to_owned(),
+        })
+        .collect();
     if words.is_empty() {
         return;
     }
     let cwd = &new.project_dir;
+    let user_commands = now.sandbox.user_commands.unwrap_or(false);
+    let hooks = now.sandbox.hooks.unwrap_or(false);
     let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
     changes.now(AgentCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks }), words.join(", "));
     let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
     changes.applied.sandbox = Some(in_force.unwrap_or_default());
-    changes.applied.warnings.extend(compose::sandbox::shortfall(now, &new.paths, cwd));
+    changes.applied.warnings.extend(compose::sandbox::notices(now, &new.paths, cwd));
 }
 
 fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
@@ -291,7 +316,7 @@ fn terminal(old: &Setup, new: &Setup, changes: &mut Changes) {
 
 /// Settings that others read: the prompt follows those of extensions, and the tools of the web have theirs.
 fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
-    let extensions = ["extensions_off", "skill_budget", "hooks", "claude_hooks"];
+    let extensions = ["extensions_off", "hooks", "claude_hooks"];
     let web = ["web_fetch", "web_allow_private", "web_search", "web_search_url"];
     for key in extensions.into_iter().chain(web) {
         let Some(row) = row(key).filter(|row| !row.is_same(&old.settings, &new.settings)) else { continue };

@@ -1,6 +1,7 @@
 //! `tau sandbox`: a command of the user, confined as those of the model are.
 //!
-//! It gets this terminal, this environment and these standard streams. Its exit code is passed on.
+//! It gets this terminal, these standard streams and this environment without its secrets. Its exit code is
+//! passed on.
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
@@ -12,6 +13,7 @@ use rustix::process::Signal;
 
 use super::args::CliArgs;
 use super::args::sandbox::SandboxArgs;
+use super::compose::agent::program_env;
 use super::compose::{sandbox, working_directory};
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, warn};
@@ -46,8 +48,10 @@ fn confined(args: &SandboxArgs) -> Result<ExitStatus, Refusal> {
         }
         warn(&format!("sandbox: {text}"));
     }
+    sandbox::left_out(&policy).iter().for_each(|text| warn(&format!("sandbox: {text}")));
     let (program, arguments) = args.command.split_first().ok_or_else(|| Refusal::usage("no command"))?;
     let mut command = Command::new(program);
+    program_env(&environment.keys, &settings).apply(&mut command);
     command.args(arguments).current_dir(&cwd);
     let confinement = confine(&mut command, &policy)?;
     for signal in LEFT_TO_THE_COMMAND {
@@ -69,7 +73,7 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
     }
     let name = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok();
     let terminal = name.as_ref().and_then(|name| name.to_str().ok()).map(std::path::Path::new);
-    let around = Surroundings { cwd: &policy.workspace, terminal, scratch: None };
+    let around = Surroundings { cwd: &policy.workspace, terminal, scratch: None, private: None };
     let failed = |error| Refusal::config(format!("the sandbox cannot be set up: {error}"));
     let mut confinement = Confinement::prepare(policy, around).map_err(failed)?;
     confinement.apply(command);
@@ -78,15 +82,15 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
 
 /// The settings with what the flags say.
 fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, String> {
-    if settings.sandbox.unwrap_or_default() == SandboxLevel::Off {
-        settings.sandbox = Some(SandboxLevel::WorkspaceWrite);
+    if settings.sandbox.level.unwrap_or_default() == SandboxLevel::Off {
+        settings.sandbox.level = Some(SandboxLevel::WorkspaceWrite);
     }
-    for (key, value) in [("sandbox", &args.sandbox), ("network", &args.network)] {
+    for (key, value) in [("sandbox.level", &args.sandbox), ("sandbox.network", &args.network)] {
         if let (Some(row), Some(value)) = (table::row(key), value) {
             row.set(&mut settings, OsStr::new(value))?;
         }
     }
-    settings.sandbox_writable.get_or_insert_default().extend(args.writable.iter().cloned());
+    settings.sandbox.writable.get_or_insert_default().extend(args.writable.iter().cloned());
     Ok(settings)
 }
 

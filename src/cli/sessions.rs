@@ -5,12 +5,23 @@
 
 use std::path::{Path, PathBuf};
 
+use super::args::CliArgs;
+use super::args::front_end::{FrontEnd, StandardStreams};
+use super::args::sessions::SessionsArgs;
 use super::compose::Setup;
-use super::exit::Refusal;
-use super::session_lookup::file_of;
+use super::environment::{Environment, OnBadConfig};
+use super::exit::{Exit, Refusal, say, warn};
+use super::session_lookup::{file_of, rows_as_table, short_ids};
+use crate::agent::session::index::SessionIndex;
 use crate::agent::session::lock::{self, Life};
+use crate::agent::session::row::SessionRow;
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session, SessionError, list};
+use crate::agent::settings::private_files::LockFile;
+use crate::tools::paths;
+
+/// Held while a session with an ID of the user's is begun.
+const NEW_LOCK: &str = ".new-session.lock";
 
 /// What the arguments ask for.
 enum Wanted {
@@ -29,10 +40,32 @@ enum Wanted {
 /// When there is no such session, when it cannot be opened as it is, or its directory is gone.
 pub fn open(setup: &Setup) -> Result<Session, Refusal> {
     let session = match wanted(setup)? {
-        Wanted::Open(path) => open_file(setup, &path)?,
-        other => begin(setup, other)?,
+        Wanted::Open(path) => open_file(&path)?,
+        other => {
+            if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
+                let was = list::directory(&path).unwrap_or_default();
+                warn(&format!(
+                    "no session to continue in this directory; the latest of {}, which is gone, is continued here by --fork {}",
+                    was.display(),
+                    path.display()
+                ));
+            }
+            begin(setup, other)?
+        }
     };
     named(setup, session)
+}
+
+/// The session to be offered where one is to be continued and this directory has none: the latest of the path
+/// that the directory may have had before.
+fn earlier(setup: &Setup) -> Option<PathBuf> {
+    let root = setup.settings.session_root(&setup.paths);
+    setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
+}
+
+/// Whether the answers are printed, and nobody sits in front of it.
+fn is_printed(setup: &Setup) -> bool {
+    matches!(setup.args.front_end(StandardStreams::here()), FrontEnd::Print | FrontEnd::Json)
 }
 
 /// As [`open`], for the screen: where the session cannot be opened as it is, a new one, and the
@@ -43,10 +76,16 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
 pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
     let path = match wanted(setup)? {
         Wanted::Open(path) => path,
-        other => return Ok((named(setup, begin(setup, other)?)?, None)),
+        other => {
+            let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
+            return Ok((named(setup, begin(setup, other)?)?, earlier));
+        }
     };
     match Session::open_tail(&path, Access::Write, TAIL) {
-        Ok(session) if session.info().cwd.is_dir() => Ok((named(setup, session)?, None)),
+        Ok(mut session) if session.info().cwd.is_dir() => {
+            session.continue_on_screen().map_err(Refusal::config)?;
+            Ok((named(setup, session)?, None))
+        }
         Ok(_) | Err(SessionError::Locked { .. }) => {
             Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(path)))
         }
@@ -74,24 +113,39 @@ fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
 fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
     let dir = setup.session_dir();
     match wanted {
+        Wanted::New(Some(id)) if dir.is_some() => begin_as(setup, id),
+        Wanted::New(id) if is_printed(setup) => Ok(Session::begin_printed(dir.as_deref(), &setup.cwd, id)),
         Wanted::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
-        Wanted::Open(path) => open_file(setup, &path),
+        Wanted::Open(path) => open_file(&path),
         Wanted::Copy(path) => Session::copy(&path, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config),
     }
 }
 
-fn open_file(setup: &Setup, path: &Path) -> Result<Session, Refusal> {
+/// A new session with this ID. Of several programs that start with it at once, one begins the session, and the
+/// others find it in use.
+fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
+    let root = setup.settings.session_root(&setup.paths);
+    let _lock = LockFile::take(&root.join(NEW_LOCK)).map_err(|error| {
+        Refusal::config(format!("cannot begin a session in {}: {}", root.display(), paths::reason(&error)))
+    })?;
+    if let Some(path) = list::of_id(&root, &id) {
+        return open_file(&path);
+    }
+    let begin = if is_printed(setup) { Session::begin_printed } else { Session::begin };
+    let mut session = begin(setup.session_dir().as_deref(), &setup.cwd, Some(id));
+    session.make_file().map_err(Refusal::config)?;
+    Ok(session)
+}
+
+fn open_file(path: &Path) -> Result<Session, Refusal> {
     let session = match Session::open_tail(path, Access::Write, TAIL) {
-        Err(SessionError::Locked { owner, .. }) if setup.args.take_over && owner.life() == Life::Ended => {
+        // Its process was killed and something that it started still holds the lock.
+        Err(SessionError::Locked { owner, .. }) if owner.life() == Life::Ended => {
             Session::open_tail(path, Access::TakeOver, TAIL)
         }
         other => other,
     };
     let session = session.map_err(|error| match &error {
-        SessionError::Locked { owner, .. } if owner.life() == Life::Ended => Refusal::config(format!(
-            "{error}; --take-over uses it anyway, --fork {} continues in a copy",
-            path.display()
-        )),
         SessionError::Locked { .. } => {
             Refusal::config(format!("{error}; --fork {} continues in a copy", path.display()))
         }
@@ -113,6 +167,54 @@ fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
         session.set_name(name).map_err(Refusal::config)?;
     }
     Ok(session)
+}
+
+/// Runs `tau sessions`; how the program ends.
+pub(crate) fn run(args: &SessionsArgs) -> Exit {
+    listed(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir.clone_from(&args.session_dir);
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let here = std::env::current_dir().map_err(Refusal::config)?;
+    let index = environment.paths.session_index();
+    let (mut known, mut rows) = (SessionIndex::load(&index), Vec::new());
+    list::list_known(&root, Some(here.as_path()).filter(|_| !args.all), &mut known, &mut |row| {
+        rows.push(row);
+        true
+    });
+    if let Err(error) = known.save(&index) {
+        tracing::warn!(%error, "the index of sessions could not be written");
+    }
+    let all = rows.len();
+    rows.retain(|row| args.print || !row.printed);
+    rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
+    let exit = if args.json { say(&as_json(&rows)) } else { say(&rows_as_table(&rows, args.all)) };
+    let hints = [
+        (rows.is_empty() && !args.all)
+            .then_some("no sessions in this directory; --all lists those of all directories"),
+        (rows.len() < all).then_some("runs of -p are left out; --print lists them too"),
+    ];
+    if !args.json {
+        hints.into_iter().flatten().for_each(warn);
+    }
+    Ok(exit)
+}
+
+fn as_json(rows: &[SessionRow]) -> String {
+    let lines = rows.iter().zip(short_ids(rows)).map(|(row, short)| {
+        let mut line = serde_json::to_value(row).unwrap_or_default();
+        if let Some(fields) = line.as_object_mut() {
+            fields.insert("shortId".to_owned(), short.into());
+            fields.insert("title".to_owned(), row.title().into());
+        }
+        line.to_string()
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
 }
 
 /// Deletes a session file below `sessions`, into the trash if there is one; what was done.

@@ -11,12 +11,12 @@ use crate::app::request::SettingShown;
 
 /// All settings.
 pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
-    table::TABLE.iter().map(|row| shown(setup, row)).collect()
+    table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| shown(setup, row)).collect()
 }
 
 /// The setting of that key.
 pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
-    table::row(key).map(|row| shown(setup, row))
+    table::row(key).filter(|row| row.columns.in_files).map(|row| shown(setup, row))
 }
 
 fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
@@ -65,7 +65,9 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
 /// # Errors
 /// A sentence, when the value is not allowed or the file cannot be changed.
 pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), String> {
-    let Some(row) = table::row(key) else { return Err(format!("no setting \"{key}\"")) };
+    let Some(row) = table::row(key).filter(|row| row.columns.in_files) else {
+        return Err(format!("no setting \"{key}\""));
+    };
     if let Some(value) = value {
         row.set(&mut Settings::default(), OsStr::new(value)).map_err(|error| format!("{key}: {error}"))?;
     }

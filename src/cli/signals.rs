@@ -60,6 +60,32 @@ pub(crate) fn survive_file_size_limit() {
     let _ = signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)));
 }
 
+/// Fewer open files than this are too few to answer, run commands and save a session.
+const MIN_OPEN_FILES: u64 = 64;
+
+/// Lets the program have enough files open, if it may.
+///
+/// # Errors
+/// What to do if it may not.
+pub(crate) fn allow_open_files() -> Result<(), String> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let mut limit = getrlimit(Resource::Nofile);
+    let few = |limit: Option<u64>| limit.is_some_and(|files| files < MIN_OPEN_FILES);
+    if few(limit.current) {
+        limit.current = if few(limit.maximum) { limit.maximum } else { Some(MIN_OPEN_FILES) };
+        // Where the system refuses, the limit stays.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    match getrlimit(Resource::Nofile).current {
+        Some(files) if files < MIN_OPEN_FILES => Err(format!(
+            "at most {files} files can be open at once, too few to run and to save a session; raise the limit \
+             (ulimit -n 256) and start again"
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A watch over signals.
 #[derive(Debug)]
 pub struct Signals {
@@ -123,11 +149,27 @@ impl Signals {
 }
 
 fn fatal() -> impl Iterator<Item = (Caught, SignalKind)> {
-    let kind = |signal: rustix::process::Signal| {
-        let number = signal.as_raw();
-        Some((Caught::Fatal(u8::try_from(number).ok()?), SignalKind::from_raw(number)))
-    };
-    FATAL.into_iter().filter_map(kind)
+    let kind = |number: i32| Some((Caught::Fatal(u8::try_from(number).ok()?), SignalKind::from_raw(number)));
+    let numbers = FATAL.map(rustix::process::Signal::as_raw).into_iter().chain(fatal_on_linux());
+    numbers.filter_map(kind)
+}
+
+/// Those that end a program on Linux only: SIGIO, SIGPWR, SIGSTKFLT, and the real-time signals that are left to
+/// programs.
+#[cfg(target_os = "linux")]
+fn fatal_on_linux() -> impl Iterator<Item = i32> {
+    use rustix::process::Signal as S;
+
+    [S::IO, S::POWER, S::STKFLT].map(S::as_raw).into_iter().chain(REAL_TIME)
+}
+
+/// Without those that C libraries use themselves.
+#[cfg(target_os = "linux")]
+const REAL_TIME: std::ops::RangeInclusive<i32> = 35..=64;
+
+#[cfg(not(target_os = "linux"))]
+fn fatal_on_linux() -> impl Iterator<Item = i32> {
+    std::iter::empty()
 }
 
 /// Whether SIGHUP is ignored, which a program inherits. Known on Linux only.

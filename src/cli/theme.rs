@@ -3,13 +3,15 @@
 use super::args::theme::{ThemeAction, ThemeArgs};
 use super::exit::{Exit, fail, say};
 use super::plain;
+use crate::agent::settings::MAX_BYTES;
 use crate::tools::paths::reason;
+use crate::tools::regular_files::read_text;
 use crate::view::theme::Theme;
 
 /// Runs the command; how the program ends.
 pub fn run(args: &ThemeArgs) -> Exit {
     let ThemeAction::Check { file } = &args.action;
-    let source = match std::fs::read_to_string(file) {
+    let source = match read_text(file, MAX_BYTES) {
         Ok(source) => source,
         Err(error) => {
             let (file, why) = (file.display(), reason(&error));

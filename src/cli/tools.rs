@@ -19,7 +19,7 @@ use super::signals::Signals;
 use super::{permission_rules, plain, table};
 use crate::agent::extensions::custom_tools;
 use crate::agent::extensions::registry::Loaded;
-use crate::agent::permissions::{CallFacts, Verdict};
+use crate::agent::permissions::{CallFacts, Permissions, Verdict};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use crate::tools::bash::Bash;
@@ -27,7 +27,7 @@ use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 use crate::tools::{
     AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox,
-    toolbox,
+    toolbox::{self, BuiltInTool, Offered},
 };
 
 /// Runs the command; how the program ends.
@@ -85,19 +85,20 @@ fn work(args: &ToolsArgs) -> Result<Exit, Refusal> {
     })
 }
 
-/// The built-in tools that are on.
-fn built_in_on(here: &Here) -> Vec<String> {
-    let usual =
-        || toolbox::TABLE.iter().filter(|row| row.is_default).map(|row| row.name.to_owned()).collect();
-    here.environment.settings.tools.clone().unwrap_or_else(usual)
+/// Whether a built-in tool is on, off, or on in the modes that ask about commands.
+fn state(here: &Here, row: &BuiltInTool) -> &'static str {
+    match (&here.environment.settings.tools, row.offered) {
+        (Some(chosen), _) if chosen.iter().any(|name| name == row.name) => "on",
+        (Some(_), _) => "off",
+        (None, Offered::Always) => "on",
+        (None, Offered::WhereAsked) => "by mode",
+    }
 }
 
 fn listed(here: &Here) -> String {
-    let on = built_in_on(here);
-    let state = |name: &str| if on.iter().any(|known| known == name) { "on" } else { "off" }.to_owned();
-    let built_in = toolbox::TABLE
-        .iter()
-        .map(|row| [state(row.name), row.name.to_owned(), "built-in".to_owned(), row.summary.to_owned()]);
+    let built_in = toolbox::TABLE.iter().map(|row| {
+        [state(here, row).to_owned(), row.name.to_owned(), "built-in".to_owned(), row.summary.to_owned()]
+    });
     let custom = here.rows().map(|row| {
         let said = row.description.lines().next().unwrap_or_default();
         [
@@ -128,7 +129,6 @@ fn problems(here: &Here) -> String {
 }
 
 fn as_json(here: &Here) -> String {
-    let on = built_in_on(here);
     let built_in = Toolbox::all();
     let built_in = toolbox::TABLE.iter().map(|row| {
         let spec = built_in.get(row.name).map(|tool| tool.spec());
@@ -136,7 +136,7 @@ fn as_json(here: &Here) -> String {
             "name": row.name,
             "label": spec.map(|spec| &spec.label),
             "source": "built-in",
-            "state": if on.iter().any(|name| name == row.name) { "on" } else { "off" },
+            "state": state(here, row),
             "description": row.summary,
             "parameters": spec.map(|spec| &spec.parameters),
         })
@@ -305,10 +305,17 @@ impl Here {
             scratch: Arc::new(Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?),
             env: Arc::new(env),
             sandbox: Arc::new(sandbox::policy(settings, paths, &self.cwd)),
+            files: self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref()),
             editor: None,
+            user: None,
             limits: OutputLimits { images: true, ..OutputLimits::default() },
             default_timeout: settings.bash_timeout,
         })
+    }
+
+    fn permissions(&self) -> Permissions {
+        let sessions = self.environment.settings.session_dir.as_deref();
+        permission_rules::read(&self.environment.paths, &self.project, sessions).0
     }
 
     async fn carry_out(
@@ -319,10 +326,8 @@ impl Here {
     ) -> Result<ToolOutput, Failure> {
         let policy = Arc::clone(&context.sandbox);
         let prepared = tool.prepare(arguments, context).await.map_err(Failure::Tool)?;
-        let sessions = self.environment.settings.session_dir.as_deref();
-        let (permissions, _) = permission_rules::read(&self.environment.paths, &self.project, sessions);
         let home = std::env::home_dir();
-        let judgement = permissions.judge(&CallFacts {
+        let judgement = self.permissions().judge(&CallFacts {
             mode: PermissionMode::Auto,
             tool: &tool.spec().name,
             access: &prepared.access,

@@ -142,7 +142,7 @@ fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
     if let Some(text) = not_covered(&plan.not_covered) {
         warn(&text);
     }
-    let exit = say(&format!("{}\n", plain::line(&report.summary())));
+    let exit = say(&format!("{}\n", plain::line(&report.summary("restored"))));
     Ok(if report.failed.is_empty() { exit } else { Exit::Model })
 }
 

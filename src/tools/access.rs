@@ -3,9 +3,12 @@
 //! Plain data: permissions, sandbox and undo judge it, the user is shown it. Paths are absolute and
 //! as the tool resolved them; symbolic links in them are not followed here.
 
-use std::path::PathBuf;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::FileDiff;
 
@@ -63,6 +66,46 @@ impl Access {
     }
 }
 
+/// What a tool may read of the files that it comes across below a folder, and that no call names. The agent
+/// knows the rules, and tools ask it.
+pub trait FileFilter: Debug + Send + Sync {
+    /// The filter for what a call of `tool` comes across below a folder that it may read; `None` if nothing is
+    /// left out.
+    fn below(&self, tool: &str, folder: &Path) -> Option<Arc<dyn FolderFilter>>;
+
+    /// Why a file that the user names cannot be read, as the end of a sentence.
+    fn denies(&self, path: &Path) -> Option<String>;
+}
+
+/// See [`FileFilter::below`].
+pub trait FolderFilter: Debug + Send + Sync {
+    /// Why a file or folder is left out, by its path from that folder on.
+    fn leaves_out(&self, below: &Path) -> Option<LeftOut>;
+}
+
+/// Why a file is left out of what a tool answers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeftOut {
+    /// Its name is left out as well, not only its content.
+    pub name: bool,
+    /// As what follows "3 files left out: ".
+    pub why: String,
+}
+
+/// A filter that leaves nothing out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AllFiles;
+
+impl FileFilter for AllFiles {
+    fn below(&self, _: &str, _: &Path) -> Option<Arc<dyn FolderFilter>> {
+        None
+    }
+
+    fn denies(&self, _: &Path) -> Option<String> {
+        None
+    }
+}
+
 /// What the user is shown of a call before it is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -70,6 +113,8 @@ pub enum Preview {
     /// Nothing but its title and what it touches.
     #[default]
     None,
+    /// The arguments, of a tool that shows nothing else.
+    Arguments { arguments: Value },
     /// The whole command.
     Command { command: String },
     /// The change of a file. The index of a hunk is its id. If the change is cut, its hunks cannot be

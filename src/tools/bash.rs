@@ -4,6 +4,7 @@
 //! `command_result.rs`; what escapes and carriage returns mean is `line_output.rs`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::command_result::{self, Wording};
 use super::details::fact;
@@ -65,17 +66,22 @@ impl Tool for Bash {
         true
     }
 
+    fn touches(&self, args: &serde_json::Value, _: &Path) -> Option<Access> {
+        args::partial(args, "command").map(Access::command)
+    }
+
     async fn prepare(&self, args: BashArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         check(&args, &context)?;
         let command = args.command.clone();
+        let place = paths::nearest_folder(&context.cwd).to_owned();
         let prepared = Prepared::new(Access::command(command.clone()), move |approved| async move {
             let sandbox = approved.sandbox.unwrap_or_else(|| context.sandbox.clone());
             let context = ToolContext { sandbox, ..context };
-            let Some(command) = approved.edited else { return self.execute(args, context).await };
+            let Some(command) = approved.edited else { return self.execute_in(&place, args, context).await };
             let note = format!("The user changed the command to:\n{command}\nIts output:");
             let args = BashArgs { command: command.clone(), ..args };
             check(&args, &context)?;
-            let answer = with_note(&note, self.execute(args, context).await);
+            let answer = with_note(&note, self.execute_in(&place, args, context).await);
             with_terminal(answer, |output| output.edited = Some(command))
         });
         Ok(prepared.preview(Preview::Command { command }))
@@ -83,7 +89,32 @@ impl Tool for Bash {
 }
 
 impl Bash {
+    /// Runs the command in `place`: the working directory when the call was judged, or the nearest one above it.
+    async fn execute_in(
+        &self,
+        place: &Path,
+        args: BashArgs,
+        context: ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        if paths::nearest_folder(&context.cwd) != place {
+            return Err(ToolError::refused(format!(
+                "nothing was run: the working directory {} was removed, moved or made meanwhile; call again",
+                context.cwd.display()
+            )));
+        }
+        if *place == *context.cwd {
+            return self.execute(args, context).await;
+        }
+        let note = format!(
+            "The working directory {} no longer exists, so this ran in {}.",
+            context.cwd.display(),
+            place.display()
+        );
+        with_note(&note, self.execute(args, ToolContext { cwd: place.into(), ..context }).await)
+    }
+
     async fn execute(&self, args: BashArgs, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let context = ToolContext { env: Arc::new(context.env.without_editors()), ..context };
         let timeout = args.timeout.or(context.default_timeout).filter(|seconds| *seconds > 0);
         let wording = Wording {
             timeout,
@@ -139,12 +170,6 @@ fn check(args: &BashArgs, context: &ToolContext) -> Result<(), ToolError> {
         return Err(ToolError::refused(format!(
             "the command is {} bytes long, but a shell takes at most {MAX_COMMAND}; write it to a file and run that file",
             args.command.len()
-        )));
-    }
-    if !context.cwd.is_dir() {
-        return Err(ToolError::refused(format!(
-            "the working directory {} no longer exists",
-            context.cwd.display()
         )));
     }
     Ok(())

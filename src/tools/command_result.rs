@@ -97,12 +97,14 @@ fn blocked(finished: &FinishedCommand) -> Option<String> {
     let advice = match denial.rule {
         SandboxRule::Protected => "leave that file as it is",
         SandboxRule::Outside
+        | SandboxRule::Home
         | SandboxRule::ReadOnly
         | SandboxRule::NewEntries
         | SandboxRule::Network
         | SandboxRule::LocalServices
         | SandboxRule::OtherProcesses
-        | SandboxRule::SystemCalls => "do without it, or ask the user to allow it",
+        | SandboxRule::SystemCalls
+        | SandboxRule::Hidden => "do without it, or ask the user to allow it",
     };
     Some(format!(
         "sandbox: not the program but tau's sandbox probably refused this. It blocked {denial}. Do not try \

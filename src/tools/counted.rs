@@ -15,9 +15,33 @@ pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: 
     }
 }
 
+/// A number with commas between its thousands.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many of something, more than one: `10,000 blanks`.
+pub(crate) fn many(count: usize, noun: &str) -> String {
+    format!("{} {noun}s", thousands(count as u64))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::{counted, many};
+
+    #[test]
+    fn large_numbers_have_commas() {
+        assert_eq!(many(999, "blank"), "999 blanks");
+        assert_eq!(many(1_234_567, "empty line"), "1,234,567 empty lines");
+    }
 
     #[test]
     fn one_has_no_plural() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, TextDiff, group_diff_ops};
 
+use super::counted::many;
 use super::edit::splice::{self, Splice};
 use super::{FileDiff, Hunk};
 
@@ -16,8 +17,9 @@ const CONTEXT: usize = 3;
 const MAX_LINES: usize = 2_000;
 /// Most bytes kept in hunks.
 const MAX_BYTES: usize = 256 * 1024;
-/// Most characters kept of one line.
+/// Most characters kept of one line. Of a long run of blanks few count, so that what stands behind it is kept.
 const MAX_LINE: usize = 2_000;
+const MAX_BLANKS: usize = 40;
 /// A part of a text above this many bytes is taken apart where that can be done.
 const MAX_PART: usize = 16 * 1024;
 /// After this the diff is finished coarsely.
@@ -215,12 +217,13 @@ impl Hunks {
 
     /// Adds the line, if there is room.
     fn keep(&mut self, sign: char, line: &str, hunk: &mut Hunk) {
-        let line = (self.lines > 0).then(|| keep(sign, line)).filter(|line| line.len() <= self.bytes);
-        let Some(line) = line else {
+        let line = (self.lines > 0).then(|| keep(sign, line)).filter(|(line, _)| line.len() <= self.bytes);
+        let Some((line, is_cut)) = line else {
             self.change.cut = true;
             self.lines = 0;
             return;
         };
+        self.change.cut |= is_cut;
         self.lines -= 1;
         self.bytes -= line.len();
         hunk.lines.push(line);
@@ -243,15 +246,25 @@ fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ops
 }
 
-fn keep(sign: char, line: &str) -> String {
+/// The line behind its sign, and whether it is cut; one that is says how much of it is not there.
+fn keep(sign: char, line: &str) -> (String, bool) {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
+    let (mut count, mut blanks) = (0, 0);
+    let cut = line.char_indices().find(|(_, c)| {
+        blanks = if c.is_whitespace() { blanks + 1 } else { 0 };
+        count += usize::from(blanks <= MAX_BLANKS);
+        count > MAX_LINE
+    });
     let mut kept = String::from(sign);
-    kept.extend(line.chars().take(MAX_LINE));
-    if kept.len() <= line.len() {
-        kept.push('…');
-    }
-    kept
+    let Some((at, _)) = cut else {
+        kept.push_str(line);
+        return (kept, false);
+    };
+    let (shown, rest) = line.split_at_checked(at).unwrap_or((line, ""));
+    kept.push_str(shown);
+    kept.push_str(&format!(" ⋯ {}", many(rest.chars().count(), "more character")));
+    (kept, true)
 }
 
 #[cfg(test)]
@@ -343,6 +356,16 @@ mod tests {
         assert_eq!(change.added, 10_000);
         assert_eq!(change.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>(), MAX_LINES);
         let long = between("f", b"", "x".repeat(1_000_000).as_bytes());
-        assert!(long.unified().len() < 3_000);
+        assert!(long.cut && long.unified().len() < 3_000);
+        assert!(long.unified().ends_with(" ⋯ 998,000 more characters\n"), "{}", long.unified());
+    }
+
+    #[test]
+    fn what_stands_behind_many_blanks_is_kept() {
+        let line = format!("x = 1{}; evil()", " ".repeat(10_000));
+        let change = between("f", b"x = 1\n", line.as_bytes());
+        assert!(!change.cut && change.unified().contains("; evil()"));
+        let change = between("f", b"", " ".repeat(1_000_000).as_bytes());
+        assert!(change.cut, "or said to be missing");
     }
 }

@@ -6,20 +6,22 @@
 
 pub(crate) mod diagnose;
 pub(crate) mod matching;
+mod normal_form;
 pub(crate) mod normalize;
 pub mod splice;
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::details::fact;
-use super::encoding::{self, Encoding, Exact, Probe, UTF8_BOM};
 use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::proposal::{self, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
 use super::{
-    ChangeFacts, FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths, write,
+    Access, ChangeFacts, FileDiff, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor,
+    paths, write,
 };
 use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
@@ -72,6 +74,10 @@ impl Tool for Edit {
 
     fn title(&self, args: &serde_json::Value) -> String {
         args::partial(args, "path").unwrap_or_default().into()
+    }
+
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        args::partial(args, "path").map(|path| Access::change(paths::find(cwd, path)))
     }
 
     async fn prepare(&self, args: EditArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
@@ -163,36 +169,17 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
 }
 
 /// The text that is searched, and how it becomes the bytes of the file again.
-fn decoded(mut bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
-    let encoding = match encoding::probe(&bytes) {
-        Probe::Binary => {
-            return Err(ToolError::refused(format!("{given} is a binary file; it cannot be edited as text")));
-        }
-        Probe::Wide(encoding) => encoding,
-        Probe::Narrow if std::str::from_utf8(&bytes).is_ok() => Encoding::Utf8,
-        Probe::Narrow => encoding::narrow(&bytes),
+fn decoded(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
+    let Some(format) = TextFormat::of(&bytes) else {
+        return Err(ToolError::refused(format!("{given} is a binary file; it cannot be edited as text")));
     };
-    let marks: [&'static [u8]; 2] =
-        if encoding == Encoding::Utf8 { [UTF8_BOM, b""] } else { [b"\xFF\xFE", b"\xFE\xFF"] };
-    let mark = match encoding {
-        Encoding::Latin1 => b"",
-        _ => marks.into_iter().find(|mark| bytes.starts_with(mark)).unwrap_or_default(),
-    };
-    bytes.drain(..mark.len());
-    let text = match encoding {
-        // Broken bytes stay as they are when the search is on bytes.
-        Encoding::Utf8 => bytes,
-        _ => match encoding::decode(&bytes, encoding) {
-            (text, Exact::Yes) => text.into_bytes(),
-            (_, Exact::No) => {
-                return Err(ToolError::refused(format!(
-                    "{given} contains invalid {}; it cannot be edited without loss",
-                    encoding.name()
-                )));
-            }
-        },
-    };
-    Ok((text, TextFormat { encoding, mark }))
+    let text = format.text(bytes).ok_or_else(|| {
+        ToolError::refused(format!(
+            "{given} contains invalid {}; it cannot be edited without loss",
+            format.encoding.name()
+        ))
+    })?;
+    Ok((text, format))
 }
 
 /// What was replaced.
@@ -242,7 +229,13 @@ fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec
             MatchOutcome::Missing => return Err(refuse(diagnose::missing(&task.given, text, change))),
         };
         let begin = splices.len();
-        let made = spans.into_iter().map(|span| splice::make(text, ends, span, change, how));
+        let made = spans.into_iter().map(|span| match how {
+            MatchKind::NormalForm => {
+                let found = text.get(span.clone()).unwrap_or_default();
+                splice::make(text, ends, span, &normal_form::adapted(change, found), MatchKind::Exact)
+            }
+            _ => splice::make(text, ends, span, change, how),
+        });
         splices.extend(made);
         let of_this = splices.get(begin..).unwrap_or_default();
         if of_this.iter().all(|splice| splice.changes_nothing(text)) {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::encoding::UTF8_BOM;
+use super::file_at::FileAt;
 use super::file_task::FileTask;
 use super::file_versions::Stamp;
 use super::process::{ChildEnv, FinishedCommand};
@@ -123,11 +124,16 @@ pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
 }
 
 /// Writes a file through the editor, if there is one that does that; what the file system says of it then.
-/// `None` if tau has to write it.
+/// `None` if tau has to write it. `target` is the file that its path leads to.
 ///
 /// # Errors
 /// A refusal: the file is not the one that was expected, or the editor did not write it.
-pub(crate) fn write(task: &FileTask, bytes: &[u8], expected: Expected) -> Result<Option<Stamp>, ToolError> {
+pub(crate) fn write(
+    task: &FileTask,
+    target: &Path,
+    bytes: &[u8],
+    expected: Expected,
+) -> Result<Option<Stamp>, ToolError> {
     let Some(editor) = task.context.editor.as_ref().filter(|editor| editor.can_write()) else {
         return Ok(None);
     };
@@ -142,6 +148,11 @@ pub(crate) fn write(task: &FileTask, bytes: &[u8], expected: Expected) -> Result
         return Err(ToolError::refused(format!(
             "{given} has just been changed by another program; nothing was written. Read it again"
         )));
+    }
+    if expected == Expected::Nothing {
+        FileAt::find_or_make_folder(target).map_err(|error| {
+            ToolError::refused(format!("cannot create the directory of {given}: {}", paths::reason(&error)))
+        })?;
     }
     editor.write(&task.path, text, &task.wanted).map_err(|why| {
         ToolError::refused(format!(

@@ -2,7 +2,12 @@
 //!
 //! Pure. The rule: a byte order mark decides; NUL bytes mean UTF-16 when they fall like it and
 //! a binary file otherwise; text that is mostly valid UTF-8 is UTF-8 with some broken bytes;
-//! the rest is Latin-1, in which every byte is a character.
+//! the rest is what chardetng takes it for, as Firefox does.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+
+/// Most bytes that are looked at to find an encoding out.
+const SAMPLE: usize = 64 * 1024;
 
 /// How many bytes from the start of a file are looked at.
 pub(crate) const PROBE: usize = 8 * 1024;
@@ -16,8 +21,12 @@ pub enum Encoding {
     Utf8,
     Utf16Le,
     Utf16Be,
-    Latin1,
+    /// One from the time before Unicode.
+    Legacy(&'static encoding_rs::Encoding),
 }
+
+/// Windows' Latin-1, in which every byte is a character.
+pub const LATIN_1: Encoding = Encoding::Legacy(encoding_rs::WINDOWS_1252);
 
 impl Encoding {
     /// Its name for messages.
@@ -26,7 +35,8 @@ impl Encoding {
             Encoding::Utf8 => "UTF-8",
             Encoding::Utf16Le => "UTF-16 (little endian)",
             Encoding::Utf16Be => "UTF-16 (big endian)",
-            Encoding::Latin1 => "Latin-1",
+            Encoding::Legacy(encoding) if encoding == encoding_rs::WINDOWS_1252 => "Latin-1 (windows-1252)",
+            Encoding::Legacy(encoding) => encoding.name(),
         }
     }
 }
@@ -68,7 +78,7 @@ fn wide_without_mark(start: &[u8]) -> Probe {
     }
 }
 
-/// Judges bytes that are known to be narrow: UTF-8, possibly with some broken bytes, or Latin-1.
+/// Judges bytes that are known to be narrow: UTF-8, possibly with some broken bytes, or an older encoding.
 pub fn narrow(bytes: &[u8]) -> Encoding {
     let (mut sound, mut broken) = (0usize, 0usize);
     for chunk in bytes.utf8_chunks() {
@@ -77,7 +87,71 @@ pub fn narrow(bytes: &[u8]) -> Encoding {
             sound += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
         }
     }
-    if broken > sound { Encoding::Latin1 } else { Encoding::Utf8 }
+    match () {
+        () if broken > sound => legacy(bytes, Iso2022JpDetection::Deny),
+        // Only escapes tell it from ASCII.
+        () if sound == 0 && broken == 0 && memchr::memmem::find(bytes, b"\x1B$").is_some() => {
+            match legacy(bytes, Iso2022JpDetection::Allow) {
+                Encoding::Legacy(found) if found == encoding_rs::ISO_2022_JP => Encoding::Legacy(found),
+                _ => Encoding::Utf8,
+            }
+        }
+        () => Encoding::Utf8,
+    }
+}
+
+/// The encoding of bytes that are no UTF-8.
+fn legacy(bytes: &[u8], iso_2022_jp: Iso2022JpDetection) -> Encoding {
+    let mut detector = EncodingDetector::new(iso_2022_jp);
+    let mut left = SAMPLE;
+    // Lines of ASCII say nothing.
+    let says = |line: &&[u8]| !line.is_ascii() || line.contains(&0x1B);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(says) {
+        let line = line.get(..left).unwrap_or(line);
+        detector.feed(line, false);
+        left -= line.len();
+        if left == 0 {
+            break;
+        }
+    }
+    detector.feed(b"", true);
+    let found = detector.guess(None, Utf8Detection::Deny);
+    let is_whole = found.decode_without_bom_handling_and_without_replacement(bytes).is_some();
+    // What is cut off in the middle of a character may be of this encoding nevertheless.
+    if is_whole || bytes.len() >= SAMPLE { Encoding::Legacy(found) } else { LATIN_1 }
+}
+
+/// The encoding of a text; `None` if the bytes are no text.
+pub(crate) fn of_text(bytes: &[u8]) -> Option<Encoding> {
+    match probe(bytes) {
+        Probe::Binary => None,
+        Probe::Wide(encoding) => Some(encoding),
+        Probe::Narrow => Some(narrow(bytes)),
+    }
+}
+
+/// The text of bytes in whatever encoding, without a byte order mark; what is no text is read as UTF-8.
+pub fn text(bytes: &[u8]) -> String {
+    decode(bytes, of_text(bytes).unwrap_or(Encoding::Utf8)).0
+}
+
+/// The text of what a command wrote: UTF-8 with broken bytes marked, or UTF-16.
+pub(crate) fn output(bytes: &[u8]) -> String {
+    match probe(bytes) {
+        Probe::Wide(encoding) => decode(bytes, encoding).0,
+        Probe::Binary | Probe::Narrow => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// The byte order mark that the bytes of a text in this encoding begin with, if any.
+pub(crate) fn mark(bytes: &[u8], encoding: Encoding) -> &'static [u8] {
+    let mark: &[u8] = match encoding {
+        Encoding::Utf8 => UTF8_BOM,
+        Encoding::Utf16Le => b"\xFF\xFE",
+        Encoding::Utf16Be => b"\xFE\xFF",
+        Encoding::Legacy(_) => b"",
+    };
+    if bytes.starts_with(mark) { mark } else { b"" }
 }
 
 /// Text of the bytes, and whether every byte had a meaning. The byte order mark is not text.
@@ -90,7 +164,10 @@ pub fn decode(bytes: &[u8], encoding: Encoding) -> (String, Exact) {
                 Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Exact::No),
             }
         }
-        Encoding::Latin1 => (bytes.iter().map(|byte| char::from(*byte)).collect(), Exact::Yes),
+        Encoding::Legacy(encoding) => {
+            let (text, broken) = encoding.decode_without_bom_handling(bytes);
+            (text.into_owned(), if broken { Exact::No } else { Exact::Yes })
+        }
         Encoding::Utf16Le => wide(bytes, b"\xFF\xFE", u16::from_le_bytes),
         Encoding::Utf16Be => wide(bytes, b"\xFE\xFF", u16::from_be_bytes),
     }
@@ -122,7 +199,10 @@ fn wide(bytes: &[u8], mark: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Exact) 
 pub fn encode(text: &str, encoding: Encoding) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Utf8 => Some(text.as_bytes().to_vec()),
-        Encoding::Latin1 => text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect(),
+        Encoding::Legacy(encoding) => {
+            let (bytes, _, lacks) = encoding.encode(text);
+            (!lacks).then(|| bytes.into_owned())
+        }
         Encoding::Utf16Le => Some(text.encode_utf16().flat_map(u16::to_le_bytes).collect()),
         Encoding::Utf16Be => Some(text.encode_utf16().flat_map(u16::to_be_bytes).collect()),
     }
@@ -153,7 +233,7 @@ mod tests {
     #[test]
     fn narrow_text_is_latin_1_only_when_broken_bytes_prevail() {
         assert_eq!(narrow("größe".as_bytes()), Encoding::Utf8);
-        assert_eq!(narrow(b"gr\xF6\xDFe"), Encoding::Latin1);
+        assert_eq!(narrow(b"gr\xF6\xDFe"), LATIN_1);
         assert_eq!(
             narrow("größe \u{20ac}".as_bytes().iter().chain(b"\xFF").copied().collect::<Vec<_>>().as_slice()),
             Encoding::Utf8
@@ -162,11 +242,39 @@ mod tests {
 
     #[test]
     fn text_survives_the_way_there_and_back() {
-        for encoding in [Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be, Encoding::Latin1] {
+        for encoding in [Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be, LATIN_1] {
             let bytes = encode("naïve\r\nüber", encoding).unwrap();
             assert_eq!(decode(&bytes, encoding), ("naïve\r\nüber".into(), Exact::Yes), "{encoding:?}");
         }
-        assert_eq!(encode("€", Encoding::Latin1), None);
+        assert_eq!(encode("\u{4e2d}", LATIN_1), None);
         assert_eq!(decode(b"\xFF\xFE\x00\xD8", Encoding::Utf16Le).1, Exact::No);
+    }
+
+    #[test]
+    fn older_encodings_are_found() {
+        let texts = [
+            ("GBK", "这个文件是用旧的中文编码保存的。\n请不要改变它的编码。\n"),
+            ("Big5", "這個檔案是用舊的中文編碼儲存的。\n請不要改變它的編碼。\n"),
+            ("Shift_JIS", "このファイルは古い文字コードで保存されています。\n変更しないでください。\n"),
+            ("EUC-JP", "このファイルは古い文字コードで保存されています。\n変更しないでください。\n"),
+            ("ISO-2022-JP", "このファイルは古い文字コードで保存されています。\n"),
+            ("EUC-KR", "이 파일은 오래된 문자 인코딩으로 저장되어 있습니다.\n바꾸지 마십시오.\n"),
+            ("windows-1251", "Этот файл сохранён в старой кодировке.\nПожалуйста, не меняйте её.\n"),
+            ("KOI8-R", "Этот файл сохранен в старой кодировке.\nПожалуйста, не меняйте ее.\n"),
+            ("windows-1253", "Αυτό το αρχείο είναι αποθηκευμένο σε παλιά κωδικοποίηση.\n"),
+            ("windows-1252", "Größe, naïve, façade, 5 €\n"),
+        ];
+        for (name, text) in texts {
+            let encoding = encoding_rs::Encoding::for_label(name.as_bytes()).unwrap();
+            for text in [text.to_owned(), format!("int main() {{ return 0; }}\n// {text}"), text.repeat(500)]
+            {
+                let (bytes, _, lacks) = encoding.encode(&text);
+                assert!(!lacks, "{name}");
+                let found = narrow(&bytes);
+                let read = decode(&bytes, found);
+                assert_eq!((&*read.0, read.1), (&*text, Exact::Yes), "{name} was taken for {}", found.name());
+                assert_eq!(encode(&read.0, found).as_deref(), Some(&*bytes), "{name}");
+            }
+        }
     }
 }

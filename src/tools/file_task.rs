@@ -48,7 +48,7 @@ impl FileTask {
                 "`path` is empty or contains a NUL character; pass the path of a file",
             ));
         }
-        let path = paths::resolve(&context.cwd, &given);
+        let path = paths::find(&context.cwd, &given);
         let key = key_of(path.clone()).await?;
         let turn = tokio::select! {
             biased;

@@ -63,6 +63,23 @@ impl From<&Metadata> for Stamp {
     }
 }
 
+impl From<&rustix::fs::Stat> for Stamp {
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "the types of these fields differ between systems"
+    )]
+    fn from(stat: &rustix::fs::Stat) -> Self {
+        Stamp {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            seconds: stat.st_mtime,
+            nanoseconds: i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
+        }
+    }
+}
+
 /// Whether a file is as the model knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {

@@ -2,7 +2,7 @@
 //!
 //! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobSet};
@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget;
 use super::budget::FullResults;
-use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names};
+use super::walk::{self, Answers, Batch, FirstResults, Scope, SearchRoot, Unreadable};
+use super::{
+    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names,
+};
 
 /// Paths shown unless the call says otherwise.
 const LIMIT: u64 = 1_000;
@@ -58,8 +60,12 @@ impl Tool for Find {
         }
     }
 
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        Some(walk::access(cwd, args::partial(args, "path")))
+    }
+
     async fn prepare(&self, args: FindArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        let access = walk::access(&context, args.path.as_deref());
+        let access = walk::access(&context.cwd, args.path.as_deref());
         Ok(Prepared::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| find(args, context, wanted))
         }))
@@ -121,7 +127,7 @@ pub(super) fn bad_glob(field: &str, error: &str) -> ToolError {
 }
 
 fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
-    let place = SearchRoot::find(context, args.path)?;
+    let place = SearchRoot::find(context, "find", args.path)?;
     if !place.metadata.is_dir() {
         return Err(ToolError::refused(format!("{} is not a directory; `path` must be one", place.given)));
     }
@@ -132,7 +138,9 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
     let found = Mutex::new((FirstResults::new(limit), Unreadable::default(), whole));
     // Names are looked at before the walk makes a piece of work of each file, which costs more.
     let early = Arc::clone(&names);
-    let walk = place.walk_through(scope, &context.cwd, move |entry| is_folder(entry) || early.fits(entry));
+    let walk = place.walk_through(scope, &context.cwd, Answers::Names, move |entry| {
+        is_folder(entry) || early.fits(entry)
+    });
     walk.build_parallel().run(|| {
         let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = Batch::new(move |hits: Vec<Hit>| {
@@ -201,5 +209,6 @@ fn answer(
         text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
+    text.push_str(&place.left_out());
     ToolOutput::new(text, Details::Paths { paths, cut })
 }

@@ -23,7 +23,9 @@ use super::budget;
 use super::budget::FullResults;
 use super::find::bad_glob;
 use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
-use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use super::{
+    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
+};
 use crate::tools::counted::counted;
 use hits::{HitLine, Hits, Named};
 
@@ -84,8 +86,12 @@ impl Tool for Grep {
         }
     }
 
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        Some(walk::access(cwd, args::partial(args, "path")))
+    }
+
     async fn prepare(&self, args: GrepArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        let access = walk::access(&context, args.path.as_deref());
+        let access = walk::access(&context.cwd, args.path.as_deref());
         Ok(Prepared::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| grep(&args, context, wanted))
         }))
@@ -94,7 +100,7 @@ impl Tool for Grep {
 
 fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
     let matcher = matcher(args)?;
-    let place = SearchRoot::find(context, args.path.clone())?;
+    let place = SearchRoot::find(context, "grep", args.path.clone())?;
     if let Some(kind) = paths::odd_kind(&place.metadata).filter(|_| !place.metadata.is_dir()) {
         return Err(ToolError::refused(format!("{} is {kind}; it cannot be searched", place.given)));
     }
@@ -347,6 +353,7 @@ impl<'a> Search<'a> {
             text.push_str(file_names::NOTE);
         }
         text.extend(unreadable.line());
+        text.push_str(&self.place.left_out());
         ToolOutput::new(text, Details::None)
     }
 }

@@ -5,13 +5,16 @@
 
 use std::fs::{self, DirEntry, FileType};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
 use super::budget;
 use super::budget::FullResults;
-use super::walk::{self, FirstResults, SearchRoot, Unreadable};
-use super::{Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths};
+use super::walk::{self, Answers, FirstResults, SearchRoot, Unreadable};
+use super::{
+    Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
+};
 
 /// Entries shown unless the call says otherwise.
 const LIMIT: u64 = 500;
@@ -49,8 +52,12 @@ impl Tool for Ls {
         args::partial(args, "path").unwrap_or(".").into()
     }
 
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        Some(walk::access(cwd, args::partial(args, "path")))
+    }
+
     async fn prepare(&self, args: LsArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        let access = walk::access(&context, args.path.as_deref());
+        let access = walk::access(&context.cwd, args.path.as_deref());
         Ok(Prepared::new(access, move |_| {
             walk::on_thread(context, move |context, wanted| list(args, context, wanted))
         }))
@@ -58,7 +65,7 @@ impl Tool for Ls {
 }
 
 fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Result<ToolOutput, ToolError> {
-    let place = SearchRoot::find(context, args.path)?;
+    let place = SearchRoot::find(context, "ls", args.path)?;
     if !place.metadata.is_dir() {
         let what = paths::odd_kind(&place.metadata).unwrap_or("a file; `read` shows it");
         return Err(ToolError::refused(format!("{} is not a directory but {what}", place.given)));
@@ -73,6 +80,8 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
             return Err(ToolError::aborted());
         }
         match entry {
+            // The names of folders are shown, too; what is in them is not listed here.
+            Ok(entry) if !place.shows(&entry.path(), false, Answers::Names) => {}
             Ok(entry) => {
                 let line = line(&entry);
                 let weight = budget::token_weight(&line) + 1;
@@ -132,5 +141,6 @@ fn answer(
         text.push_str(file_names::NOTE);
     }
     text.extend(unreadable.line());
+    text.push_str(&place.left_out());
     ToolOutput::new(text, Details::Paths { paths: names, cut })
 }

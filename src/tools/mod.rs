@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod args;
+pub mod ask_user;
 pub mod bash;
 pub mod budget;
 pub(crate) mod command_result;
@@ -19,23 +20,31 @@ pub mod diff;
 pub mod edit;
 pub mod editor;
 pub mod encoding;
+pub(crate) mod file_at;
 pub mod file_names;
 pub mod file_task;
 pub mod file_versions;
 pub mod find;
+pub(crate) mod git_index;
 pub mod grep;
 pub mod ids;
+pub(crate) mod ignore_files;
+pub mod invisible;
 pub mod line_output;
 pub mod ls;
 pub mod paths;
+pub mod plan;
 pub mod prepared;
 pub mod process;
 pub(crate) mod proposal;
 pub mod read;
+pub(crate) mod recognise;
+pub(crate) mod regular_files;
 pub mod replace_file;
 pub mod sandbox;
 pub mod scratch;
 pub mod toolbox;
+pub mod user;
 pub mod vt;
 pub mod walk;
 pub mod write;
@@ -52,6 +61,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use access::FileFilter;
 pub use access::{Access, Preview};
 pub use details::{ChangeFacts, Content, Details, FileDiff, Hunk, LineFacts, TerminalOutput, ToolOutput};
 use editor::Editor;
@@ -61,6 +71,7 @@ use process::ChildEnv;
 use sandbox::SandboxPolicy;
 use scratch::Scratch;
 pub use toolbox::Toolbox;
+use user::UserLink;
 
 /// What the model is given for a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -196,8 +207,12 @@ pub struct ToolContext {
     pub env: Arc<ChildEnv>,
     /// What commands may do, and which files may be changed.
     pub sandbox: Arc<SandboxPolicy>,
+    /// What may be read of the files that a tool comes across.
+    pub files: Arc<dyn FileFilter>,
     /// The editor that the session works in, if there is one.
     pub editor: Option<Arc<dyn Editor>>,
+    /// The way to whoever can ask the user, if there is one.
+    pub user: Option<UserLink>,
     /// What the model can take.
     pub limits: OutputLimits,
     /// Timeout in seconds of shell calls that set none; `None` means no timeout.
@@ -220,6 +235,12 @@ pub trait Tool: Send + Sync + 'static {
     /// can be prepared, and asked about, before the first has run.
     fn prepares_from_arguments(&self) -> bool {
         false
+    }
+
+    /// What a call with these arguments would touch, as far as that is known before it is prepared.
+    fn touches(&self, args: &Value, cwd: &Path) -> Option<Access> {
+        let _ = (args, cwd);
+        None
     }
 
     /// Repairs slips in the arguments of a model that can mean one thing only, before they are checked.
@@ -252,6 +273,12 @@ pub trait AnyTool: Send + Sync {
         false
     }
 
+    /// See [`Tool::touches`].
+    fn touches(&self, args: &Value, cwd: &Path) -> Option<Access> {
+        let _ = (args, cwd);
+        None
+    }
+
     /// Checks the arguments against the schema and prepares the call. A wrong argument is a refusal
     /// that names the field.
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_>;
@@ -274,6 +301,10 @@ impl<T: Tool> AnyTool for T {
 
     fn prepares_from_arguments(&self) -> bool {
         Tool::prepares_from_arguments(self)
+    }
+
+    fn touches(&self, args: &Value, cwd: &Path) -> Option<Access> {
+        Tool::touches(self, args, cwd)
     }
 
     fn prepare(&self, mut args: Value, context: ToolContext) -> PreparingCall<'_> {

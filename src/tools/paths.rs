@@ -10,6 +10,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use unicode_normalization::UnicodeNormalization;
 
 use super::ToolError;
 use super::file_names::shown_path;
@@ -26,6 +27,35 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
         None => None,
     };
     expanded.unwrap_or_else(|| cwd.join(given))
+}
+
+/// The same for a file that is to be there: where there is none, one whose name differs only in how its characters
+/// are composed (NFC, NFD) is meant, if it is the only one.
+pub fn find(cwd: &Path, given: &str) -> PathBuf {
+    let path = resolve(cwd, given);
+    if given.is_ascii() || path.symlink_metadata().is_ok() { path } else { recomposed(&path).unwrap_or(path) }
+}
+
+fn recomposed(path: &Path) -> Option<PathBuf> {
+    let (parent, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let parent = match parent.symlink_metadata() {
+        Ok(_) => parent.to_owned(),
+        Err(_) => recomposed(parent)?,
+    };
+    let same = |other: &str| other.nfc().eq(name.nfc());
+    let entries = fs::read_dir(&parent).ok()?.flatten().take(NAMES_LOOKED_AT);
+    let mut found = entries.filter(|entry| entry.file_name().to_str().is_some_and(same));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Some(only.path()),
+        // It may be that only the directory is called otherwise.
+        (None, _) => Some(parent.join(name)),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// The directory, or the nearest one above it if it is gone.
+pub(crate) fn nearest_folder(path: &Path) -> &Path {
+    path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
 /// One name for a file whatever path leads to it: links are followed as far as the path

@@ -4,17 +4,19 @@
 //! output streams in one pipe, so that the order of what it writes is kept, or with streams of the
 //! caller's; or, for a user, in a terminal of its own. The call ends when the command exits, plus a short
 //! grace for the pipe. Parts: `process/spawn.rs` (starting it), `signals.rs` (what it must not inherit),
-//! `environment.rs` (its variables), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
+//! `environment.rs` (its variables), `git.rs` (those for git), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
 //! what is drawn in it), `capture.rs` (output in bounded memory), `report.rs` (reporting it),
 //! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
 //! end), `server.rs` (programs that run as long as tau wants them). The result for the model is written in `bash.rs`.
 
 pub(crate) mod capture;
 pub mod environment;
+pub mod git;
 pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;
 pub(crate) mod screen_lines;
+pub(crate) mod secret_variables;
 pub mod server;
 mod signals;
 mod spawn;
@@ -42,12 +44,13 @@ use super::sandbox::support::Support;
 use super::scratch::Scratch;
 use capture::Capture;
 pub use environment::ChildEnv;
+pub(crate) use process_tree::MARK;
 use process_tree::{ProcessTree, TreeMember};
 use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
 use screen_lines::ScreenLines;
-use spawn::{Output, spawn};
+use spawn::{Output, Spawned, spawn};
 use spill::{Spill, Spilled};
 
 /// How long the pipe is read after the shell has exited.
@@ -148,7 +151,7 @@ pub async fn run(
         CommandIo::Pipe(_) | CommandIo::Streams { .. } => None,
         CommandIo::Terminal(pty) => Some(ScreenLines::new(pty.window())),
     };
-    let (child, output, tree, confinement) = spawn(io, &command, env, scratch)?;
+    let Spawned { child, output, tree, confinement, private } = spawn(io, &command, env, scratch)?;
     let run = Run {
         child,
         output: Some(output),
@@ -166,6 +169,7 @@ pub async fn run(
     if let Some(confinement) = confinement {
         find_blocked(&mut finished, &command, &confinement);
     }
+    drop(private);
     Ok(finished)
 }
 

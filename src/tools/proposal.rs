@@ -1,10 +1,12 @@
 //! A new content of a file that is not written yet: computed once, shown as hunks, and written as it
 //! was approved, if the file is still the one it was computed from.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use super::counted::counted;
 use super::details::Hunk;
-use super::encoding::{self, Encoding};
+use super::encoding::{self, Encoding, Exact};
 use super::file_task::{FileTask, OnAbort};
 use super::replace_file::{self, Expected};
 use super::{
@@ -26,6 +28,27 @@ pub(crate) struct TextFormat {
 impl TextFormat {
     /// The bytes are the text.
     pub(crate) const PLAIN: Self = TextFormat { encoding: Encoding::Utf8, mark: b"" };
+
+    /// That of these bytes; `None` if they are no text.
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let encoding = match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains(['\0', '\u{1b}']) => Encoding::Utf8,
+            _ => encoding::of_text(bytes)?,
+        };
+        Some(TextFormat { encoding, mark: encoding::mark(bytes, encoding) })
+    }
+
+    /// The text of bytes in this format, without the mark; `None` if they cannot be made of it again. Broken
+    /// UTF-8 stays as it is.
+    pub(crate) fn text(self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+        bytes.drain(..self.mark.len());
+        if self.encoding == Encoding::Utf8 {
+            return Some(bytes);
+        }
+        let (text, exact) = encoding::decode(&bytes, self.encoding);
+        let same = || encoding::encode(&text, self.encoding).is_some_and(|again| again == bytes);
+        (exact == Exact::Yes && same()).then(|| text.into_bytes())
+    }
 
     /// The bytes of a text.
     ///
@@ -84,29 +107,62 @@ pub(crate) async fn prepare<'a>(
     propose: impl FnOnce(&FileTask) -> Result<Proposal, ToolError> + Send + 'static,
 ) -> Result<Prepared<'a>, ToolError> {
     let task = FileTask::begin(path, context).await?;
-    let proposal = task
+    let (proposal, target) = task
         .on_thread(OnAbort::Leave, |task| {
             task.check_wanted()?;
             let proposal = propose(task)?;
             if proposal.format.encoding != Encoding::Utf8 {
                 proposal.format.bytes(&proposal.new, &task.given)?;
             }
-            Ok(proposal)
+            let target = replace_file::resolve(&task.path, &task.given)?;
+            check_directory(task, &target)?;
+            Ok((proposal, target))
         })
         .await?;
     let access = Access::change(task.path.clone());
     let preview = Preview::Change { change: proposal.change.clone() };
     let text = Arc::clone(&proposal.new);
     let apply = move |approved| async move {
-        task.on_thread(OnAbort::Wait, move |task| proposal.apply(task, approved)).await
+        task.on_thread(OnAbort::Wait, move |task| proposal.apply(task, &target, approved)).await
     };
     Ok(Prepared::new(access, apply).preview(preview).proposed_text(Some(text)))
 }
 
+/// Makes no working directory again that is gone.
+fn check_directory(task: &FileTask, target: &Path) -> Result<(), ToolError> {
+    let cwd = &*task.context.cwd;
+    if cwd.is_dir() || !target.starts_with(paths::identity(cwd)) {
+        return Ok(());
+    }
+    Err(ToolError::refused(format!(
+        "the working directory {} no longer exists, so nothing was written; give the absolute path of a file \
+         elsewhere (commands run in {})",
+        cwd.display(),
+        paths::nearest_folder(cwd).display()
+    )))
+}
+
 impl Proposal {
-    fn apply(mut self, task: &FileTask, approved: Approved) -> Result<ToolOutput, ToolError> {
+    fn apply(
+        mut self,
+        task: &FileTask,
+        prepared: &Path,
+        approved: Approved,
+    ) -> Result<ToolOutput, ToolError> {
         task.check_wanted()?;
         let given = &task.given;
+        let target = replace_file::resolve(&task.path, given)?;
+        check_directory(task, &target)?;
+        // From here on no link is followed.
+        if target != prepared {
+            return Err(ToolError::refused(format!(
+                "{given} is another file by now: a symbolic link on the way to it was changed; nothing was written"
+            )));
+        }
+        let sandbox = approved.sandbox.as_ref().unwrap_or(&task.context.sandbox);
+        sandbox.check_write(&target).map_err(|denial| {
+            ToolError::refused(format!("nothing was written: tau's sandbox blocks {denial}"))
+        })?;
         let chosen = self.chosen(given, approved)?;
         let encoded;
         let bytes: &[u8] = match (self.format.encoding, self.format.mark) {
@@ -116,24 +172,25 @@ impl Proposal {
                 &encoded
             }
         };
-        if self.expected == Expected::Nothing {
-            replace_file::make_parents(&task.path, given)?;
-        }
-        let stamp = match editor::write(task, bytes, self.expected)? {
+        let stamp = match editor::write(task, &target, bytes, self.expected)? {
             Some(stamp) => stamp,
-            None => replace_file::replace_file(&task.path, given, bytes, self.expected, &task.wanted)?,
+            None => replace_file::replace_file(&target, given, bytes, self.expected, &task.wanted)?,
         };
-        // Resolved again, because what was missing has a real path only now.
-        task.context.file_versions.record(&paths::identity(&task.path), stamp, Some(bytes));
-        let mut text = (self.words)(&chosen.change, bytes.len());
-        if let Some(note) = chosen.note {
-            text.push('\n');
-            text.push_str(&note);
-        }
+        task.context.file_versions.record(&target, stamp, Some(bytes));
         let facts = (self.facts)(&chosen.change, bytes.len());
+        // What was proposed says nothing of another text.
+        let facts =
+            Some(facts).filter(|facts| chosen.note.is_none() || matches!(facts, ChangeFacts::Written { .. }));
+        let text = match chosen.note {
+            None => (self.words)(&chosen.change, bytes.len()),
+            Some(note) => {
+                let lines = chosen.change.added.max(chosen.change.removed);
+                format!("Changed {} in {given}\n{note}", counted(lines, "line"))
+            }
+        };
         // Without the old content the change has no hunks, but what was done is known.
         let cut = chosen.change.cut || self.old.is_none();
-        let change = FileDiff { facts: Some(facts), path: given.clone(), cut, ..chosen.change };
+        let change = FileDiff { facts, path: given.clone(), cut, ..chosen.change };
         let details = Details::Diff(change);
         Ok(ToolOutput::new(text, details))
     }

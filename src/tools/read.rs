@@ -8,8 +8,10 @@ pub mod window;
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::time::Duration;
 
+use super::edit::normalize::{LineEnd, LineEnds};
 use super::encoding::{self, Encoding, Exact, PROBE, Probe};
 use super::file_task::{FileTask, OnAbort};
 use super::file_versions::Stamp;
@@ -41,12 +43,15 @@ pub struct Read {
 pub struct ReadArgs {
     /// Path of the file.
     pub path: String,
-    /// First line to return, counted from 1.
+    /// First line, counted from 1.
     #[schemars(range(min = 1))]
     pub offset: Option<u64>,
-    /// Number of lines to return.
+    /// Lines to return.
     #[schemars(range(min = 1, max = 5000))]
     pub limit: Option<u64>,
+    /// Byte of a cut line to begin at.
+    #[schemars(range(min = 1))]
+    pub column: Option<u64>,
 }
 
 impl Default for Read {
@@ -78,7 +83,7 @@ impl Tool for Read {
 
     /// A window that begins before the file, is empty or is too large means the nearest one there is.
     fn repair(&self, args: &mut serde_json::Value) {
-        for (name, most) in [("offset", u64::MAX), ("limit", MAX_LINES as u64)] {
+        for (name, most) in [("offset", u64::MAX), ("column", u64::MAX), ("limit", MAX_LINES as u64)] {
             if let Some(value) = args.get_mut(name)
                 && let Some(number) = value.as_u64()
             {
@@ -87,17 +92,30 @@ impl Tool for Read {
         }
     }
 
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        args::partial(args, "path").map(|path| Access::read(paths::find(cwd, path)))
+    }
+
     async fn prepare(&self, args: ReadArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        let ReadArgs { path, offset, limit } = args;
-        let access = Access::read(paths::resolve(&context.cwd, &path));
+        let ReadArgs { path, offset, limit, column } = args;
+        // Of a long line the rest is one page.
+        let limit = if column.is_some() { Some(1) } else { limit };
+        let access = Access::read(paths::find(&context.cwd, &path));
         Ok(Prepared::new(access, move |_| async move {
             let task = FileTask::begin(path, context).await?;
-            task.on_thread(OnAbort::Leave, move |task| read(task, offset, limit)).await
+            task.on_thread(OnAbort::Leave, move |task| {
+                read(task, (offset, limit), column.map_or(0, |column| column - 1))
+            })
+            .await
         }))
     }
 }
 
-fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<ToolOutput, ToolError> {
+fn read(
+    task: &FileTask,
+    (offset, limit): (Option<u64>, Option<u64>),
+    passed: u64,
+) -> Result<ToolOutput, ToolError> {
     let (mut file, metadata) = paths::open_regular(&task.path, &task.given)?;
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::Interrupted => ToolError::aborted(),
@@ -114,7 +132,7 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
         });
     }
     let (start, is_unsaved) = if whole { editor::current(task, start) } else { (start, false) };
-    let request = request(task, offset, limit);
+    let request = WindowRequest { passed, ..request(task, offset, limit) };
     let (window, mut notes) = match encoding::probe(&start) {
         Probe::Binary => return Err(binary(task, &metadata)),
         Probe::Wide(encoding) => {
@@ -122,11 +140,15 @@ fn read(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> Result<Tool
             see(task, &metadata, Some(&bytes));
             let (text, exact) = encoding::decode(&bytes, encoding);
             let window = LineWindow::cut(text.as_bytes(), &request, &task.wanted).map_err(failed)?;
-            (window, vec![decoded(encoding, exact)])
+            let mark =
+                if encoding::mark(&bytes, encoding).is_empty() { "" } else { ", with a byte order mark" };
+            let mut notes = vec![format!("{}{mark}", decoded(encoding, exact))];
+            notes.extend(line_ends(text.as_bytes()));
+            (window, notes)
         }
         Probe::Narrow => {
             see(task, &metadata, whole.then_some(start.as_slice()));
-            narrow_window(task, &start, file, &request).map_err(failed)?
+            narrow_window(task, (&start, whole), file, &request).map_err(failed)?
         }
     };
     if is_unsaved {
@@ -164,6 +186,7 @@ fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRe
         lines: wanted,
         // Room for the notes around the lines.
         weight: task.context.limits.file_weight().saturating_sub(512),
+        passed: 0,
         line_end: b'\n',
         count: Some(if own_window { GLANCE } else { COUNTING }),
     }
@@ -171,7 +194,7 @@ fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRe
 
 fn narrow_window(
     task: &FileTask,
-    start: &[u8],
+    (start, whole): (&[u8], bool),
     file: File,
     request: &WindowRequest,
 ) -> io::Result<(LineWindow, Vec<String>)> {
@@ -179,26 +202,37 @@ fn narrow_window(
     let probe = start.get(..PROBE).unwrap_or(start);
     let old_mac = memchr::memchr(b'\n', start).is_none() && memchr::memchr(b'\r', probe).is_some();
     let request = WindowRequest { line_end: if old_mac { b'\r' } else { b'\n' }, ..request.clone() };
-    if old_mac {
-        notes.push("its lines end in CR only".into());
-    }
+    notes.extend(if old_mac { Some("its lines end in CR only".into()) } else { line_ends(start) });
     let text = start.strip_prefix(encoding::UTF8_BOM);
     if text.is_some() {
         notes.push("it starts with a UTF-8 byte order mark, which is not shown".into());
     }
     let mut window = LineWindow::cut(text.unwrap_or(start).chain(file), &request, &task.wanted)?;
     let shown: Vec<u8> = window.lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
-    let encoding = encoding::narrow(&shown);
+    // What is far behind the start may be all that is not ASCII.
+    let encoding = encoding::narrow(if whole || !start.is_ascii() { start } else { &shown });
     let broken = std::str::from_utf8(&shown).is_err();
-    if encoding == Encoding::Latin1 {
+    if encoding != Encoding::Utf8 {
         for line in &mut window.lines {
-            line.bytes = encoding::decode(&line.bytes, encoding).0.into_bytes();
+            line.decode(encoding);
         }
         notes.push(decoded(encoding, Exact::Yes));
     } else if broken && window.lines.iter().any(|line| line.is_broken()) {
         notes.push("some bytes are not UTF-8 and are shown as \u{fffd}".into());
     }
     Ok((window, notes))
+}
+
+/// What is said about line ends other than LF.
+fn line_ends(text: &[u8]) -> Option<String> {
+    let ends = LineEnds::of(text);
+    match ends.prevailing {
+        LineEnd::CrLf => Some("its lines end in CRLF".into()),
+        LineEnd::Lf if ends.has_cr && memchr::memmem::find(text, b"\r\n").is_some() => {
+            Some("some of its lines end in CRLF".into())
+        }
+        _ => None,
+    }
 }
 
 fn decoded(encoding: Encoding, exact: Exact) -> String {
@@ -245,6 +279,14 @@ fn answer(
         text.push_str(&format!("{number:>6}  "));
         text.push_str(&line.text());
         text.push('\n');
+    }
+    if request.passed > 0 {
+        notes.insert(0, format!("line {} from byte {} on", request.first, request.passed + 1));
+    }
+    let cut =
+        window.lines.iter().zip(request.first..).find_map(|(line, number)| Some((number, line.next()?)));
+    if let Some((number, next)) = cut {
+        notes.push(format!("line {number} is cut; its rest: offset {number}, column {}", next + 1));
     }
     if window.more {
         notes.push(format!("more lines follow; continue with offset {}", last + 1));

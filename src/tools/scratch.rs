@@ -8,15 +8,18 @@
 use std::collections::VecDeque;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Pid;
+use tempfile::TempDir;
 
 /// Begin of the names of our folders; the process number and random characters follow.
 const PREFIX: &str = "tau-scratch-";
+/// Where the folders of commands are that have one of their own.
+const PRIVATE: &str = "private";
 /// Most bytes of all files together.
 const MAX_IN_ALL: u64 = 1024 * 1024 * 1024;
 /// Age at which the folder of a dead process is removed.
@@ -89,6 +92,21 @@ impl Scratch {
         Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
     }
 
+    /// A folder for one command's own temporary files, removed with everything in it when this is dropped.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn private_folder(&self) -> io::Result<TempDir> {
+        let mut shelf = lock(&self.shelf);
+        match shelf.private_folder(&self.base) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                shelf.folder = None;
+                shelf.private_folder(&self.base)
+            }
+            made => made,
+        }
+    }
+
     /// The folder, if it was made already.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         lock(&self.shelf).folder.clone()
@@ -115,19 +133,31 @@ fn is_left_behind(entry: &DirEntry) -> bool {
 }
 
 impl Shelf {
+    /// The folder, made now if it was not yet.
+    fn folder(&mut self, base: &Path) -> io::Result<PathBuf> {
+        if let Some(folder) = &self.folder {
+            return Ok(folder.clone());
+        }
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            .rand_bytes(12)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(base)?
+            .keep();
+        Ok(self.folder.insert(folder).clone())
+    }
+
+    fn private_folder(&mut self, base: &Path) -> io::Result<TempDir> {
+        let folder = self.folder(base)?.join(PRIVATE);
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        tempfile::Builder::new().prefix("").rand_bytes(12).tempdir_in(folder)
+    }
+
     fn make(&mut self, base: &Path, stem: &str) -> io::Result<(PathBuf, File)> {
-        let folder = match &self.folder {
-            Some(folder) => folder.clone(),
-            None => {
-                let folder = tempfile::Builder::new()
-                    .prefix(&format!("{PREFIX}{}-", std::process::id()))
-                    .rand_bytes(12)
-                    .permissions(Permissions::from_mode(0o700))
-                    .tempdir_in(base)?
-                    .keep();
-                self.folder.insert(folder).clone()
-            }
-        };
+        let folder = self.folder(base)?;
         self.number += 1;
         let path = folder.join(format!("{stem}-{:04}.log", self.number));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

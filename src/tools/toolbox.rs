@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{AnyTool, ToolSpec, bash, edit, find, grep, ls, read, write};
+use super::{AnyTool, ToolSpec, ask_user, bash, edit, find, grep, ls, read, write};
 
 /// A built-in tool.
 #[derive(Clone, Copy, Debug)]
@@ -13,9 +13,28 @@ pub struct BuiltInTool {
     pub name: &'static str,
     /// What it does, for users.
     pub summary: &'static str,
-    /// Whether it is on by default.
-    pub is_default: bool,
+    /// When it is on by default.
+    pub offered: Offered,
     make: fn() -> Arc<dyn AnyTool>,
+}
+
+/// When a built-in tool is on if the user has chosen none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// In every permission mode.
+    Always,
+    /// In modes that ask about commands: it saves the question about a command that does the same.
+    WhereAsked,
+}
+
+impl Offered {
+    /// As lists of tools say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Offered::Always => "on",
+            Offered::WhereAsked => "on, not in `auto`",
+        }
+    }
 }
 
 /// A tool, made with its defaults.
@@ -28,42 +47,62 @@ pub const TABLE: &[BuiltInTool] = &[
     BuiltInTool {
         name: "read",
         summary: "read a file, with line numbers, or an image",
-        is_default: true,
+        offered: Offered::Always,
         make: make::<read::Read>,
     },
-    BuiltInTool { name: "bash", summary: "run a shell command", is_default: true, make: make::<bash::Bash> },
+    BuiltInTool {
+        name: "bash",
+        summary: "run a shell command",
+        offered: Offered::Always,
+        make: make::<bash::Bash>,
+    },
     BuiltInTool {
         name: "edit",
         summary: "replace text in a file",
-        is_default: true,
+        offered: Offered::Always,
         make: make::<edit::Edit>,
     },
     BuiltInTool {
         name: "write",
         summary: "create or replace a file",
-        is_default: true,
+        offered: Offered::Always,
         make: make::<write::Write>,
+    },
+    BuiltInTool {
+        name: "ask_user",
+        summary: "ask you questions",
+        offered: Offered::Always,
+        make: make::<ask_user::AskUser>,
     },
     BuiltInTool {
         name: "grep",
         summary: "search files for a regular expression",
-        is_default: false,
+        offered: Offered::WhereAsked,
         make: make::<grep::Grep>,
     },
-    BuiltInTool { name: "find", summary: "find files by name", is_default: false, make: make::<find::Find> },
-    BuiltInTool { name: "ls", summary: "list a directory", is_default: false, make: make::<ls::Ls> },
+    BuiltInTool {
+        name: "find",
+        summary: "find files by name",
+        offered: Offered::WhereAsked,
+        make: make::<find::Find>,
+    },
+    BuiltInTool {
+        name: "ls",
+        summary: "list a directory",
+        offered: Offered::WhereAsked,
+        make: make::<ls::Ls>,
+    },
 ];
 
-/// Comma-separated names of the built-in tools: those that are on by default, or the others.
-fn names(is_default: bool) -> String {
-    let names: Vec<&str> =
-        TABLE.iter().filter(|row| row.is_default == is_default).map(|row| row.name).collect();
+/// Comma-separated names of the built-in tools that are on then.
+fn names(offered: Offered) -> String {
+    let names: Vec<&str> = TABLE.iter().filter(|row| row.offered == offered).map(|row| row.name).collect();
     names.join(",")
 }
 
 /// The help text of `--tools`.
 pub fn help() -> String {
-    format!("{}; also {}", names(true), names(false))
+    format!("{}; also {}", names(Offered::Always), names(Offered::WhereAsked))
 }
 
 /// The tools of an agent, in the order in which the model sees them.
@@ -71,9 +110,14 @@ pub fn help() -> String {
 pub struct Toolbox(Vec<Arc<dyn AnyTool>>);
 
 impl Toolbox {
-    /// The tools that are on by default.
+    /// The tools that are on in every mode.
     pub fn standard() -> Self {
-        Toolbox(TABLE.iter().filter(|row| row.is_default).map(|row| (row.make)()).collect())
+        Self::offered(Offered::Always)
+    }
+
+    /// The tools that are on by default then.
+    pub fn offered(when: Offered) -> Self {
+        Toolbox(TABLE.iter().filter(|row| row.offered == when).map(|row| (row.make)()).collect())
     }
 
     /// All built-in tools.
@@ -145,6 +189,6 @@ mod tests {
         for row in TABLE {
             assert_eq!((row.make)().spec().name, row.name);
         }
-        assert_eq!(help(), "read,bash,edit,write; also grep,find,ls");
+        assert_eq!(help(), "read,bash,edit,write,ask_user; also grep,find,ls");
     }
 }

@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-use super::{Access, ToolContext, ToolError, ToolOutput, file_names, paths};
+use super::access::{FolderFilter, LeftOut};
+use super::counted::counted;
+use super::{Access, ToolContext, ToolError, ToolOutput, file_names, ignore_files, paths};
 
 /// The most that one answer of a tool that looks through files weighs, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
@@ -27,21 +30,52 @@ pub(crate) struct SearchRoot {
     /// The absolute path.
     pub root: PathBuf,
     pub metadata: Metadata,
+    /// What is left out of what is below it.
+    filter: Option<Arc<dyn FolderFilter>>,
+    left_out: Arc<Mutex<LeftOutFiles>>,
+}
+
+/// What an answer is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// Names of files, which are shown even where their content is not.
+    Names,
+    /// Their content.
+    Content,
 }
 
 impl SearchRoot {
-    /// The place `given`, or the working directory.
+    /// The place `given`, or the working directory, for a call of that tool.
     ///
     /// # Errors
     /// A refusal: it does not exist (with near names), or cannot be looked at.
-    pub fn find(context: &ToolContext, given: Option<String>) -> Result<Self, ToolError> {
+    pub fn find(context: &ToolContext, tool: &str, given: Option<String>) -> Result<Self, ToolError> {
         let given = given.filter(|given| !given.is_empty()).unwrap_or_else(|| ".".into());
         if given.contains('\0') {
             return Err(ToolError::refused("`path` contains a NUL character; pass the path of a directory"));
         }
-        let root = paths::resolve(&context.cwd, &given);
+        let root = paths::find(&context.cwd, &given);
         let metadata = fs::metadata(&root).map_err(|error| paths::cannot(&given, &root, "search", &error))?;
-        Ok(SearchRoot { given, root, metadata })
+        let filter = context.files.below(tool, &root);
+        Ok(SearchRoot { given, root, metadata, filter, left_out: Arc::default() })
+    }
+
+    /// Whether what is at this path may be part of the answer. It is noted if it may not.
+    pub fn shows(&self, path: &Path, is_folder: bool, answers: Answers) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let Some(left_out) = filter.leaves_out(self.below(path)) else { return true };
+        if answers == Answers::Names && !left_out.name && !is_folder {
+            return true;
+        }
+        let shown = self.shown(path, if is_folder { "/" } else { "" });
+        let mut all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        all.add(left_out, order(self.below(path)), shown);
+        false
+    }
+
+    /// Lines about what was left out, for the end of an answer.
+    pub fn left_out(&self) -> String {
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).lines()
     }
 
     /// The path below the root; empty for the root itself.
@@ -70,7 +104,7 @@ impl SearchRoot {
 
     /// A walk of the place with several threads.
     pub fn walk(&self, scope: Scope, cwd: &Path) -> WalkBuilder {
-        self.walk_through(scope, cwd, |_| true)
+        self.walk_through(scope, cwd, Answers::Content, |_| true)
     }
 
     /// A walk that leaves out the entries that are not `wanted`, and what is in them.
@@ -78,17 +112,28 @@ impl SearchRoot {
         &self,
         scope: Scope,
         cwd: &Path,
+        answers: Answers,
         wanted: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
     ) -> WalkBuilder {
-        let mut walk = WalkBuilder::new(&self.root);
+        let mut walk = match scope {
+            Scope::Usual => ignore_files::walk(&self.root),
+            Scope::All => WalkBuilder::new(&self.root),
+        };
         walk.current_dir(cwd).threads(0);
         if scope == Scope::All {
             walk.standard_filters(false);
         }
         // The content of .git is no file of anybody's.
+        let place = self.clone();
         walk.filter_entry(move |entry| {
             let git = scope == Scope::All && entry.file_name() == ".git";
-            entry.depth() == 0 || (!git && wanted(entry))
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let reads_rules = scope == Scope::Usual;
+            entry.depth() == 0
+                || !git
+                    && wanted(entry)
+                    && (!reads_rules || ignore_files::enters(entry))
+                    && place.shows(entry.path(), is_folder, answers)
         });
         walk
     }
@@ -263,6 +308,33 @@ impl Unreadable {
     }
 }
 
+/// What was left out of an answer, by the reason.
+#[derive(Debug, Default)]
+struct LeftOutFiles(BTreeMap<LeftOut, (BTreeMap<Vec<u8>, String>, u64)>);
+
+impl LeftOutFiles {
+    fn add(&mut self, why: LeftOut, key: Vec<u8>, shown: String) {
+        let (named, count) = self.0.entry(why).or_default();
+        *count += 1;
+        named.insert(key, shown);
+        if named.len() > NAMED {
+            named.pop_last();
+        }
+    }
+
+    fn lines(&self) -> String {
+        let line = |(why, (named, count)): (&LeftOut, &(BTreeMap<Vec<u8>, String>, u64))| {
+            let names: Vec<&str> = named.values().map(String::as_str).collect();
+            let more = match count - names.len() as u64 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("[{} left out: {}: {}{more}]\n", counted(*count, "file"), why.why, names.join(", "))
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
 /// A message that may contain a path, on one line.
 fn printable(message: &str) -> String {
     message.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -281,9 +353,9 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
 ///
 /// # Errors
 /// What a call that looks through this directory touches.
-pub(crate) fn access(context: &ToolContext, given: Option<&str>) -> Access {
+pub(crate) fn access(cwd: &Path, given: Option<&str>) -> Access {
     let given = given.filter(|given| !given.is_empty()).unwrap_or(".");
-    Access::read(paths::resolve(&context.cwd, given))
+    Access::read(paths::find(cwd, given))
 }
 
 /// Those of `work`, and [`ToolError::Aborted`].

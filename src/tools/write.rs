@@ -5,14 +5,17 @@
 
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
+use std::path::Path;
 use std::sync::Arc;
 
+use super::edit::normalize::{LineEnd, LineEnds};
+use super::encoding::{self, Encoding};
 use super::file_task::FileTask;
 use super::file_versions::{Freshness, Stamp};
 use super::proposal::{self, MAX_SHOWN, Proposal, TextFormat};
 use super::replace_file::{Expected, MAX_FILE};
 use super::{
-    ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
+    Access, ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
 };
 use crate::tools::counted::counted;
 
@@ -48,6 +51,10 @@ impl Tool for Write {
         args::partial(args, "path").unwrap_or_default().into()
     }
 
+    fn touches(&self, args: &serde_json::Value, cwd: &Path) -> Option<Access> {
+        args::partial(args, "path").map(|path| Access::change(paths::find(cwd, path)))
+    }
+
     async fn prepare(&self, args: WriteArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         let WriteArgs { path, content } = args;
         proposal::prepare(path, context, move |task| propose(task, content)).await
@@ -66,20 +73,104 @@ fn propose(task: &FileTask, content: String) -> Result<Proposal, ToolError> {
         Err(error) if error.kind() == ErrorKind::NotFound => (Some(Vec::new()), Expected::Nothing),
         Err(error) => return Err(paths::cannot(given, &task.path, "write", &error)),
     };
-    let change = old.as_deref().map(|old| diff::between(given, old, content.as_bytes())).unwrap_or_default();
     let is_new = expected == Expected::Nothing;
+    let Kept { old, new, format, note } = kept(old, content);
+    let change = old.as_deref().map(|old| diff::between(given, old, &new)).unwrap_or_default();
     let done = if is_new { "Created new file" } else { "Overwrote" };
     let path = given.clone();
     let file_path = task.path.display().to_string();
     Ok(Proposal {
         old,
-        new: Arc::new(content.into_bytes()),
-        format: TextFormat::PLAIN,
+        new: Arc::new(new),
+        format,
         change,
         expected,
-        words: Box::new(move |_, size| format!("{done} {path} ({})", counted(size, "byte"))),
+        words: Box::new(move |_, size| format!("{done} {path} ({}){note}", counted(size, "byte"))),
         facts: Box::new(move |_, size| ChangeFacts::Written { file_path, size: size as u64, is_new }),
     })
+}
+
+/// A new text in the format of the old one.
+struct Kept {
+    old: Option<Vec<u8>>,
+    new: Vec<u8>,
+    format: TextFormat,
+    /// What was kept, or could not be, for the end of the answer.
+    note: String,
+}
+
+/// The new text with the encoding, byte order mark and line ends of what it replaces.
+fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
+    let plain = |old, content: String, note: &str| Kept {
+        old,
+        new: content.into_bytes(),
+        format: TextFormat::PLAIN,
+        note: note.to_owned(),
+    };
+    let bytes = match old {
+        None => {
+            return plain(
+                None,
+                content,
+                "\nIts encoding and line ends could not be kept, as it could not be read.",
+            );
+        }
+        Some(bytes) if bytes.is_empty() => return plain(Some(bytes), content, ""),
+        Some(bytes) => bytes,
+    };
+    let Some(format) = TextFormat::of(&bytes) else { return plain(Some(bytes), content, "") };
+    let name = format.encoding.name();
+    let Some(text) = format.text(bytes.clone()) else {
+        let note = format!("\nThe old content was no valid {name}, so the file is UTF-8 now.");
+        return plain(Some(bytes), content, &note);
+    };
+    let content = content.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(content);
+    let mut notes = Vec::new();
+    let content = match line_end(&text) {
+        Some(end) if end != LineEnd::Lf || content.contains('\r') => {
+            notes.push(format!("line ends ({})", end.name()));
+            with_line_ends(&content, end)
+        }
+        Some(_) => content,
+        None => {
+            let note = "\nThe old content had different line ends; the new ones are as you wrote them.";
+            return Kept { new: content.into_bytes(), old: Some(text), format, note: note.to_owned() };
+        }
+    };
+    if !format.mark.is_empty() {
+        notes.insert(0, "byte order mark".to_owned());
+    }
+    if format.encoding != Encoding::Utf8 {
+        if encoding::encode(&content, format.encoding).is_none() {
+            let note =
+                format!("\nThe file was {name}, which lacks a character of the new text; it is UTF-8 now.");
+            return plain(Some(text), content, &note);
+        }
+        notes.insert(0, format!("encoding ({name})"));
+    }
+    let note = if notes.is_empty() { String::new() } else { format!("\nKept its {}.", notes.join(" and ")) };
+    Kept { old: Some(text), new: content.into_bytes(), format, note }
+}
+
+/// The line end of a text in which all are the same; of one without any, LF.
+fn line_end(text: &[u8]) -> Option<LineEnd> {
+    let ends = LineEnds::of(text);
+    let mut lines = memchr::memchr_iter(b'\n', text);
+    let is_pair = |at: usize| at.checked_sub(1).and_then(|before| text.get(before)) == Some(&b'\r');
+    match ends.prevailing {
+        LineEnd::Cr => Some(LineEnd::Cr),
+        LineEnd::CrLf => lines.all(is_pair).then_some(LineEnd::CrLf),
+        LineEnd::Lf => (!ends.has_cr || !lines.any(is_pair)).then_some(LineEnd::Lf),
+    }
+}
+
+fn with_line_ends(text: &str, end: LineEnd) -> String {
+    let plain = text.replace("\r\n", "\n");
+    match end {
+        LineEnd::Lf => plain,
+        LineEnd::CrLf => plain.replace('\n', "\r\n"),
+        LineEnd::Cr => plain.replace('\n', "\r"),
+    }
 }
 
 /// The old content, guarded; `None` if it is too large to show a difference.

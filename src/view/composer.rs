@@ -7,9 +7,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::layout;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
+use super::{footer, layout};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::composer::layout::{ComposerLayout, VisualRow};
@@ -28,7 +28,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'stat
     };
     let labels = [vim_label(model), label];
     let labels: Vec<String> = labels.into_iter().filter(|label| !label.is_empty()).collect();
-    let framed = area.height >= 3;
+    let framed = has_rules(area);
     let inner = if framed { Rect { y: area.y + 1, height: area.height - 2, ..area } } else { area };
     let wrapped = model.composer.layout(layout::composer_width(area));
     let height = usize::from(inner.height);
@@ -44,12 +44,23 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'stat
         lines.insert(0, rule(theme, border, &labels.join(" · "), area.width));
         lines.push(rule(theme, border, place, area.width));
     }
+    let below = lines.len().saturating_sub(1);
     if model.takes_answer() {
         // The draft stays, and is only looked at.
         let faint = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
         lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style = faint);
     }
+    if let Some(text) = footer::long_remark(model, theme, area.width).filter(|_| framed)
+        && let Some(rule) = lines.get_mut(below)
+    {
+        *rule = rule_with_remark(theme, border, &text, area.width);
+    }
     (lines, (area.height > 0).then_some(cursor))
+}
+
+/// Whether the composer has a rule above and one below.
+pub(crate) fn has_rules(area: Rect) -> bool {
+    area.height >= 3
 }
 
 /// Rows of the text alone, in a window.
@@ -120,6 +131,19 @@ fn rule(theme: &Theme, token: ThemeToken, label: &str, width: u16) -> Line<'stat
     Line::from(Span::styled(start + &rest, theme.style(token)))
 }
 
+/// The rule with what has no room below it.
+fn rule_with_remark(theme: &Theme, token: ThemeToken, text: &str, width: u16) -> Line<'static> {
+    const SIDES: u16 = 6;
+    let text = wrap::truncate(text, width.saturating_sub(SIDES)).into_owned();
+    let rest = usize::from(width).saturating_sub(wrap::cells(&text) + 4);
+    let border = theme.style(token);
+    Line::from(vec![
+        Span::styled("── ", border),
+        Span::styled(text, theme.style(ThemeToken::Accent)),
+        Span::styled(format!(" {}", "─".repeat(rest)), border),
+    ])
+}
+
 fn text_of(
     composer: &Composer,
     row: &VisualRow,
@@ -147,8 +171,8 @@ fn text_of(
 }
 
 fn placeholder(model: &Model, theme: &Theme) -> Span<'static> {
-    let text = if model.takes_answer() {
-        "the call above waits for you".to_owned()
+    let text = if model.shows_prompt() {
+        String::new()
     } else if model.status.run.is_some() {
         let hint = |verb: &str, action| model.keymap.hint(action).map(|key| format!("{verb} with {key}"));
         let hints =

@@ -79,7 +79,10 @@ fn way_back(model: &Model) -> String {
         Some(key) => format!("{key} takes the keyboard back"),
         None => "the keyboard comes back when the command ends".to_owned(),
     };
-    let asked = matches!(model.overlays.last(), Some(Overlay::Asked { .. } | Overlay::Form(_)));
+    let asked = matches!(
+        model.overlays.last(),
+        Some(Overlay::Asked { .. } | Overlay::Form(_) | Overlay::Questions(_))
+    );
     match (asked, model.status.run.is_some()) {
         (true, _) => format!("tau has a question · {back}"),
         (false, true) => format!("the agent is working · {back}"),

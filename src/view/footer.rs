@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::panel::both_ends;
+use super::status_line;
 use super::theme::{Theme, ThemeToken};
-use super::{status_line, wrap};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::connection::Connection;
@@ -29,15 +29,15 @@ pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<
         Motion::Animated => SPINNER.get((model.now.max(0) / 100 % 10) as usize).copied(),
         Motion::Still => None,
     };
-    let waits = !model.approvals.is_empty();
+    let waits = model.waits_for_user();
     let picture = if waits { "?" } else { picture.unwrap_or("·") };
     let left = vec![
         Span::styled(format!("{picture} "), theme.style(ThemeToken::Accent)),
         Span::styled(activity(model, run), theme.style(ThemeToken::Status)),
     ];
-    // While a command has the keyboard, or a prompt is open, the key goes there.
+    // While a command has the keyboard, or a dialog is open, the key goes there.
     let key = model.keymap.hint(Action::Cancel);
-    let key = key.filter(|_| model.jobs.owner().is_none() && !model.takes_answer());
+    let key = key.filter(|_| model.jobs.owner().is_none() && model.overlays.is_empty());
     let stops = key.map(|key| format!("{key} stops"));
     // The time in which the user decides does not count as time of the run.
     let spent = (!waits).then(|| seconds(model.clock() - run.since));
@@ -49,7 +49,7 @@ pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<
 /// That the user is asked, and how many calls wait; where keys go elsewhere, how to answer.
 fn waiting(model: &Model) -> String {
     let calls = match model.approvals.pending().len() {
-        1 => "waiting for you".to_owned(),
+        0 | 1 => "waiting for you".to_owned(),
         count => format!("{count} calls are waiting for you"),
     };
     let key = model.keymap.hint(Action::Answer).filter(|_| model.approvals.aside);
@@ -61,7 +61,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
     if run.stopping {
         return "stopping".to_owned();
     }
-    if !model.approvals.is_empty() {
+    if model.waits_for_user() {
         return waiting(model);
     }
     match &run.activity {
@@ -85,25 +85,24 @@ fn activity(model: &Model, run: &AgentRun) -> String {
     }
 }
 
-/// The status line; a remark takes the place of its right side.
-pub(crate) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> {
-    let width = usize::from(columns);
-    let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
-    let remark = remark.or_else(|| connection(model));
-    match remark.or_else(|| panel_keys(model)) {
-        Some(text) => {
-            let remark = Span::styled(text.clone(), theme.style(ThemeToken::Accent));
-            // Where both do not fit, the remark is what is read now.
-            if wrap::cells(&text) + status_line::LEAST_PLACE > width {
-                let remark = Span::styled(format!(" {text}"), remark.style);
-                wrap::truncate_line(remark.into(), columns)
-            } else {
-                let remark = vec![remark];
-                both_ends(status_line::left(model, theme, width, &remark), remark, columns)
-            }
+/// The status line, with a remark if there is one. A long one is on the rule above, if that is shown.
+pub(crate) fn line(model: &Model, theme: &Theme, columns: u16, has_rule: bool) -> Line<'static> {
+    match remark(model) {
+        Some(text) if !has_rule || status_line::has_room_for(model, theme, columns, &text) => {
+            status_line::with_remark(model, theme, columns, &text)
         }
-        None => status_line::line(model, theme, columns),
+        Some(_) | None => status_line::line(model, theme, columns),
     }
+}
+
+/// A remark that the status line has no room for.
+pub(crate) fn long_remark(model: &Model, theme: &Theme, columns: u16) -> Option<String> {
+    remark(model).filter(|text| !status_line::has_room_for(model, theme, columns, text))
+}
+
+fn remark(model: &Model) -> Option<String> {
+    let remark = model.remark.as_ref().map(|(text, _)| text.as_str().to_owned());
+    remark.or_else(|| connection(model)).or_else(|| panel_keys(model))
 }
 
 /// That the server of the session cannot be reached.

@@ -14,7 +14,7 @@ use super::wrap;
 use crate::app::Model;
 use crate::app::action::{self, ActionGroup};
 use crate::app::help::{self, HelpView};
-use crate::app::slash::Slash;
+use crate::app::slash::{self, Slash};
 use columns::Group;
 
 /// Cells for the keys of neighbours that share an entry.
@@ -122,8 +122,13 @@ fn filtered(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Li
     }
     for row in model.commands.rows() {
         let name = format!("/{} {}", row.name, row.arguments);
-        if view.matches(&[&name, &row.help, "Commands"]) {
-            rows.extend(entry(&name, &row.help, theme, width));
+        let others: Vec<String> = slash::aliases(&row.name).map(|alias| format!("/{alias}")).collect();
+        let help = match others.as_slice() {
+            [] => row.help.to_string(),
+            others => format!("{} (also {})", row.help, others.join(", ")),
+        };
+        if view.matches(&[&name, &help, "Commands"]) {
+            rows.extend(entry(&name, &help, theme, width));
         }
     }
     for (what, _, help) in NOTES {

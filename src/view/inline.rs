@@ -48,6 +48,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         printed: unprinted.printed,
         composer_width: layout::composer_width(screen),
         asked: drawn.asked,
+        asked_end: drawn.asked_end,
         cursor: drawn.cursor,
         ..Laid::default()
     };

@@ -7,10 +7,8 @@ use crate::app::completion::Completion;
 
 /// Cells left and right of the composer's text.
 const COMPOSER_MARGIN: u16 = 3;
-/// Windows with fewer rows than this have one row for the draft while a prompt is open, and with even
-/// fewer none for what the agent does.
+/// Windows with fewer rows than this have one row for the draft while a prompt is open.
 const LOW: u16 = 16;
-const LOWEST: u16 = 8;
 /// Queued messages shown at most.
 const QUEUE: u16 = 4;
 
@@ -18,6 +16,7 @@ const QUEUE: u16 = 4;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Regions {
     pub transcript: Rect,
+    pub plan: Rect,
     pub activity: Rect,
     pub queue: Rect,
     pub completion: Rect,
@@ -41,6 +40,7 @@ impl Regions {
         };
         Regions {
             transcript: next(self.transcript, rows),
+            plan: next(self.plan, self.plan.height),
             activity: next(self.activity, self.activity.height),
             queue: next(self.queue, self.queue.height),
             completion: next(self.completion, self.completion.height),
@@ -57,14 +57,18 @@ impl Regions {
         let none = Rect { height: 0, ..self.footer };
         let composer = Rect { height: box_rows, ..self.composer };
         let activity = Rect { height: activity, ..self.activity };
-        let regions = Regions { activity, queue: none, completion: none, composer, footer: none, ..self };
+        let regions =
+            Regions { plan: none, activity, queue: none, completion: none, composer, footer: none, ..self };
         regions.below(self.transcript.y, all - box_rows - activity.height)
     }
 
     /// Rows of all together.
     pub(crate) fn height(&self) -> u16 {
-        let Regions { transcript, activity, queue, completion, composer, footer } = self;
-        [transcript, activity, queue, completion, composer, footer].iter().map(|region| region.height).sum()
+        let Regions { transcript, plan, activity, queue, completion, composer, footer } = self;
+        [transcript, plan, activity, queue, completion, composer, footer]
+            .iter()
+            .map(|region| region.height)
+            .sum()
     }
 }
 
@@ -75,6 +79,8 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let (text, most) = match (super::console::rows(model), &model.transcript.find) {
         (Some(rows), _) => (rows, (area.height * 3 / 5).max(1)),
         (None, Some(_)) => (1, 1),
+        // What is asked needs the rows more than a draft that is only looked at.
+        (None, None) if model.shows_prompt() => (1, 1),
         (None, None) => (text, (area.height / 3).max(1)),
     };
     let text = u16::try_from(text).unwrap_or(u16::MAX).min(most);
@@ -84,16 +90,20 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
         left -= taken;
         taken
     };
-    // A prompt needs the rows more than what cannot be typed meanwhile.
-    let asks = model.takes_answer();
+    let asks = model.shows_prompt();
     let composer = take(if asks && area.height < LOW { 1 } else { text + 2 }, 0);
     let footer = take(1, 1);
-    let has_activity = super::footer::has_activity(model) && !(asks && area.height < LOWEST);
+    // That something waits is seen by what is asked.
+    let has_activity = super::footer::has_activity(model) && !asks;
     let activity = take(u16::from(has_activity), 1);
     let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
-    let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none());
+    let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none() && !model.takes_answer());
     let rows = list.map_or(0, Completion::height);
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);
+    // What is asked needs the rows more.
+    let most = if asks || area.height < LOW { 1 } else { area.height / 4 };
+    let plan = super::plan::rows_above_composer(model).min(most);
+    let plan = take(if asks && area.height < LOW { 0 } else { plan }, 4);
     let transcript = left;
     let mut y = area.y;
     let mut next = |height: u16| {
@@ -103,6 +113,7 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     };
     Regions {
         transcript: next(transcript),
+        plan: next(plan),
         activity: next(activity),
         queue: next(queue),
         completion: next(completion),

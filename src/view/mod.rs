@@ -53,6 +53,7 @@ pub mod theme;
 pub mod transcript;
 pub mod tree;
 pub mod trust;
+pub(crate) mod user_questions;
 pub(crate) mod welcome;
 pub(crate) mod width;
 pub mod wrap;
@@ -126,11 +127,14 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
 
 /// Draws what is below the transcript; where the cursor is.
 fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame) -> Option<(u16, u16)> {
-    let Regions { activity, queue, completion, composer, footer, .. } = *regions;
+    let Regions { plan, activity, queue, completion, composer, footer, .. } = *regions;
+    frame.put_lines(plan, plan::lines(model, theme, plan));
     frame.put_lines(activity, footer::activity_line(model, theme, activity));
     frame.put_lines(queue, queue::lines(model, theme, queue));
     frame.put_lines(completion, completion::lines(model, theme, completion));
-    frame.put_lines(footer, [footer::line(model, theme, footer.width)]);
+    let is_writing = console::rows(model).is_none() && model.transcript.find.is_none();
+    let has_rule = is_writing && composer::has_rules(composer);
+    frame.put_lines(footer, [footer::line(model, theme, footer.width, has_rule)]);
     if console::rows(model).is_some() {
         return console::draw(model, theme, composer, frame.buffer());
     }

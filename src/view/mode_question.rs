@@ -9,7 +9,7 @@ use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::mode_question::{ANSWERS, ModeQuestion};
+use crate::app::mode_question::ModeQuestion;
 use crate::app::printable::printable_line;
 
 /// Draws it.
@@ -36,8 +36,7 @@ pub(crate) fn draw(
     (None, 0)
 }
 
-/// The question, the answers with what each means, and notes; in short, the meaning of the selected
-/// answer and no notes.
+/// The question, the answers with what each means, and notes; in short, the answers by their names.
 fn rows(
     model: &Model,
     question: &ModeQuestion,
@@ -46,24 +45,27 @@ fn rows(
     in_full: bool,
 ) -> Vec<Line<'static>> {
     let mut rows = wrap::wrap(&Line::raw("What may the model do without asking you?"), width, 0);
-    for (index, (mode, meaning)) in ANSWERS.iter().enumerate() {
+    let names = question.answers.iter().map(|(_, name, _)| name.len()).max().unwrap_or(0);
+    for (index, (_, name, meaning)) in question.answers.iter().enumerate() {
         let marked = index == question.selected;
         let (mark, token) =
             if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
-        let meaning = if in_full || marked { *meaning } else { "" };
-        let text = format!("{mark}{:<5} {meaning}", mode.name());
+        let meaning = if in_full { *meaning } else { "" };
+        let meaning =
+            if index == 0 && in_full { format!("{meaning} (recommended)") } else { meaning.to_owned() };
+        let text = format!("{mark}{} {name:<names$}  {meaning}", index + 1);
         let line = Line::from(Span::styled(text.trim_end().to_owned(), theme.style(token)));
-        rows.extend(wrap::wrap(&line, width, 8));
+        let indent = u16::try_from(names + 6).unwrap_or(0).min(width / 2);
+        rows.extend(wrap::wrap(&line, width, indent));
     }
     if !in_full {
         return rows;
     }
     let mut notes = Vec::new();
     let confined = printable_line(&model.sandbox);
-    notes.push(match &*confined {
-        "" => "No sandbox is set: commands can reach whatever you can.".to_owned(),
-        words => format!("Sandbox: {words}."),
-    });
+    if !confined.is_empty() {
+        notes.push(format!("Sandbox: {confined}."));
+    }
     let key = model.keymap.hint(Action::Mode).map(|key| format!("{key} or ")).unwrap_or_default();
     notes.push(format!("Change it at any time with {key}/mode."));
     for note in notes {

@@ -9,7 +9,7 @@ use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
 use super::{
     changes, extensions, form, help, key_list, mode_question, picker, plan, queue, rule_list, settings, tree,
-    trust, wrap,
+    trust, user_questions, wrap,
 };
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
@@ -44,6 +44,7 @@ pub fn draw(
         Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
         Overlay::Form(view) => form::draw(view, theme, area, buffer),
+        Overlay::Questions(view) => user_questions::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {
             ask(asked_title(question), question, *selected, theme, area, buffer);
             (None, 0)
@@ -90,7 +91,9 @@ fn asked_title(question: &Question) -> &'static str {
     match question {
         Question::Select { .. } => "Open session",
         Question::Confirm { .. } => "Confirm",
-        Question::Form { .. } | Question::Url { .. } | Question::Sampling { .. } => "An MCP server asks",
+        Question::User { .. } => "The model asks",
+        Question::Plan { .. } => "Plan",
+        Question::Form { .. } | Question::Url { .. } => "An MCP server asks",
     }
 }
 
@@ -101,11 +104,8 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         Question::Url { server, message, url } => {
             (format!("{server} asks you to open an address. {message}"), url.clone())
         }
-        Question::Sampling { server, message, max_tokens } => (
-            format!("{server} asks your model for an answer of up to {}:", counted(*max_tokens, "token")),
-            message.clone(),
-        ),
         Question::Form { server, message, .. } => (server.clone(), message.clone()),
+        Question::User { .. } | Question::Plan { .. } => (String::new(), String::new()),
     };
     let width = inner_width(area);
     let wrapped = |text: &str| -> Vec<Line<'static>> {

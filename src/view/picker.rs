@@ -31,6 +31,9 @@ pub fn draw(
     buffer: &mut Buffer,
 ) -> OverlayLayout {
     let hint = match picker.kind {
+        PickerKind::Sessions { .. } if picker.hidden() == Some(false) && picker.renaming().is_none() => {
+            "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
+        }
         PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
         PickerKind::Sessions { all: false } => {
             "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
@@ -39,8 +42,8 @@ pub fn draw(
             "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
         }
         PickerKind::StoredKeys => "type to filter · enter removes it · esc closes",
-        PickerKind::Models
-        | PickerKind::Thinking
+        PickerKind::Models => "type to filter · enter chooses · space marks a favourite · esc closes",
+        PickerKind::Thinking
         | PickerKind::Themes
         | PickerKind::Providers
         | PickerKind::Prompts
@@ -198,6 +201,9 @@ fn list_row(
     }
     let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
     left.extend(marked(&row.title, marks, weight, theme));
+    if row.marked {
+        left.push(Span::styled(" ★", theme.style(ThemeToken::Accent)));
+    }
     let title = wrap::spans_cells(&left);
     let right = match note {
         Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),

@@ -64,9 +64,18 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         }
     };
     // What is said is known as soon as it is there.
-    let open = model.approvals.open().filter(|_| model.takes_answer());
+    let open = model.approvals.open().filter(|_| model.shows_prompt());
     let asked = open.map(|open| open.request.id.clone());
-    let laid = Laid { asked, cursor, printed, said, top: finished, list_page: page, ..known };
+    let laid = Laid {
+        asked,
+        asked_end: open.is_some(),
+        cursor,
+        printed,
+        said,
+        top: finished,
+        list_page: page,
+        ..known
+    };
     Drawing { laid, finished, more }
 }
 

@@ -1,5 +1,7 @@
 //! The list of permission rules on the screen, and a rule that is being written.
 
+use std::path::{Path, PathBuf};
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -116,16 +118,28 @@ fn row_line(view: &RulesView, row: RuleRow<'_>, theme: &Theme, width: u16) -> Li
 
 /// Where a rule is written, in short.
 fn source(rule: &ListedRule) -> String {
-    let line = rule.place.as_ref().map_or(0, |(_, line)| *line);
     if let Some(of) = &rule.granted_by {
         return printable_line(of).into_owned();
     }
     match rule.scope {
         _ if !rule.in_force => "not trusted".to_owned(),
         RuleScope::Session | RuleScope::Once => "this session".to_owned(),
-        RuleScope::Project => format!(".tau/config.toml:{line}"),
-        RuleScope::User => format!("config.toml:{line}"),
+        RuleScope::Project | RuleScope::User => {
+            let place = rule.place.as_ref().map(short_place).unwrap_or_default();
+            match rule.scope == RuleScope::User && place.starts_with('.') {
+                true => format!("~/{place}"),
+                false => place,
+            }
+        }
     }
+}
+
+/// `config.toml:3`; with its folder, as `.claude/settings.json:3`, if that is hidden.
+fn short_place((path, line): &(PathBuf, usize)) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let folder = if folder.starts_with('.') { format!("{folder}/") } else { String::new() };
+    printable_line(&format!("{folder}{file}:{line}")).into_owned()
 }
 
 /// What is said below the list.
@@ -153,6 +167,7 @@ fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
 fn otherwise(mode: PermissionMode) -> String {
     let what = match mode {
         PermissionMode::Auto => "runs",
+        PermissionMode::Edits => "needs your permission if it changes something but a file in the workspace",
         PermissionMode::Ask => "needs your permission if it changes something",
         PermissionMode::Plan => "is denied if it changes something",
     };

@@ -22,6 +22,8 @@ pub(super) const LEAST_PLACE: usize = 22;
 const LEAST_NAME: usize = 10;
 /// Cells between the sides, and after the right one.
 const BETWEEN: usize = 3;
+/// Cells beside the right side without which it is not drawn: see [`both_ends`].
+const LEAST_LEFT: usize = 9;
 
 /// In a narrow window: cells that stay for the left side and between the two, and for the name of the model.
 const NARROW_PLACE: usize = 9;
@@ -31,39 +33,108 @@ const NARROW_NAME: usize = 4;
 const DROPPED: [StatusPart; 8] = [
     StatusPart::Tokens,
     StatusPart::Cost,
-    StatusPart::Context,
     StatusPart::Provider,
     StatusPart::Command,
     StatusPart::Sandbox,
+    StatusPart::Context,
     StatusPart::Thinking,
     StatusPart::Model,
 ];
 /// How many of them may be left out for the sake of the left side.
 const SPARE: usize = 6;
+/// What stands beside a remark, with the left side; where that leaves no room for words, only the mode.
+const BESIDE_REMARK: [StatusPart; 3] = [StatusPart::Context, StatusPart::Model, StatusPart::Permissions];
+/// Cells of a remark that say something.
+const MIN_REMARK: usize = 20;
 
-/// The left side, as far as there is room for it beside `right`.
-pub(super) fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
-    let room = width.saturating_sub(wrap::spans_cells(right) + BETWEEN);
-    let mut spans = vec![Span::styled(" ", theme.style(ThemeToken::Footer))];
-    spans.extend(fitted(model, theme, &model.status_line.template.left, width, room));
-    spans
-}
-
-/// The right side in a window of that width.
-pub(super) fn right(model: &Model, theme: &Theme, width: usize) -> Vec<Span<'static>> {
+/// The whole status line.
+pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> {
+    let width = usize::from(columns);
+    let full = wrap::cells(&model_name(model));
     let template = &model.status_line.template;
+    let right_groups = right_groups(&template.right, &template.left);
+    // What gives way while everything else is shown in full.
+    for (without, nouns, short) in [
+        (0, true, Short::Nothing),
+        (0, false, Short::Nothing),
+        (1, false, Short::Nothing),
+        (1, false, Short::Path),
+        (1, false, Short::Cost),
+    ] {
+        let fit = Fit { without, name: full, nouns, short };
+        let left = beginning(theme, spans(model, theme, &template.left, &fit));
+        let right = spans(model, theme, &right_groups, &fit);
+        if (wrap::spans_cells(&left) + BETWEEN).max(LEAST_LEFT) + wrap::spans_cells(&right) <= width {
+            return both_ends(left, right, columns);
+        }
+    }
     let room = match width {
         _ if template.left.is_empty() => width.saturating_sub(LEAST_NAME),
         0..WIDE => width / 2,
         width => width - LEAST_PLACE,
     };
-    fitted(model, theme, &template.right, width, room)
+    let right = fitted(model, theme, &right_groups, width, room);
+    both_ends(left(model, theme, width, &right), right, columns)
 }
 
-/// The whole status line.
-pub(super) fn line(model: &Model, theme: &Theme, width: u16) -> Line<'static> {
-    let right = right(model, theme, usize::from(width));
-    both_ends(left(model, theme, usize::from(width), &right), right, width)
+/// The left side, as far as there is room for it beside `right`.
+fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
+    let room = width.saturating_sub(wrap::spans_cells(right) + BETWEEN);
+    beginning(theme, fitted(model, theme, &model.status_line.template.left, width, room))
+}
+
+fn beginning(theme: &Theme, spans: Vec<Span<'static>>) -> Vec<Span<'static>> {
+    std::iter::once(Span::styled(" ", theme.style(ThemeToken::Footer))).chain(spans).collect()
+}
+
+/// The groups of the right side, with the permission mode, which no template leaves out.
+fn right_groups(right: &[StatusGroup], left: &[StatusGroup]) -> Vec<StatusGroup> {
+    let mode = StatusAtom::Part(StatusPart::Permissions);
+    let is_there = right.iter().chain(left).any(|group| group.contains(&mode));
+    let between = if right.is_empty() { "" } else { " · " };
+    let added = Some(vec![StatusAtom::Text(between.to_owned()), mode]).filter(|_| !is_there);
+    right.iter().cloned().chain(added).collect()
+}
+
+/// The status line with a remark, which is cut where it has no room beside what matters most.
+pub(super) fn with_remark(model: &Model, theme: &Theme, columns: u16, text: &str) -> Line<'static> {
+    let (left, right) = beside_remark(model, theme, &BESIDE_REMARK);
+    let style = theme.style(ThemeToken::Accent);
+    let room = remark_room(columns, &left, &right);
+    if room >= wrap::cells(text).min(MIN_REMARK) {
+        let text = wrap::truncate(text, u16::try_from(room).unwrap_or(columns)).into_owned();
+        let right = std::iter::once(Span::styled(text, style)).chain(right).collect();
+        return both_ends(left, right, columns);
+    }
+    let (_, mode) = beside_remark(model, theme, &[StatusPart::Permissions]);
+    let room = usize::from(columns).saturating_sub(wrap::spans_cells(&mode) + 2);
+    let text = wrap::truncate(text, u16::try_from(room).unwrap_or(columns)).into_owned();
+    let spans = std::iter::once(Span::styled(format!(" {text}"), style)).chain(mode).collect::<Vec<_>>();
+    wrap::truncate_line(Line::from(spans), columns)
+}
+
+/// Whether the status line has room for a whole remark.
+pub(super) fn has_room_for(model: &Model, theme: &Theme, columns: u16, remark: &str) -> bool {
+    let (left, right) = beside_remark(model, theme, &BESIDE_REMARK);
+    wrap::cells(remark) <= remark_room(columns, &left, &right)
+}
+
+/// The left side in short, and these parts.
+fn beside_remark(
+    model: &Model,
+    theme: &Theme,
+    parts: &[StatusPart],
+) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
+    let fit = Fit { without: 0, name: LEAST_NAME * 2, nouns: false, short: Short::Cost };
+    let group = |part: &StatusPart| vec![StatusAtom::Text(" · ".to_owned()), StatusAtom::Part(*part)];
+    let right = spans(model, theme, &parts.iter().map(group).collect::<Vec<_>>(), &fit);
+    (beginning(theme, spans(model, theme, &model.status_line.template.left, &fit)), right)
+}
+
+/// Cells for a remark between the two sides.
+fn remark_room(columns: u16, left: &[Span], right: &[Span]) -> usize {
+    let place = (wrap::spans_cells(left) + BETWEEN).max(LEAST_LEFT);
+    usize::from(columns).saturating_sub(place + wrap::spans_cells(right))
 }
 
 /// The groups that have something to show, in as many cells: in a wide window the name of the model
@@ -76,19 +147,22 @@ fn fitted(
     room: usize,
 ) -> Vec<Span<'static>> {
     let full = wrap::cells(&model_name(model));
-    let spelled = spans(model, theme, groups, &Fit { without: 0, name: full, nouns: true });
+    let short = Short::Cost;
+    let spelled = spans(model, theme, groups, &Fit { without: 0, name: full, nouns: true, short });
     if wrap::spans_cells(&spelled) <= room {
         return spelled;
     }
-    let shown =
-        |without: usize, name: usize| spans(model, theme, groups, &Fit { without, name, nouns: false });
+    let shown = |without: usize, name: usize| {
+        spans(model, theme, groups, &Fit { without, name, nouns: false, short })
+    };
     let cells = |without: usize, name: usize| wrap::spans_cells(&shown(without, name));
     let shortened = |without: usize, room: usize, least: usize| {
         let over = cells(without, full).saturating_sub(room);
         full.saturating_sub(over).max(least)
     };
-    let name = if width < WIDE { full } else { shortened(0, room, LEAST_NAME) };
-    let without = (0..SPARE).find(|without| cells(*without, name) <= room).unwrap_or(SPARE);
+    // The first of them has given way before.
+    let name = if width < WIDE { full } else { shortened(1, room, LEAST_NAME) };
+    let without = (1..SPARE).find(|without| cells(*without, name) <= room).unwrap_or(SPARE);
     let name = shortened(without, room, LEAST_NAME);
     // What does not fit at all would not be drawn: the permission mode has to be.
     let most = width.saturating_sub(NARROW_PLACE).max(room);
@@ -109,6 +183,17 @@ struct Fit {
     name: usize,
     /// `off` says what is off.
     nouns: bool,
+    short: Short,
+}
+
+/// What is shown in short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Short {
+    Nothing,
+    /// Of the path the last folder.
+    Path,
+    /// And of the cost no cents.
+    Cost,
 }
 
 /// The groups as they fit.
@@ -132,9 +217,13 @@ fn plain(theme: &Theme, text: &str) -> Span<'static> {
 /// The permission mode; that of plans stands out, also where there are no colours.
 fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
     let mode = model.status.permission_mode;
+    if model.settings_fault.is_some() {
+        let text = format!("{} · settings cannot be read", mode.name());
+        return Span::styled(text, theme.style(ThemeToken::Warning));
+    }
     match mode {
         PermissionMode::Plan => Span::styled(format!("◇ {}", mode.name()), theme.style(ThemeToken::Accent)),
-        PermissionMode::Ask | PermissionMode::Auto => plain(theme, mode.name()),
+        PermissionMode::Ask | PermissionMode::Edits | PermissionMode::Auto => plain(theme, mode.name()),
     }
 }
 
@@ -154,6 +243,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let counted = status.usage_known != UsageKnown::Counting;
     let total = &status.total;
     match part {
+        StatusPart::Path if fit.short >= Short::Path => Some(last_folder(&model.place).to_owned()),
         StatusPart::Path => Some(model.place.clone()),
         StatusPart::Branch => status.branch.as_ref().map(|name| name.as_str().to_owned()),
         StatusPart::Session => status.session.name.clone(),
@@ -173,8 +263,8 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
         }),
         StatusPart::Cost => match (total.cost.total > 0.0, status.priced) {
             _ if !counted => None,
-            (true, true) => Some(format!("${:.3}", total.cost.total)),
-            (true, false) => Some(format!("${:.3}+?", total.cost.total)),
+            (true, true) => Some(cost(total.cost.total, fit.short)),
+            (true, false) => Some(format!("{}+?", cost(total.cost.total, fit.short))),
             (false, false) => Some("$?".to_owned()),
             (false, true) => None,
         },
@@ -183,8 +273,24 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
             None => "? ctx".to_owned(),
         }),
         StatusPart::Mode => model.composer.vim_mode().map(|(name, _)| name.to_owned()),
-        StatusPart::Sandbox => Some(model.sandbox.clone()).filter(|words| !words.is_empty()),
+        StatusPart::Sandbox => {
+            let words = model.sandbox.replacen("workspace-write", "sandbox", 1);
+            Some(words).filter(|words| !words.is_empty())
+        }
         StatusPart::Permissions | StatusPart::Command => None,
+    }
+}
+
+/// The last folder of a path; of the home directory and the root themselves.
+fn last_folder(place: &str) -> &str {
+    place.rsplit('/').find(|part| !part.is_empty()).unwrap_or(place)
+}
+
+fn cost(dollars: f64, short: Short) -> String {
+    match short {
+        Short::Cost if dollars < 1.0 => "<$1".to_owned(),
+        Short::Cost => format!("${dollars:.0}"),
+        Short::Nothing | Short::Path => format!("${dollars:.3}"),
     }
 }
 

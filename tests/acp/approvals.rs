@@ -35,7 +35,8 @@ async fn the_options_are_those_of_the_prompt_on_the_screen() {
         .iter()
         .map(|option| option["optionId"].as_str().unwrap())
         .collect();
-    let expected = ["allow", "always-session", "always-project", "always-user", "deny", "deny-and-stop"];
+    let expected =
+        ["allow", "always-exact", "always-session", "always-project", "always-user", "deny", "deny-and-stop"];
     assert_eq!(options, expected, "{params}");
     let diff = &params["toolCall"]["content"][0];
     assert_eq!((&diff["type"], &diff["newText"]), (&json!("diff"), &json!("new\n")), "{diff}");
@@ -62,8 +63,8 @@ async fn offered(client: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_client_that_hides_the_names_of_options_gets_the_narrowest_of_each_kind() {
-    assert_eq!(offered("CodeCompanion.nvim").await, ["allow", "always-session", "deny"]);
-    assert_eq!(offered("zed").await.len(), 6);
+    assert_eq!(offered("CodeCompanion.nvim").await, ["allow", "always-exact", "deny"]);
+    assert_eq!(offered("zed").await.len(), 7);
 }
 
 #[tokio::test]
@@ -101,5 +102,66 @@ async fn a_cancelled_prompt_withdraws_its_question() {
     let result = json!({"outcome": {"outcome": "cancelled"}});
     editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     assert!(!editor.cwd().join("b.txt").exists());
+    assert_eq!(editor.end().await, 0);
+}
+
+/// As docs/editors.md sets it up: nobody has chosen a mode, so the editor is asked.
+#[tokio::test]
+async fn without_a_mode_the_editor_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![calls("bash", &json!({"command": "touch made"})), says("done")]).await;
+    let mut command = bare(dir.path());
+    command.arg("acp").args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut editor = Editor::of(command.spawn().unwrap(), server, dir);
+    editor.ask("initialize", json!({"protocolVersion": 1})).await;
+    let params = json!({"cwd": editor.cwd(), "mcpServers": []});
+    let answer = editor.ask("session/new", params).await;
+    assert_eq!(answer["result"]["modes"]["currentModeId"], "ask", "{answer}");
+    let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
+    editor.prompt(&session, "go").await;
+    editor.asked("session/request_permission").await;
+    assert!(!Path::new(&editor.cwd()).join("made").exists());
+}
+
+#[tokio::test]
+async fn nothing_is_hidden_in_what_the_client_is_asked() {
+    let blanks = " ".repeat(10_000);
+    for (name, arguments) in [
+        ("bash", json!({"command": format!("sh bu\u{200b}ild.sh{blanks}; evil")})),
+        ("write", json!({"path": "bu\u{200b}ild.sh", "content": format!("bu\u{200b}ild{blanks}; evil")})),
+    ] {
+        let mut editor =
+            Editor::start(vec![calls(name, &arguments), says("done")], &["--permission-mode", "ask"]).await;
+        editor.ask("initialize", json!({"protocolVersion": 1})).await;
+        let session = editor.session().await;
+        let id = editor.prompt(&session, "go").await;
+        let request = editor.asked("session/request_permission").await;
+        let call = &request["params"]["toolCall"];
+        for text in [&call["title"], &call["content"]] {
+            let text = text.to_string();
+            assert!(text.contains("bu<U+200B>ild") && !text.contains("bu\u{200b}ild\""), "{text}");
+        }
+        assert!(call["content"].to_string().contains("⋯ 10,000 blanks ⋯; evil"), "{call}");
+        let outcome = json!({"outcome": {"outcome": "cancelled"}});
+        editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome})).await;
+        editor.answer(id).await;
+        assert_eq!(editor.end().await, 0);
+    }
+}
+
+#[tokio::test]
+async fn what_would_be_lost_is_in_what_the_client_is_asked() {
+    let acts = vec![calls("bash", &json!({"command": "rm -rf ~/"})), says("done")];
+    let mut editor = Editor::start(acts, &["--permission-mode", "auto"]).await;
+    editor.ask("initialize", json!({"protocolVersion": 1})).await;
+    let session = editor.session().await;
+    let id = editor.prompt(&session, "go").await;
+    let request = editor.asked("session/request_permission").await;
+    let content = request["params"]["toolCall"]["content"].to_string();
+    assert!(content.contains("it removes your home directory"), "{content}");
+    let outcome = json!({"outcome": {"outcome": "cancelled"}});
+    editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome})).await;
+    editor.answer(id).await;
     assert_eq!(editor.end().await, 0);
 }

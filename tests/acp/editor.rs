@@ -140,3 +140,41 @@ async fn forms_of_servers_are_shown_by_editors_that_can() {
         assert_eq!(editor.end().await, 0);
     }
 }
+
+#[tokio::test]
+async fn questions_of_the_model_are_shown_by_editors_that_can() {
+    let questions = json!({"questions": [
+        {"question": "Which \u{202e}one?", "choices": ["a", "b"]},
+        {"question": "Which ones?", "choices": ["c", "d", "e"], "multiple": true},
+        {"question": "What name?"},
+    ]});
+    let content = json!({"choices0": "1", "choices1": ["0", "2"], "text1": "and f", "text2": "g"});
+    let form = json!({"elicitation": {"form": {}}});
+    let cases = [
+        (
+            form.clone(),
+            Some(json!({"action": "accept", "content": content})),
+            "1. b\n2. c; e; in the user's own words: and f\n3. g",
+        ),
+        (form.clone(), Some(json!({"action": "decline"})), "The user declined to answer"),
+        (form, Some(json!({"action": "cancel"})), "The user declined to answer"),
+        (json!({}), None, "Nobody can answer"),
+    ];
+    for (capabilities, answer, expected) in cases {
+        let mut editor = Editor::with(vec![calls("ask_user", &questions), says("done")], capabilities).await;
+        let session = editor.session().await;
+        let id = editor.prompt(&session, "go").await;
+        if let Some(answer) = answer {
+            let request = editor.asked("elicitation/create").await;
+            let schema = &request["params"]["requestedSchema"];
+            assert_eq!(schema["properties"]["choices0"]["oneOf"][1], json!({"const": "1", "title": "b"}));
+            assert_eq!(schema["properties"]["choices0"]["title"], "Which <U+202E>one?");
+            assert_eq!(schema["required"], json!(["text2"]));
+            editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": answer})).await;
+        }
+        assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+        let result = crate::asking::result_of(editor.server.requests().last().unwrap());
+        assert!(result.starts_with(expected), "{result}");
+        assert_eq!(editor.end().await, 0);
+    }
+}

@@ -1,7 +1,7 @@
-//! Plan mode: the plan as a list, and what becomes of it.
+//! Plan mode: the plan as a list, what becomes of it, and what is done of it.
 
 use super::*;
-use crate::headless::says;
+use crate::headless::{calls, says};
 
 /// A session in plan mode, and the id of its prompt.
 async fn planned(acts: Vec<Act>) -> (Editor, String, i64, Value) {
@@ -23,29 +23,36 @@ fn statuses(updates: &[Value]) -> Vec<String> {
     plans.map(|plan| plan["entries"][1]["status"].as_str().unwrap().to_owned()).collect()
 }
 
-const PLAN: &str = "I would:\n1. read\n2. write\n";
+fn plan() -> Act {
+    calls("submit_plan", &json!({"plan": "I would:\n1. read \u{202e}\n2. write\n"}))
+}
 
 #[tokio::test]
 async fn an_accepted_plan_is_carried_out_within_the_prompt() {
-    let (mut editor, _, id, question) = planned(vec![says(PLAN), says("carried out")]).await;
-    assert_eq!(question["params"]["toolCall"]["kind"], "switch_mode", "{question}");
-    editor.send(chosen(&question, "accept-ask")).await;
-    assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
-    let seen = editor.seen();
-    assert_eq!(statuses(&seen), ["pending", "in_progress", "completed"]);
-    assert!(seen.iter().any(|update| update["currentModeId"] == "ask"), "{seen:?}");
-    assert_eq!(text_of(&seen, "user_message_chunk"), "I accept the plan. Carry it out.");
-    assert!(text_of(&seen, "agent_message_chunk").ends_with("carried out"));
-    let info = seen.iter().find(|update| update["sessionUpdate"] == "session_info_update").expect("a title");
-    assert_eq!(info["title"], "plan it", "{info}");
-    assert_eq!(editor.end().await, 0);
+    let report = |step: usize| calls("plan_step", &json!({"done": [step]}));
+    for mode in ["ask", "edits", "auto"] {
+        let acts = vec![plan(), report(1), report(2), says("carried out")];
+        let (mut editor, _, id, question) = planned(acts).await;
+        assert_eq!(question["params"]["toolCall"]["kind"], "switch_mode", "{question}");
+        assert!(question.to_string().contains("read <U+202E>"), "{question}");
+        editor.send(chosen(&question, &format!("accept-{mode}"))).await;
+        assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+        let seen = editor.seen();
+        assert_eq!(statuses(&seen), ["pending", "pending", "in_progress", "completed"]);
+        assert!(seen.iter().any(|update| update["currentModeId"] == mode), "{seen:?}");
+        assert!(text_of(&seen, "agent_message_chunk").ends_with("carried out"));
+        let info =
+            seen.iter().find(|update| update["sessionUpdate"] == "session_info_update").expect("a title");
+        assert_eq!(info["title"], "plan it", "{info}");
+        assert_eq!(editor.end().await, 0);
+    }
 }
 
 #[tokio::test]
 async fn a_plan_that_is_not_accepted_ends_the_prompt() {
-    let (mut editor, session, id, question) = planned(vec![says(PLAN)]).await;
+    let (mut editor, session, id, question) = planned(vec![plan(), plan()]).await;
     editor.send(chosen(&question, "keep")).await;
-    assert_eq!(editor.answer(id).await["result"]["stopReason"], "end_turn");
+    assert_eq!(editor.answer(id).await["result"]["stopReason"], "cancelled");
     assert_eq!(statuses(&editor.seen()), ["pending"]);
     let id = editor.prompt(&session, "another").await;
     editor.asked("session/request_permission").await;

@@ -86,20 +86,27 @@ async fn sessions_run_beside_each_other_in_their_own_directories() {
 
 #[tokio::test]
 async fn modes_and_options_are_offered_and_changed() {
-    let mut editor = Editor::start(vec![says("x")], &["--permission-mode", "plan"]).await;
+    let mut editor = Editor::start(vec![says("x")], &["--permission-mode", "ask"]).await;
     editor.ask("initialize", json!({"protocolVersion": 1})).await;
     let params = json!({"cwd": editor.cwd(), "mcpServers": []});
     let answer = editor.ask("session/new", params).await;
     let result = &answer["result"];
-    assert_eq!(result["modes"]["currentModeId"], "plan", "{result}");
+    assert_eq!(result["modes"]["currentModeId"], "ask", "{result}");
+    let offered = result["modes"]["availableModes"].as_array().unwrap();
+    let offered: Vec<&str> = offered.iter().map(|mode| mode["id"].as_str().unwrap()).collect();
+    assert_eq!(offered, ["ask", "plan"], "none above the one that tau was started with");
     let options = result["configOptions"].as_array().unwrap();
     let ids: Vec<&str> = options.iter().map(|option| option["id"].as_str().unwrap()).collect();
     assert_eq!(ids[..2], ["mode", "model"], "{options:?}");
     let session = result["sessionId"].as_str().unwrap().to_owned();
     let set = |option: &str, value: &str| json!({"sessionId": session, "configId": option, "value": value});
-    let changed = editor.ask("session/set_config_option", set("mode", "ask")).await;
-    assert_eq!(changed["result"]["configOptions"][0]["currentValue"], "ask", "{changed}");
-    assert_eq!(editor.update("current_mode_update").await["currentModeId"], "ask");
+    let changed = editor.ask("session/set_config_option", set("mode", "plan")).await;
+    assert_eq!(changed["result"]["configOptions"][0]["currentValue"], "plan", "{changed}");
+    assert_eq!(editor.update("current_mode_update").await["currentModeId"], "plan");
+    let raised = editor.ask("session/set_config_option", set("mode", "auto")).await;
+    assert!(refusal(&raised).1.contains("cannot be raised"), "{raised}");
+    let raised = editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await;
+    assert!(refusal(&raised).1.contains("cannot be raised"), "{raised}");
     for (option, value) in [("mode", "none"), ("model", "none"), ("thinking", "none"), ("none", "none")] {
         let answer = editor.ask("session/set_config_option", set(option, value)).await;
         assert_eq!(refusal(&answer).0, -32602, "{option}: {answer}");

@@ -2,10 +2,8 @@
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
-use tau::agent::protocol::command::Tuning;
 use tau::agent::protocol::message::ToolResultMessage;
 use tau::agent::protocol::query::{Query, QueryAnswer};
-use tau::agent::protocol::run::ParallelCalls;
 use tau::agent::undo::UndoOptions;
 
 use super::*;
@@ -14,14 +12,11 @@ fn bash(id: &'static str, command: &str) -> Step {
     Call(id, "bash", json!({ "command": command }))
 }
 
-/// An agent with the real tools, of which commands run at the same time.
+/// An agent with the real tools.
 fn bench(calls: Vec<Step>) -> Bench {
     let mut first = calls;
     first.push(USE);
-    Bench::with(Player::new(vec![first, vec![Say("ok"), STOP]]), |config| {
-        config.tools = Toolbox::all();
-        config.behavior.parallel = ParallelCalls::All;
-    })
+    Bench::with(Player::new(vec![first, vec![Say("ok"), STOP]]), |config| config.tools = Toolbox::all())
 }
 
 fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
@@ -33,6 +28,14 @@ fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
         _ => None,
     };
     events.iter().filter_map(result).collect()
+}
+
+fn texts(events: &[AgentEvent]) -> Vec<String> {
+    let text = |result: ToolResultMessage| match result.content.into_iter().next() {
+        Some(Content::Text { text }) => text,
+        _ => String::new(),
+    };
+    results(events).into_iter().map(text).collect()
 }
 
 fn ids(events: &[AgentEvent]) -> Vec<String> {
@@ -78,22 +81,72 @@ async fn results_are_in_the_order_of_the_calls_whichever_ends_first() {
 }
 
 #[tokio::test]
-async fn by_default_commands_run_one_after_another() {
-    let calls = vec![bash("a", "sleep 0.3; echo a >>log"), bash("b", "echo b >>log"), USE];
-    let mut bench = Bench::with(Player::new(vec![calls]), |config| config.tools = Toolbox::all());
+async fn commands_that_may_change_something_run_one_after_another() {
+    let mut bench = bench(vec![
+        bash("a", "sleep 0.3; echo a >>log"),
+        bash("b", "echo b >>log"),
+        bash("c", "cat log"),
+        Call("d", "read", json!({ "path": "log" })),
+        bash("e", "echo e >>log"),
+    ]);
     bench.prompt("go").await;
-    bench.settled().await;
-    assert_eq!(std::fs::read_to_string(bench.dir.path().join("log")).unwrap(), "a\nb\n");
+    let events = bench.settled().await;
+    let texts = texts(&events);
+    assert!(texts[2].starts_with("a\nb\nexit code 0"), "{}", texts[2]);
+    assert_eq!(texts[3], "     1  a\n     2  b\n");
+    assert_eq!(std::fs::read_to_string(bench.dir.path().join("log")).unwrap(), "a\nb\ne\n");
 }
 
 #[tokio::test]
-async fn it_can_be_changed_between_answers() {
-    let calls = vec![bash("a", "sleep 0.3; echo a >>log"), bash("b", "echo b >>log"), USE];
-    let mut bench = Bench::with(Player::new(vec![calls]), |config| config.tools = Toolbox::all());
-    bench.send(AgentCommand::Tune(Tuning::ParallelCalls { parallel: ParallelCalls::All })).await;
+async fn commands_that_take_the_lock_of_a_repository_do_not_meet() {
+    let mut calls =
+        vec![bash("init", "git init -q . && git config user.email a@b && git config user.name n")];
+    let ids: Vec<String> = (0..6).map(|number| format!("c{number}")).collect();
+    for id in &ids {
+        let id: &'static str = id.clone().leak();
+        calls.push(bash(id, &format!("echo x >{id}; git add {id} && git commit -qm {id}")));
+        calls.push(bash(format!("s{id}").leak(), "git status --short; git log --oneline"));
+    }
+    let mut bench = bench(calls);
     bench.prompt("go").await;
-    bench.settled().await;
-    assert_eq!(std::fs::read_to_string(bench.dir.path().join("log")).unwrap(), "b\na\n");
+    let events = bench.settled().await;
+    let failed: Vec<_> = results(&events).into_iter().filter(|result| result.is_error).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_write_waits_for_earlier_reads_of_its_file_only() {
+    let edit =
+        |id, path: &str| Call(id, "edit", json!({ "path": path, "old_string": "old", "new_string": "new" }));
+    let mut bench = bench(vec![
+        Call("a", "read", json!({ "path": "f" })),
+        edit("b", "f"),
+        edit("c", "g"),
+        Call("d", "read", json!({ "path": "f" })),
+        Call("e", "grep", json!({ "pattern": "new" })),
+    ]);
+    ["f", "g"].iter().for_each(|file| std::fs::write(bench.dir.path().join(file), "old\n").unwrap());
+    bench.prompt("go").await;
+    let texts = texts(&bench.settled().await);
+    assert_eq!((texts[0].as_str(), texts[3].as_str()), ("     1  old\n", "     1  new\n"));
+    assert!(texts[4].contains('f') && texts[4].contains('g'), "{}", texts[4]);
+}
+
+#[tokio::test]
+async fn escape_stops_all_that_run_side_by_side() {
+    let mut bench = bench(vec![bash("a", "sleep 60"), bash("b", "sleep 60"), bash("c", "echo c >log")]);
+    bench.prompt("go").await;
+    let mut started = 0;
+    while started < 2 {
+        started += usize::from(matches!(bench.next().await, AgentEvent::ToolExecutionStart { .. }));
+    }
+    bench.send(AgentCommand::Abort).await;
+    let began = Instant::now();
+    let events = bench.settled().await;
+    assert!(began.elapsed() < Duration::from_secs(10));
+    let results = results(&events);
+    assert!(results.len() == 3 && results.iter().all(|result| result.is_error), "{results:?}");
+    assert!(!bench.dir.path().join("log").exists());
 }
 
 #[tokio::test]
@@ -112,48 +165,45 @@ async fn changes_of_files_keep_their_order() {
     let events = bench.settled().await;
     let results = results(&events);
     assert!(results.iter().all(|result| !result.is_error), "{results:?}");
-    let text = |index: usize| match &results[index].content[0] {
-        Content::Text { text } => text.as_str(),
-        Content::Image { .. } => "",
-    };
-    assert!(text(3).starts_with("three\n"), "{}", text(3));
-    assert_eq!(text(4), "     1  three\n");
+    let texts = texts(&events);
+    assert!(texts[3].starts_with("three\n"), "{}", texts[3]);
+    assert_eq!(texts[4], "     1  three\n");
 }
 
 #[tokio::test]
-async fn what_they_change_at_the_same_time_is_kept_without_a_conflict() {
+async fn what_is_changed_at_the_same_time_is_kept_without_a_conflict() {
     let kept = tempfile::tempdir().unwrap();
+    let write = |id, path: &str| Call(id, "write", json!({ "path": path, "content": "one\n" }));
     let calls = vec![
-        bash("a", "echo one >both; until [ -e b ]; do sleep 0.02; done; echo a >a"),
-        bash("b", "until grep -q one both; do sleep 0.02; done; echo two >>both; echo b >b"),
+        write("a", "a"),
+        write("b", "b"),
+        bash("c", "echo two >>a; echo two >both"),
+        write("d", "d"),
         USE,
     ];
     let mut bench = Bench::with(Player::new(vec![calls, vec![Say("ok"), STOP]]), |config| {
         config.tools = Toolbox::all();
-        config.behavior.parallel = ParallelCalls::All;
         config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
     });
     std::fs::write(bench.dir.path().join("both"), "zero\n").unwrap();
     bench.prompt("go").await;
     bench.settled().await;
-    assert_eq!(std::fs::read_to_string(bench.dir.path().join("both")).unwrap(), "one\ntwo\n");
     bench.send(AgentCommand::Query { ticket: 77, query: Query::Changes }).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 77, .. })).await;
     let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. }) = events.last() else {
         panic!("{events:?}");
     };
     let paths: Vec<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(paths, ["a", "b", "both"]);
-    let both = &changes.files[2].diff;
-    assert_eq!(both.unified(), "@@ -1,1 +1,2 @@\n-zero\n+one\n+two\n");
+    assert_eq!(paths, ["a", "b", "both", "d"]);
+    assert_eq!(changes.files[0].diff.unified(), "@@ -1,0 +1,2 @@\n+one\n+two\n");
+    assert_eq!(changes.files[2].diff.unified(), "@@ -1,1 +1,1 @@\n-zero\n+two\n");
 }
 
 #[tokio::test]
-async fn those_that_are_allowed_run_while_others_wait_for_an_answer() {
+async fn questions_come_together_and_the_calls_run_in_their_order() {
     let calls = vec![bash("a", "echo a >>log"), bash("b", "echo b >>log"), USE];
     let mut bench = Bench::with(Player::new(vec![calls, vec![Say("ok"), STOP]]), |config| {
         config.tools = Toolbox::all();
-        config.behavior.parallel = ParallelCalls::All;
         config.behavior.permission_mode = PermissionMode::Ask;
         config.behavior.on_ask = OnAsk::Ask;
     });
@@ -170,10 +220,8 @@ async fn those_that_are_allowed_run_while_others_wait_for_an_answer() {
         let request = requests.iter().find(|request| request.tool_call_id == id).unwrap();
         let command = AgentCommand::AnswerApproval { id: request.id.clone(), answer: allow.clone() };
         bench.send(command).await;
-        let events = bench.until(|event| matches!(event, AgentEvent::ToolExecutionEnd { .. })).await;
-        assert_eq!(ended(&events), [id]);
     }
     let events = bench.settled().await;
-    assert_eq!(ids(&events), ["a", "b"]);
-    assert_eq!(std::fs::read_to_string(bench.dir.path().join("log")).unwrap(), "b\na\n");
+    assert_eq!((ended(&events), ids(&events)), (vec!["a".into(), "b".into()], vec!["a".into(), "b".into()]));
+    assert_eq!(std::fs::read_to_string(bench.dir.path().join("log")).unwrap(), "a\nb\n");
 }

@@ -70,16 +70,35 @@ async fn the_words_of_a_failure_reach_the_user() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_continues_from_where_it_was() {
-    let player = Player::new(vec![vec![Say("half an"), Fail(FailureKind::Network, Some(1))]]);
+async fn after_a_cut_the_request_is_what_it_was() {
+    let cut = || vec![Say("half an"), Call("a", "echo", json!({})), Fail(FailureKind::Network, Some(1))];
+    let player = Player::new(vec![cut(), cut(), vec![Say("whole"), STOP], vec![Say("more"), STOP]]);
     let mut bench = Bench::on(player.clone());
     bench.prompt("go").await;
     bench.settled().await;
+    bench.prompt("on").await;
+    bench.settled().await;
     let requests = player.requests.lock().unwrap();
-    let reported: Vec<String> =
-        requests[1].messages.iter().map(|message| crate::fake::said(message)).collect();
-    assert!(reported[1].contains("half an"), "{reported:?}");
-    assert!(reported[2].contains("cut off"), "{reported:?}");
+    let said = |at: usize| -> Vec<String> {
+        requests[at].messages.iter().map(|message| crate::fake::said(message)).collect()
+    };
+    assert_eq!((said(1), said(2)), (said(0), said(0)));
+    assert_eq!(said(3).len(), 3, "{:?}", said(3));
+    assert!(said(3)[1].contains("whole"), "{:?}", said(3));
+}
+
+#[tokio::test]
+async fn what_the_user_answers_of_a_failed_answer_stays() {
+    let player =
+        Player::new(vec![vec![Say("half an"), Fail(FailureKind::Request, None)], vec![Say("whole"), STOP]]);
+    let mut bench = Bench::on(player.clone());
+    bench.prompt("go").await;
+    bench.settled().await;
+    bench.prompt("more of it").await;
+    bench.settled().await;
+    let requests = player.requests.lock().unwrap();
+    let said: Vec<String> = requests[1].messages.iter().map(|message| crate::fake::said(message)).collect();
+    assert!(said[1].contains("half an") && said[2].contains("more of it"), "{said:?}");
 }
 
 #[tokio::test]

@@ -64,6 +64,7 @@ impl Other {
     fn asked(&mut self, request: ApprovalRequest) {
         self.agent(AgentEvent::ApprovalRequested { request: Box::new(request) });
         self.at += SEEN;
+        self.send(Msg::Ticked);
     }
 
     fn key(&mut self, name: &str) {
@@ -89,12 +90,17 @@ const SIZE: Size = Size { width: 80, height: 24 };
 #[test]
 fn a_prompt_is_live_on_the_shells_screen() {
     let mut other = Other::new(ScreenKind::Inline, SIZE);
-    other.asked(change_request("c1", change(3)));
-    assert!(other.live.contains("y once") && other.live.contains("› [x] hunk 1 of 3"), "{}", other.live);
-    other.key("down");
+    other.asked(change_request("c1", change(6)));
+    assert!(other.live.contains("1 Yes, once") && other.live.contains("› [x] hunk 1 of 6"), "{}", other.live);
+    other.key("tab");
     other.key("space");
     other.key("y");
-    assert_eq!(other.answer(), Some(ApprovalAnswer::Allow { hunks: Some(vec![0, 2]), edited: None }));
+    assert_eq!(other.answer(), None, "the last hunk was not shown");
+    other.key("y");
+    assert_eq!(
+        other.answer(),
+        Some(ApprovalAnswer::Allow { hunks: Some(vec![0, 2, 3, 4, 5]), edited: None })
+    );
     assert!(!other.printed.contains("hunk"), "nothing of it stays: {}", other.printed);
     // What does not fit gives way to the prompt, also to one that is not the last call.
     let script: String = (1..60).map(|n| format!("echo line {n}\n")).collect();
@@ -105,8 +111,8 @@ fn a_prompt_is_live_on_the_shells_screen() {
         let args = json!({ "command": "true" });
         other.agent(AgentEvent::ToolExecutionStart { tool_call_id: id, tool_name: name, args });
     }
-    assert!(other.live.contains("echo line 2") && other.live.contains("y once"), "{}", other.live);
-    assert!(other.live.contains("v view"), "the terminal cannot scroll what is live: {}", other.live);
+    assert!(other.live.contains("echo line 2") && other.live.contains("1 Yes, once"), "{}", other.live);
+    assert!(other.live.contains("v views"), "the terminal cannot scroll what is live: {}", other.live);
     other.effects.clear();
     other.key("v");
     let shows = |effect: &Effect| matches!(effect, Effect::Ask(_, ShellRequest::OpenInEditor { .. }));
@@ -125,8 +131,9 @@ fn a_screen_reader_says_the_prompt() {
         "Run this command? bash\ncommand: cd /tmp && rm -rf build && ls\n",
         "because of: rm -rf build",
         "because: removes files",
-        "no sandbox",
-        "keys: y once, n deny, a always, e edit, v view, esc stop",
+        "1, or y: Yes, once",
+        "4, or n: No, and say why",
+        "keys: esc stops, v views",
         "your answer:",
     ];
     other.has(&expected);
@@ -144,16 +151,16 @@ fn a_screen_reader_says_the_prompt() {
         "added:     let a = 12;",
         "hunk 1 selected: applied",
     ]);
-    other.key("down");
+    other.key("tab");
     other.key("space");
     other.has(&["hunk 2 selected: not applied"]);
     other.key("y");
     assert_eq!(other.answer(), Some(ApprovalAnswer::Allow { hunks: Some(vec![0]), edited: None }));
     // Too early is too early here as well.
     let mut other = Other::new(ScreenKind::Reader, SIZE);
-    other.asked(command_request("c1", COMMAND, (11, 26)));
-    other.at -= SEEN;
+    let request = Box::new(command_request("c1", COMMAND, (11, 26)));
+    other.agent(AgentEvent::ApprovalRequested { request });
     other.key("y");
     assert_eq!(other.answer(), None);
-    other.has(&["ignored: typed as the prompt appeared"]);
+    other.has(&["1, or y: Yes, once", "> y"]);
 }

@@ -15,31 +15,30 @@ fn answering_a_whole_kind_leaves_rejected_hunks_out() {
     also(&mut screen, change_request("c3", change(2)));
     screen.at += SEEN;
     // The second hunk of the first change; every hunk of the third one.
-    screen.keys("<down> <left>");
+    screen.keys("<tab> <left>");
     screen.at += SEEN;
-    screen.keys(" <down> ");
+    screen.keys(" <tab> ");
     screen.take_effects();
-    screen.keys("Y");
+    screen.keys("YY");
     let kept = ApprovalAnswer::Allow { hunks: Some(vec![0]), edited: None };
     assert_eq!(answers(&mut screen), [("r-c1".to_owned(), kept), ("r-c2".to_owned(), once())]);
     // A rule that is added with a change does not bring rejected hunks back.
     let mut screen = waiting(change_request("c1", change(2)));
     screen.keys(" a");
     let (rule, scope) = ("edit(src/**)".to_owned(), RuleScope::Session);
-    screen.take_effects();
-    check(&mut screen, "<enter>", ApprovalAnswer::AllowAlways { rule, scope, hunks: Some(vec![1]) });
+    check(&mut screen, "2", ApprovalAnswer::AllowAlways { rules: vec![rule], scope, hunks: Some(vec![1]) });
 }
 
 #[test]
 fn a_call_that_ran_is_asked_with_other_words_and_alone() {
-    let denial = SandboxDenial { rule: SandboxRule::Outside, path: Some("/srv/data".into()) };
+    let denial = SandboxDenial { rule: SandboxRule::Outside, path: Some("/srv/data".into()), unasked: false };
     let ran = |id: &str| ApprovalRequest {
         reasons: vec![ApprovalReason {
             text: format!("the sandbox blocks {denial}"),
             path: Some("/srv/data".into()),
             ..ApprovalReason::default()
         }],
-        suggested_rule: Some("sandbox_writable(/srv)".into()),
+        suggested_rules: vec!["sandbox_writable(/srv)".into()],
         sandbox: "workspace-write".into(),
         blocked: Some(denial.clone()),
         ran: true,
@@ -50,19 +49,19 @@ fn a_call_that_ran_is_asked_with_other_words_and_alone() {
     screen.keys("a");
     has(&mut screen, &["rule: sandbox_writable(/srv)", "runs the call again, in the sandbox"]);
     // Without a path there is nothing to add.
-    let mut screen = waiting(ApprovalRequest { suggested_rule: None, ..ran("c1") });
-    has(&mut screen, &["y again, without it · n leave it · e edit"]);
+    let mut screen = waiting(ApprovalRequest { suggested_rules: Vec::new(), ..ran("c1") });
+    has(&mut screen, &["1 Yes, again without the sandbox (y)", "2 Edit it first (e)", "3 No, leave it (n)"]);
     // What was not run yet is another kind.
     let mut screen = waiting(ran("c1"));
     also(&mut screen, command_request("c2", "rm two", (0, 2)));
     also(&mut screen, command_request("c3", "rm three", (0, 2)));
     screen.at += SEEN;
-    assert!(!shown(&mut screen).contains("allow all"));
+    assert!(!shown(&mut screen).contains("to all"));
     screen.keys("<right>");
-    screen.at += SEEN;
-    has(&mut screen, &["Y allow all 2 bash calls"]);
+    super::pause(&mut screen);
+    has(&mut screen, &["5 Yes to all 2 bash calls (Y)"]);
     screen.take_effects();
-    screen.keys("Y");
+    screen.keys("YY");
     let expected = ["r-c2", "r-c3"].map(|id| (id.to_owned(), once()));
     assert_eq!(answers(&mut screen), expected);
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use tau::agent::protocol::approval::PermissionMode;
-use tau::agent::protocol::message::{Block, StopReason};
+use tau::agent::protocol::command::QuestionAnswer;
+use tau::agent::protocol::event::Question;
 use tau::agent::protocol::model::{Api, Model};
+use tau::agent::settings::chosen_mode::ChosenMode;
 use tau::app::boot::Boot;
+use tau::tools::plan::WorkPlan;
 
 use super::*;
-use crate::harness::{ai, assistant, boot};
+use crate::harness::{ai, boot};
 
 fn sent_modes(screen: &mut Screen) -> Vec<PermissionMode> {
     let mode = |effect| match effect {
@@ -24,35 +27,39 @@ fn is_now(screen: &mut Screen, mode: PermissionMode) {
 
 #[test]
 fn a_key_and_a_command_switch_the_mode() {
-    use PermissionMode::{Ask, Auto, Plan};
+    use PermissionMode::{Ask, Auto, Edits, Plan};
     let mut screen = Screen::boot(Boot { permission_mode: Ask, ..boot() });
-    for (now, next) in [(Ask, Auto), (Auto, Plan), (Plan, Ask)] {
+    for (now, next) in [(Ask, Edits), (Edits, Plan), (Plan, Auto), (Auto, Ask)] {
         is_now(&mut screen, now);
-        screen.keys("<alt+m>");
+        screen.keys("<shift+tab>");
         assert_eq!(sent_modes(&mut screen), [next]);
+        has(&mut screen, &[&format!(" · {}", if now == Plan { "◇ plan" } else { now.name() })]);
     }
-    screen.keys("/mode plan<enter>");
-    assert_eq!(sent_modes(&mut screen), [Plan]);
+    for mode in PermissionMode::ALL {
+        screen.keys(&format!("/mode {}<enter>", mode.name()));
+        assert_eq!(sent_modes(&mut screen), [mode]);
+    }
     screen.keys("/mode<enter>");
     assert_eq!(sent_modes(&mut screen), [Ask], "without a name: the next one");
+    // The thinking level has a key of its own.
+    screen.keys("<alt+t>");
+    assert_eq!(sent_modes(&mut screen), []);
     screen.keys("/mode yolo<enter>");
     assert_eq!(sent_modes(&mut screen), []);
     has(&mut screen, &["there is no mode \"yolo\""]);
     // Also while a call waits.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
-    screen.keys("<alt+m>");
-    assert_eq!(sent_modes(&mut screen), [Plan]);
+    screen.keys("<shift+tab>");
+    assert_eq!(sent_modes(&mut screen), [Ask]);
 }
 
-/// A run in plan mode that ended with a plan; the dialog has been seen.
+/// A run in plan mode in which the model hands in a plan; the dialog has been seen.
 fn planned(text: &str) -> Screen {
     let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });
     screen.user("plan it");
     screen.run();
-    screen.answer(text, 64);
-    let message = Arc::new(assistant(vec![Block::text(text)], StopReason::Stop));
-    screen.agent(AgentEvent::AgentEnd { messages: vec![message], will_retry: false });
-    screen.settle();
+    screen.answer("I have looked around.", 64);
+    screen.agent(AgentEvent::Asked { id: "q1".into(), question: Question::Plan { plan: text.into() } });
     screen.at += SEEN;
     screen.take_effects();
     screen
@@ -68,73 +75,126 @@ fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
     screen.take_effects().into_iter().filter_map(command).collect()
 }
 
-fn prompt_of(commands: &[AgentCommand]) -> String {
-    match commands.last() {
-        Some(AgentCommand::Prompt { text, .. }) => text.clone(),
-        other => panic!("no prompt: {other:?}"),
+/// The answer to the plan, which is the last command.
+fn answered(screen: &mut Screen) -> QuestionAnswer {
+    match sent(screen).pop() {
+        Some(AgentCommand::Answer { id, answer }) if id == "q1" => answer,
+        other => panic!("no answer: {other:?}"),
     }
 }
 
 #[test]
 fn a_plan_is_accepted_edited_rejected_or_left() {
+    let accepted =
+        |mode, plan: Option<&str>| QuestionAnswer::PlanAccepted { mode, plan: plan.map(str::to_owned) };
     let mut screen = planned(PLAN);
     frames(&mut screen, "plan");
     screen.keys("<enter>");
-    let commands = sent(&mut screen);
-    assert_eq!(commands[0], AgentCommand::SetPermissionMode { mode: PermissionMode::Ask });
-    assert_eq!(prompt_of(&commands), "I accept the plan. Carry it out.");
-    let mut screen = planned(PLAN);
-    screen.keys("<up><enter>");
-    assert_eq!(sent(&mut screen)[0], AgentCommand::SetPermissionMode { mode: PermissionMode::Auto });
+    assert_eq!(answered(&mut screen), accepted(PermissionMode::Ask, None));
+    for (keys, mode) in [
+        ("<up><up><enter>", PermissionMode::Auto),
+        ("1", PermissionMode::Auto),
+        ("<up><enter>", PermissionMode::Edits),
+        ("2", PermissionMode::Edits),
+        ("3", PermissionMode::Ask),
+    ] {
+        let mut screen = planned(PLAN);
+        screen.keys(keys);
+        assert_eq!(answered(&mut screen), accepted(mode, None));
+    }
     // Edited: the model gets the plan as it is now.
     let mut screen = planned(PLAN);
     screen.keys("<down><enter>");
     let (ticket, text, ending, purpose) = editor(&mut screen);
     assert_eq!((text.as_str(), ending.as_str(), purpose), (PLAN, ".md", EditorUse::Plan));
-    screen.send(Msg::Finished(ticket, ShellReply::Edited(Some("# Plan\n\nOnly read.\n".into()))));
+    screen.send(Msg::Finished(ticket, ShellReply::Edited(Some("# Plan\n\n1. Only read.\n".into()))));
     has(&mut screen, &["Plan, as you changed it", "Only read."]);
     screen.at += SEEN;
     screen.keys("<enter>");
-    let text = prompt_of(&sent(&mut screen));
-    assert!(text.starts_with("I accept the plan with my changes.") && text.ends_with("Only read."), "{text}");
-    // Rejected: the comment is the next prompt, and the mode stays.
+    assert_eq!(answered(&mut screen), accepted(PermissionMode::Ask, Some("# Plan\n\n1. Only read.\n")));
+    // Rejected: the model gets the comment.
     let mut screen = planned(PLAN);
     screen.keys("<down><down><enter><enter>no tests");
     assert_eq!(sent(&mut screen), [], "a comment has words");
     frames(&mut screen, "plan-comment");
     screen.keys("<enter>");
-    let commands = sent(&mut screen);
-    assert_eq!((commands.len(), prompt_of(&commands)), (1, "no tests".to_owned()));
-    let mut screen = planned(PLAN);
-    screen.keys("<end><esc>more");
-    assert_eq!(sent(&mut screen), []);
-    assert_eq!(screen.model().composer.expanded().0, "more");
+    assert_eq!(answered(&mut screen), QuestionAnswer::PlanRejected { comment: "no tests".into() });
+    for keys in ["<end><enter>", "<esc>", "6"] {
+        let mut screen = planned(PLAN);
+        screen.keys(keys);
+        assert_eq!(answered(&mut screen), QuestionAnswer::Cancelled, "{keys}");
+        screen.keys("more");
+        assert_eq!(screen.model().composer.expanded().0, "more");
+    }
 }
 
 #[test]
 fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     let mut screen = planned(PLAN);
     screen.at -= SEEN;
-    screen.keys("ok<enter><enter>");
+    screen.keys("ok 1<enter><esc>");
     assert_eq!(sent(&mut screen), []);
-    has(&mut screen, &["accept it, and continue in ask"]);
-    // Only an answer in plan mode is a plan.
-    let mut screen = planned("");
-    assert!(!shown(&mut screen).contains("accept it"));
-    let mut screen = Screen::new();
+    has(&mut screen, &["accept it and continue in ask"]);
+    assert_eq!(screen.model().composer.expanded().0, "ok 1", "it is in the draft");
+    // An answer in plan mode is no plan.
+    let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });
     screen.run();
     screen.answer(PLAN, 64);
     screen.settle();
     assert!(!shown(&mut screen).contains("accept it"));
 }
 
+/// A run that carries out a plan of which the first `done` steps are done.
+fn carried_out(done: usize) -> Screen {
+    let mut screen = Screen::boot(boot());
+    screen.user("plan it");
+    screen.run();
+    screen.answer("I'm on it.", 64);
+    further(&mut screen, done);
+    screen
+}
+
+fn further(screen: &mut Screen, done: usize) {
+    let mut plan = WorkPlan::parse(PLAN);
+    plan.finish(&(1..=done).collect::<Vec<_>>()).unwrap();
+    screen.agent(AgentEvent::PlanChanged { plan: Some(plan) });
+}
+
+#[test]
+fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
+    let mut screen = carried_out(1);
+    frames(&mut screen, "plan-steps");
+    has(&mut screen, &["Plan 1 of 3", "✓  1. Read the parser.", "›  2. Fix empty.", "ctrl+q folds"]);
+    screen.keys("<ctrl+q>");
+    has(&mut screen, &["Plan 1 of 3 · 2. Fix empty.", "ctrl+q unfolds"]);
+    assert!(!shown(&mut screen).contains("3. Add a test."));
+    screen.keys("<ctrl+q>/plan<enter>");
+    has(&mut screen, &["┌ Plan", "☑ Read the parser.", "☐ Add a test.", "d drops the plan"]);
+    screen.keys("<esc>");
+    further(&mut screen, 3);
+    has(&mut screen, &["Plan 3 of 3"]);
+    screen.settle();
+    assert!(!shown(&mut screen).contains("Plan 3 of 3"), "it is done");
+    screen.keys("/plan<enter>");
+    has(&mut screen, &["☑ Add a test."]);
+    screen.keys("<esc>");
+    // Of another session there is none.
+    let mut screen = carried_out(1);
+    screen.take_effects();
+    screen.keys("/plan<enter>d");
+    assert_eq!(sent(&mut screen), [AgentCommand::DropPlan]);
+    screen.agent(AgentEvent::PlanChanged { plan: None });
+    screen.keys("/plan<enter>");
+    has(&mut screen, &["no plan was accepted in this session"]);
+}
+
 #[test]
 fn a_long_plan_scrolls() {
     let text: String = (1..80).map(|n| format!("{n}. step\n")).collect();
     let mut screen = planned(&text);
-    has(&mut screen, &["1. step", "accept it, and continue in auto", "pgdn scroll"]);
+    has(&mut screen, &["1. step", "accept it and continue in auto", "pgdn scroll"]);
     screen.keys("<pagedown><pagedown><pagedown><pagedown><pagedown><pagedown>");
-    has(&mut screen, &["79. step", "close this"]);
+    has(&mut screen, &["79. step", "stop here"]);
     for (width, height) in [(20, 5), (10, 4), (40, 12)] {
         screen.send(Msg::Resized(Size { width, height }));
     }
@@ -142,22 +202,45 @@ fn a_long_plan_scrolls() {
 
 #[test]
 fn the_first_start_asks_for_the_mode_once() {
-    let first =
-        || Boot { ask_permission_mode: true, sandbox: "workspace-write, no network".into(), ..boot() };
+    let first = || Boot { ask_permission_mode: true, can_sandbox: true, ..boot() };
     let mut screen = Screen::boot(first());
     frames(&mut screen, "mode-question");
-    screen.take_effects();
-    screen.keys("<down><enter>");
-    let effects = screen.take_effects();
-    let stored = |effect: &Effect| {
-        matches!(effect, Effect::Ask(_, ShellRequest::SetSetting { key, value: Some(value) })
-            if key == "screen_permission_mode" && value.0 == "auto")
+    let kept = |screen: &mut Screen| {
+        screen.take_effects().into_iter().find_map(|effect| match effect {
+            Effect::Ask(ticket, ShellRequest::ChooseMode { chosen }) => Some((ticket, chosen)),
+            _ => None,
+        })
     };
-    assert!(effects.iter().any(stored), "{effects:?}");
-    let auto = Effect::Agent(AgentCommand::SetPermissionMode { mode: PermissionMode::Auto });
-    assert!(effects.contains(&auto));
-    screen.agent(AgentEvent::ModelChanged { model: Arc::new(ai()) });
-    assert!(!shown(&mut screen).contains("What may the model do"), "asked once");
+    let plain = |mode| ChosenMode { mode, sandbox: None };
+    let (ask, edits, auto) =
+        (plain(PermissionMode::Ask), plain(PermissionMode::Edits), plain(PermissionMode::Auto));
+    for (can_sandbox, keys, chosen) in [
+        (true, "<enter>", ChosenMode::SANDBOXED),
+        (true, "<down><enter>", ask),
+        (true, "3", edits),
+        (true, "<down><down><down><down><enter>", auto),
+        (false, "<enter>", ask),
+        (false, "<down><enter>", edits),
+        (false, "3", auto),
+    ] {
+        let mut screen = Screen::boot(Boot { can_sandbox, ..first() });
+        screen.take_effects();
+        screen.keys(keys);
+        assert_eq!(kept(&mut screen).map(|(_, chosen)| chosen), Some(chosen), "{keys}");
+        screen.agent(AgentEvent::ModelChanged { model: Arc::new(ai()) });
+        assert!(!shown(&mut screen).contains("What may the model do"), "asked once");
+    }
+    // Without a sandbox it applies at once; in one, with the sandbox.
+    let mut screen = Screen::boot(first());
+    screen.keys("4");
+    assert_eq!(sent_modes(&mut screen), [PermissionMode::Auto]);
+    let mut screen = Screen::boot(first());
+    screen.keys("1");
+    let (ticket, _) = kept(&mut screen).unwrap();
+    assert_eq!(sent_modes(&mut screen), []);
+    screen.send(Msg::Finished(ticket, ShellReply::Failed("disk full".into())));
+    assert_eq!(sent_modes(&mut screen), []);
+    has(&mut screen, &["was not kept: disk full", "tau asks before anything changes"]);
     // Nothing chosen: tau asks for now, and stores nothing.
     let mut screen = Screen::boot(first());
     screen.take_effects();

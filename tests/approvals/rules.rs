@@ -315,3 +315,25 @@ fn rules_of_a_directory_that_is_not_trusted_are_shown_and_do_not_hold() {
     screen.type_keys("\x1b");
     screen.wait_until("no list", |cells| !cells.contents().contains("Permission rules"));
 }
+
+/// Rules of Claude Code are listed with their file and line, on the screen and in the terminal.
+#[test]
+fn rules_of_another_agent_are_listed_with_their_places() {
+    let script = r#"mkdir -p ~/.claude .claude
+printf '{\n"permissions": {"deny": ["Bash(curl:*)"]}}' >~/.claude/settings.json
+printf '{"permissions":\n{\n"ask": ["Edit(src/**)"]}}' >.claude/settings.json
+"$TAU_BIN" permissions >../listed 2>&1"#;
+    let screen = Terminal::prepared(script, "--model demo --trust", 110, 30);
+    let listed = std::fs::read_to_string(screen.home().join("listed")).unwrap();
+    let has = |text: &str, parts: &[&str]| {
+        let found = text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "{parts:?}: {text}");
+    };
+    has(&listed, &["deny", "bash(curl:*)", "/.claude/settings.json:2"]);
+    assert!(!listed.contains("edit(src/**)"), "the project is not trusted there: {listed}");
+    screen.type_keys("/permissions\r");
+    screen.wait_for("bash(curl:*)");
+    let shown = screen.rows().join("\n");
+    has(&shown, &["deny", "bash(curl:*)", " ~/.claude/settings.json:2"]);
+    has(&shown, &["ask", "edit(src/**)", " .claude/settings.json:3"]);
+}

@@ -30,7 +30,8 @@ async fn blocked(then: impl FnOnce(&Terminal, &Path) + Send + 'static) {
         screen.type_keys("go\r");
         screen.wait_for("the sandbox blocks writing");
         screen.wait_for("Run it again without the sandbox?");
-        screen.wait_for("y again, without it · n leave it · a add the path");
+        screen.wait_for("1 Yes, again without the sandbox (y)");
+        screen.wait_for("2 Always: add the path (a)");
         then(screen, &target);
         drop(place);
     })
@@ -86,13 +87,13 @@ async fn a_path_is_added_everywhere_from_the_prompt() {
         screen.wait_for("Finished.");
         assert_eq!(std::fs::read_to_string(target).unwrap(), "x\n");
         let config = std::fs::read_to_string(screen.tau_home().join("config.toml")).unwrap();
-        assert_eq!(config, format!("sandbox_writable = [{:?}]\n", target.parent().unwrap()));
+        assert_eq!(config, format!("[sandbox]\nwritable = [{:?}]\n", target.parent().unwrap()));
     })
     .await;
 }
 
 const USER_COMMANDS: &str = "mkdir -p $TAU_HOME; \
-    printf 'sandbox = \"workspace-write\"\\nsandbox_user_commands = true\\n' > $TAU_HOME/config.toml; \
+    printf 'sandbox.level = \"workspace-write\"\\nsandbox.user_commands = true\\n' > $TAU_HOME/config.toml; \
     \"$TAU_BIN\" --model demo; echo again in a moment; read go";
 
 #[test]
@@ -143,19 +144,19 @@ fn a_sandbox_that_is_set_while_tau_runs_holds_for_commands_too() {
         place.outside.join(name).exists()
     };
     assert!(run("one", "0"), "without a sandbox");
-    let config = "sandbox = \"workspace-write\"\n";
-    screen.reload(config, "now in effect: sandbox workspace-write");
+    let config = "[sandbox]\nlevel = \"workspace-write\"\n";
+    screen.reload(config, "now in effect: sandbox.level workspace-write");
     screen.wait_until("the status line", |cells| {
-        cells.contents().lines().last().is_some_and(|line| line.contains("workspace-write"))
+        cells
+            .contents()
+            .lines()
+            .last()
+            .is_some_and(|line| line.ends_with("sandbox") || line.contains("sandbox "))
     });
     assert!(run("two", "0"), "it does not hold for the user's commands");
-    screen.reload(
-        &format!("{config}sandbox_user_commands = true\n"),
-        "now in effect: sandbox_user_commands true",
-    );
+    screen.reload(&format!("{config}user_commands = true\n"), "now in effect: sandbox.user_commands true");
     assert!(!run("three", "1"), "it holds for them");
-    let writable =
-        format!("{config}sandbox_user_commands = true\nsandbox_writable = [{:?}]\n", place.outside);
-    screen.reload(&writable, "now in effect: sandbox_writable");
+    let writable = format!("{config}user_commands = true\nwritable = [{:?}]\n", place.outside);
+    screen.reload(&writable, "now in effect: sandbox.writable");
     assert!(run("four", "0"), "a path was added");
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::faults::server::{Act, Server, stream};
-use crate::screen::{PATIENCE, Screen as Terminal, composer};
+use crate::screen::{PATIENCE, Screen as Terminal};
 
 /// An answer that makes these calls: tool and arguments.
-pub(super) fn calling(calls: &[(&str, Value)]) -> Act {
+pub(crate) fn calling(calls: &[(&str, Value)]) -> Act {
     let call = |(index, (name, arguments)): (usize, &(&str, Value))| json!({"index": index, "id": format!("c{index}"), "function": {"name": name, "arguments": arguments.to_string()}});
     let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
     let delta = json!({"choices": [{"delta": {"tool_calls": calls}}]});
@@ -17,14 +17,14 @@ pub(super) fn calling(calls: &[(&str, Value)]) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
-pub(super) fn saying(text: &str) -> Act {
+pub(crate) fn saying(text: &str) -> Act {
     let delta = json!({"choices": [{"delta": {"content": text}}]});
     let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
 /// Plays a session in ask mode: the script makes files, the acts are the model's, `play` is the user.
-pub(super) async fn play(
+pub(crate) async fn play(
     acts: Vec<Act>,
     script: &'static str,
     args: &'static str,
@@ -61,22 +61,22 @@ async fn once_lets_the_call_run_and_the_draft_survives() {
     let requests = play(acts, "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        screen.wait_for("waiting for you");
         assert_eq!(file(screen, "made.txt"), None, "nothing ran yet");
         screen.resize(40, 12);
-        screen.wait_for("y once");
+        screen.wait_for("1 Yes, once");
         screen.resize(20, 5);
-        screen.wait_for("esc");
+        screen.wait_for("› y");
         screen.resize(80, 24);
-        screen.wait_for("y once · n deny · a always");
+        screen.wait_for("1 Yes, once");
         // A draft is written while it waits, and stays.
         screen.type_keys("\x1ba");
         screen.wait_for("alt+a answers");
         screen.type_keys("my draft");
         screen.wait_for_composer("my draft");
         screen.type_keys("\x1ba");
-        screen.wait_for("y once");
+        screen.wait_for("1 Yes, once");
         // A paste decides nothing.
+        screen.wait_for("› 1 Yes, once");
         screen.type_keys("\x1b[200~y\x1b[201~");
         screen.wait_for("nothing pasted");
         screen.press_until("y", "Finished.");
@@ -124,7 +124,9 @@ async fn always_adds_a_rule_and_the_next_call_is_not_asked() {
     play(vec![makes("one"), makes("two"), saying("Finished.")], "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
-        screen.press_until("a", "rule: ");
+        screen.press_until("a", "Type a rule…");
+        screen.type_keys("3");
+        screen.wait_for("rule: ");
         screen.wait_for("‹this session›");
         screen.type_keys("\x15bash(mkdir *)");
         screen.wait_for("rule: bash(mkdir *)");
@@ -171,7 +173,7 @@ async fn a_hunk_is_rejected_and_the_rest_applied() {
         screen.type_keys("go\r");
         screen.wait_for("Make this change?");
         screen.wait_for("hunk 1 of 2");
-        screen.press_until("\x1b[B", "› [x] hunk 2 of 2");
+        screen.press_until("\t", "› [x] hunk 2 of 2");
         screen.type_keys(" ");
         screen.wait_for("[ ] hunk 2 of 2 · not applied");
         screen.type_keys("y");
@@ -205,10 +207,12 @@ async fn the_mode_is_switched_while_a_call_waits() {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
         screen.wait_for(" · ask");
-        screen.type_keys("\x1bm");
+        for mode in [" · edits", "◇ plan"] {
+            screen.type_keys("\x1b[Z");
+            screen.wait_for(mode);
+        }
         screen.wait_for("Finished.");
-        screen.wait_for(" · auto");
-        assert_eq!(file(screen, "made.txt").as_deref(), Some("made\n"));
+        assert_eq!(file(screen, "made.txt"), None);
     })
     .await;
 }
@@ -224,11 +228,11 @@ async fn all_calls_of_a_tool_are_decided_at_once() {
     ];
     let requests = play(acts, "", "", (80, 24), |screen| {
         screen.type_keys("go\r");
-        screen.wait_for("Y allow all 2 bash calls · N deny all 2");
+        screen.wait_for("5 Yes to all 2 bash calls (Y)");
         screen.press_until("Y", "mkdir three");
         let made = |name: &str| screen.home().join("work").join(name).is_dir();
         assert!(made("one") && made("two"));
-        screen.wait_for("Y allow all 2 bash calls · N deny all 2");
+        screen.wait_for("5 Yes to all 2 bash calls (Y)");
         screen.press_until("N", "Finished.");
         assert!(!made("three") && !made("four"));
     })
@@ -277,9 +281,8 @@ async fn a_key_that_comes_with_the_prompt_does_not_answer_it() {
         // On a busy machine the key may have come late enough.
         if keys[0] - seen < 400 {
             assert!(!ended, "a key after {} ms answered", keys[0] - seen);
-            screen.wait_for("ignored: typed as the prompt appeared");
+            screen.wait_for_composer("y");
             assert_eq!(file(screen, "made.txt"), None);
-            assert_eq!(screen.screen(composer).as_deref(), Some("the call above waits for you"));
         }
         screen.press_until("y", "Finished.");
     })
@@ -288,17 +291,42 @@ async fn a_key_that_comes_with_the_prompt_does_not_answer_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_is_made_and_carried_out() {
-    let acts = vec![saying("1. Make a file."), touch(), saying("Finished.")];
+    let plan = json!({"plan": "Why not.\n\n1. Make a file.\n2. Look at it."});
+    let acts = vec![
+        calling(&[("submit_plan", plan)]),
+        calling(&[("bash", json!({"command": "echo made > made.txt"})), ("plan_step", json!({"done": [1]}))]),
+        calling(&[("bash", json!({"command": "sleep 1; cat made.txt"}))]),
+        calling(&[("plan_step", json!({"done": 2}))]),
+        saying("Finished."),
+        saying("And now?"),
+    ];
     let requests = play(acts, "export TAU_PERMISSION_MODE=plan", "", (80, 24), |screen| {
         screen.wait_for("◇ plan");
         screen.type_keys("go\r");
-        screen.wait_for("accept it, and continue in ask");
-        screen.press_until("\x1b[A\r", "Finished.");
+        screen.wait_for("accept it and continue in ask");
+        screen.press_until("1", "Plan 1 of 2");
+        screen.wait_for("✓  1. Make a file.");
+        screen.wait_for("›  2. Look at it.");
+        screen.wait_for("Finished.");
         screen.wait_for(" · auto");
         assert_eq!(file(screen, "made.txt").as_deref(), Some("made\n"));
+        screen.type_keys("again\r");
+        screen.wait_for("And now?");
     })
     .await;
-    assert!(requests[1].contains("I accept the plan. Carry it out."));
+    let tools = |request: &String| -> Vec<String> {
+        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        let tools = body["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let offered =
+        |name: &str| requests.iter().map(|it| tools(it).contains(&name.to_owned())).collect::<Vec<_>>();
+    assert_eq!(offered("submit_plan"), [true, false, false, false, false, false]);
+    assert_eq!(offered("grep"), [true, false, false, false, false, false], "auto runs commands unasked");
+    assert_eq!(offered("plan_step"), [false, true, true, true, true, false]);
+    assert!(requests[1].contains("The user accepted the plan. Carry it out."));
+    assert!(requests[2].contains("1 of 2 done; next: 2. Look at it."), "{}", requests[2]);
+    assert!(requests[4].contains("all 2 steps are done"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,23 +341,71 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
         let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 80, 24);
         screen.wait_for("What may the model do without asking you?");
         screen.type_keys("\x1b[B\x1b[B\r");
-        screen.wait_for("◇ plan");
-        let config = screen.tau_home().join("config.toml");
+        screen.wait_for(" · edits");
+        let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();
+        let state = screen.tau_home().join("logs");
         let end = Instant::now() + PATIENCE;
-        while !std::fs::read_to_string(&config).is_ok_and(|text| text == "screen_permission_mode = \"plan\"\n")
-        {
-            assert!(Instant::now() < end, "not stored");
+        while find(&state).is_none_or(|text| text != "{\"mode\":\"edits\"}") {
+            assert!(Instant::now() < end, "not kept");
             std::thread::sleep(Duration::from_millis(10));
         }
+        assert!(!screen.tau_home().join("config.toml").exists(), "it is no setting");
         screen.type_keys("\x04");
         screen.wait_for("first is over");
         screen.type_keys("\n");
         screen.wait_until("the second start", |cells| {
             let text = cells.contents();
-            text.contains("◇ plan") && text.contains("ask for something") && cells.alternate_screen()
+            text.contains(" · edits") && text.contains("ask for something") && cells.alternate_screen()
         });
         assert!(!screen.text().contains("What may the model do"), "{}", screen.text());
     })
     .await
     .unwrap();
+}
+
+/// Files of the workspace change unasked, commands and other files are asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_change_files_of_the_workspace_without_a_question() {
+    let write = |path: &str| ("write", json!({"path": path, "content": "one\n"}));
+    let acts = vec![
+        calling(&[write("a.txt"), write("deep/b.txt")]),
+        calling(&[("edit", json!({"path": "a.txt", "old_string": "one", "new_string": "two"}))]),
+        calling(&[write("../outside.txt")]),
+        calling(&[write(".git/config")]),
+        touch(),
+        saying("Finished."),
+    ];
+    play(acts, "export TAU_PERMISSION_MODE=edits", "", (80, 24), |screen| {
+        screen.wait_for(" · edits");
+        screen.type_keys("go\r");
+        for asked in ["write changes", ".git/config is protected", "it writes made.txt"] {
+            screen.wait_for(asked);
+            screen.press_until("n", "why not:");
+            screen.type_keys("\r");
+        }
+        screen.wait_for("Finished.");
+        assert_eq!(file(screen, "a.txt").as_deref(), Some("two\n"));
+        assert_eq!(file(screen, "deep/b.txt").as_deref(), Some("one\n"));
+        assert_eq!((file(screen, "made.txt"), file(screen, "../outside.txt")), (None, None));
+    })
+    .await;
+}
+
+/// What cannot be taken back is asked in auto, too, with what would be lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_lost_is_on_the_screen() {
+    let acts = vec![calling(&[("bash", json!({"command": "rm -rf ~/"}))]), saying("Finished.")];
+    let requests = play(acts, "export TAU_PERMISSION_MODE=auto; touch ~/kept", "", (100, 24), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("Run this command?");
+        screen.wait_for("it removes your home directory");
+        screen.wait_for("with everything in it");
+        screen.wait_for("1 Yes, once");
+        screen.press_until("n", "why not:");
+        screen.type_keys("\r");
+        screen.wait_for("Finished.");
+        assert!(screen.home().join("kept").exists());
+    })
+    .await;
+    assert!(requests.last().unwrap().contains("the user denied this call"), "{requests:?}");
 }

@@ -40,8 +40,19 @@ fn name(cell: &str) -> &str {
 
 /// The line of the example of config.toml that sets `key`.
 fn line_of(example: &str, key: &str) -> String {
-    let line = example.lines().find(|line| line.split(' ').next() == Some(key));
-    line.map(str::to_owned).unwrap_or_else(|| format!("[{key}]\n"))
+    let (group, inner) = key.split_once('.').unwrap_or(("", key));
+    let mut table = "";
+    for line in example.lines() {
+        if line.starts_with('[') {
+            table = line.trim_start_matches('[').split(']').next().unwrap_or_default();
+            if group.is_empty() && table.split('.').next() == Some(key) {
+                return format!("[{key}]\n");
+            }
+        } else if table == group && line.split(' ').next() == Some(inner) {
+            return if group.is_empty() { line.to_owned() } else { format!("[{group}]\n{line}\n") };
+        }
+    }
+    String::new()
 }
 
 #[test]
@@ -49,13 +60,13 @@ fn every_setting_is_in_the_example_and_in_the_table() {
     let document = document("docs/configuration.md");
     let blocks = document.fenced();
     let example = blocks.iter().find(|block| block.language == "toml").expect("an example").text;
-    let all: BTreeSet<String> = TABLE.iter().map(|row| row.key.to_owned()).collect();
+    let in_files = TABLE.iter().filter(|row| row.columns.in_files);
+    let all: BTreeSet<String> = in_files.map(|row| row.key.to_owned()).collect();
     let table = document.table("settings");
-    let listed: BTreeSet<String> = table.iter().map(|row| name(&row[0]).to_owned()).collect();
-    assert_eq!(listed, all);
-    let starts = |line: &str, key: &str| line.trim_start_matches('[').starts_with(key);
+    let named = table.iter().map(|row| name(&row[0]).to_owned()).filter(|name| !name.is_empty());
+    assert_eq!(named.collect::<BTreeSet<String>>(), all);
     for key in &all {
-        assert!(example.lines().any(|line| starts(line, key)), "`{key}` is not in the example");
+        assert!(!line_of(example, key).is_empty(), "`{key}` is not in the example");
     }
 }
 
@@ -78,16 +89,20 @@ fn the_table_of_settings_is_true() {
                 set.ok().map(|set| format!("{set:?}"))
             };
             let set = values.into_iter().find_map(set).unwrap_or_default();
-            if !set.contains(&format!("{key}: Some(")) {
+            let field = key.rsplit('.').next().unwrap_or(key);
+            if !set.contains(&format!("{field}: Some(")) {
                 faults.push(format!("{key}: the variable {variable} does not set it: {set}"));
             }
         }
-        let long = key.replace('_', "-");
+        let long = row.columns.flag.map_or_else(|| key.replace('_', "-"), |flag| flag.name.to_owned());
         let has_flag = command.get_arguments().any(|known| known.get_long() == Some(&long));
         // `--proxy` names an app server, the setting a proxy for HTTP.
         let has_flag = has_flag && key != "proxy";
         if has_flag != row.columns.flag.is_some_and(|flag| flag.name == long) {
             faults.push(format!("{key}: whether there is a flag: {has_flag}"));
+        }
+        if !row.columns.in_files {
+            continue;
         }
         std::fs::write(folder.path().join(".tau/config.toml"), line_of(example, key)).expect("write");
         let takes = Project::of(folder.path()).expect("a project").settings().is_ok();
@@ -140,7 +155,22 @@ fn every_variable_is_documented_and_exists() {
 }
 
 /// Flags of programs that are not tau.
-const OTHERS: [&str; 7] = ["alone", "grep", "release", "runs", "tau", "user", "writable"];
+const OTHERS: &[&str] = &[
+    "alone",
+    "do",
+    "exec-path",
+    "force",
+    "grep",
+    "hard",
+    "prune",
+    "registry",
+    "release",
+    "runs",
+    "tau",
+    "upload-pack",
+    "user",
+    "writable",
+];
 
 /// The flags in a text, without their dashes.
 fn flags(text: &str) -> impl Iterator<Item = &str> {
@@ -196,6 +226,7 @@ fn every_slash_command_in_the_documents_exists() {
             let Some(command) = word.strip_prefix('/').filter(|word| word.len() > 1) else { continue };
             let is_one = command.chars().all(|c| c.is_ascii_lowercase()) && command != "command";
             let is_known = slash::TABLE.iter().any(|row| row.name == command)
+                || slash::unlisted().any(|(row, _)| row.name == command)
                 || brought_along.iter().any(|known| known.name == command);
             if is_one && !is_known {
                 faults.push(format!("{}: there is no {word}", document.path));

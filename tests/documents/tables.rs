@@ -57,6 +57,18 @@ fn every_slash_command_is_listed() {
 }
 
 #[test]
+fn every_other_name_is_listed() {
+    let others = |row: &slash::CommandRow| {
+        let is_its = |(_, name): &&(&str, &str)| *name == row.name;
+        let names = slash::ALIASES.iter().filter(is_its).map(|(alias, _)| format!("`/{alias}`"));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    let rows = slash::TABLE.iter().map(|row| vec![format!("`/{}`", row.name), others(row)]);
+    let rows = rows.filter(|row| !row[1].is_empty());
+    check("docs/keys.md", "other names", &table(&["Command", "Other names"], rows));
+}
+
+#[test]
 fn every_exit_code_is_listed() {
     let rows = Exit::rows().map(|(code, meaning)| vec![code, meaning.to_owned()]);
     check("docs/headless.md", "exit codes", &table(&["Code", "Meaning"], rows));
@@ -84,7 +96,7 @@ fn every_flag_is_listed() {
 #[test]
 fn every_tool_is_listed() {
     let rows = tau::tools::toolbox::TABLE.iter().map(|row| {
-        let default = if row.is_default { "on" } else { "off" };
+        let default = row.offered.name();
         vec![format!("`{}`", row.name), row.summary.to_owned(), default.to_owned()]
     });
     check("docs/tools.md", "tools", &table(&["Tool", "What it does", "Default"], rows));

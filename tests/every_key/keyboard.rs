@@ -13,9 +13,11 @@ pub fn permissions(action: Action, key: &str) {
     } else {
         screen.wait_for(" · auto");
         screen.type_keys(key);
-        screen.wait_for("◇ plan");
-        screen.type_keys(key);
         screen.wait_for(" · ask");
+        screen.type_keys(key);
+        screen.wait_for(" · edits");
+        screen.type_keys(key);
+        screen.wait_for("◇ plan");
     }
 }
 

@@ -191,8 +191,63 @@ async fn a_hook_denies_or_has_the_user_asked() {
         let place = Place::new(&decides(decision));
         let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
         assert!(!place.path("made").exists(), "{decision}: {result}");
-        assert_eq!(result.contains("because"), decision == "deny", "{result}");
+        assert!(result.contains("because"), "{result}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denial_counts_whatever_else_a_hook_writes() {
+    let deny = r#"{"decision": "block", "reason": "because"}"#;
+    for script in [
+        format!("echo ready; echo '{deny}'"),
+        format!("echo '{deny}'; echo done"),
+        format!("echo '{deny}'; exit 2"),
+        format!("echo ready; echo '{deny}'; exit 1"),
+    ] {
+        let own = Place::new(&hook("PreToolUse", "", &script));
+        let others = Place::new("claude_hooks = true\n");
+        let settings =
+            json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": script}]}]}});
+        write(&others.path(".claude/settings.json"), &settings.to_string());
+        for place in [own, others] {
+            let (result, said) = place.calls("bash", &json!({"command": "touch made"})).await;
+            assert!(
+                result.contains("denied by a hook") && result.contains("because"),
+                "{script}: {result} {said}"
+            );
+            assert!(!place.path("made").exists(), "{script}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_hook_says_that_cannot_be_read_is_no_consent() {
+    for script in
+        [r#"echo "{'decision': 'block'}""#, r#"echo '{"decision": "blok"}'"#, r#"echo '{"decision": "bl'"#]
+    {
+        let place = Place::new(&hook("PreToolUse", "", script));
+        let (result, said) = place.calls("bash", &json!({"command": "touch made"})).await;
+        assert!(said.contains("a hook asks") && said.contains("answered"), "{script}: {result} {said}");
+        assert!(!place.path("made").exists(), "{script}");
+        let open = Place::new(&(hook("PreToolUse", "", script) + "fail = 'open'\n"));
+        let (_, said) = open.calls("bash", &json!({"command": "touch made"})).await;
+        assert!(said.contains("answered") && open.path("made").exists(), "{script}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_fails_closed_denies() {
+    for script in ["exit 1", "kill -9 $$", "/no/such/program", "sleep 60", "echo '{'", "yes | head -c 300000"]
+    {
+        let closed = hook("PreToolUse", "", script).replace("timeout = 30", "timeout = 1\nfail = 'closed'");
+        let place = Place::new(&closed);
+        let (result, _) = place.calls("bash", &json!({"command": "touch made"})).await;
+        assert!(result.contains("denied by a hook") && result.contains("closed"), "{script}: {result}");
+        assert!(!place.path("made").exists(), "{script}");
+    }
+    let prompt = hook("UserPromptSubmit", "", "exit 1") + "fail = 'closed'\n";
+    let (ended, requests) = Place::new(&prompt).prints(vec![says("sent")], &[]).await;
+    assert!(requests.is_empty() && ended.err.contains("blocked the prompt"), "{ended:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +271,6 @@ async fn hooks_that_fail_hang_or_flood_do_not_keep_tau_from_working() {
         ("sleep 1000", "did not end within 1 second and was killed"),
         ("trap '' TERM; sleep 1000 & while :; do :; done", "did not end within 1 second and was killed"),
         ("exec no-such-program-anywhere", "failed with exit code 127"),
-        ("echo {", "answered JSON that"),
     ] {
         let place = Place::new(&hook("PreToolUse", "", script).replace("timeout = 30", "timeout = 1"));
         let (result, err) = place.calls("bash", &json!({"command": "echo fine"})).await;
@@ -307,7 +361,7 @@ async fn hooks_are_sandboxed_if_that_is_set() {
     let script = format!("touch {}/made", outside.outside.display());
     let set = |sandboxed: bool| {
         format!(
-            "sandbox = 'workspace-write'\nsandbox_hooks = {sandboxed}\n{}",
+            "sandbox.level = 'workspace-write'\nsandbox.hooks = {sandboxed}\n{}",
             hook("PreToolUse", "", &script)
         )
     };
@@ -315,6 +369,30 @@ async fn hooks_are_sandboxed_if_that_is_set() {
         write(&place.path("config/config.toml"), &set(sandboxed));
         place.calls("bash", &json!({"command": "echo"})).await;
         assert_eq!(outside.outside.join("made").exists(), !sandboxed);
+    }
+}
+
+/// A command could have rewritten such a hook, so it may do what commands may.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_from_the_workspace_runs_in_the_sandbox() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new("");
+    let outside = crate::sandbox::Place::new();
+    let made = outside.outside.join("made");
+    let script = format!("touch {}", made.display());
+    write(&place.path("hook.sh"), &script);
+    let elsewhere = outside.outside.join("hook.sh");
+    std::fs::write(&elsewhere, &script).unwrap();
+    let elsewhere = format!("sh {}", elsewhere.display());
+    for (command, runs_outside) in
+        [("sh hook.sh", false), ("sh ./hook.sh", false), ("cat hook.sh | sh", false), (&*elsewhere, true)]
+    {
+        let config = format!("sandbox.level = 'workspace-write'\n{}", hook("PreToolUse", "", command));
+        write(&place.path("config/config.toml"), &config);
+        place.calls("bash", &json!({"command": "echo"})).await;
+        assert_eq!(made.exists(), runs_outside, "{command}");
     }
 }
 
@@ -417,7 +495,7 @@ END
     screen.wait_for("● on      UserPromptSubmit case");
 }
 
-/// `sandbox_hooks` holds from the next hook on.
+/// `sandbox.hooks` holds from the next hook on.
 #[test]
 fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
     if !has_landlock() {
@@ -429,17 +507,56 @@ fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
     let script = format!("echo x >> {}; echo x >> $HOME/ran", path("made").display());
     let config = |sandboxed: bool| {
         let hook = hook("UserPromptSubmit", "", &script);
-        format!("sandbox = 'workspace-write'\nsandbox_writable = ['~']\nsandbox_hooks = {sandboxed}\n{hook}")
+        format!(
+            "sandbox.level = 'workspace-write'\nsandbox.writable = ['~']\nsandbox.hooks = {sandboxed}\n{hook}"
+        )
     };
     let lines = |path: &Path| std::fs::read_to_string(path).map_or(0, |text| text.lines().count());
     screen.reload(&config(false), "now in effect");
     for (count, sandboxed, made) in [(1, false, 1), (2, true, 1), (3, false, 2)] {
         if count > 1 {
-            screen.reload(&config(sandboxed), &format!("now in effect: sandbox_hooks {sandboxed}"));
+            screen.reload(&config(sandboxed), &format!("now in effect: sandbox.hooks {sandboxed}"));
         }
         screen.type_keys(&format!("hello {count}\r"));
         screen.wait_until("the hook", |_| lines(&screen.home().join("ran")) == count);
         screen.wait_until("the end of the run", |cells| cells.contents().contains("ask for something"));
         assert_eq!(lines(&path("made")), made, "run {count}");
     }
+}
+
+/// The list of extensions says which programs run in the sandbox: those of the workspace, and all custom tools.
+#[test]
+fn what_runs_in_the_sandbox_says_so_in_the_list() {
+    if !has_landlock() {
+        return;
+    }
+    let script = r#"mkdir -p $TAU_HOME/tools tools
+cat >$TAU_HOME/config.toml <<'END'
+[[hooks.PreToolUse]]
+command = "sh tools/inside.sh"
+[[hooks.PreToolUse]]
+command = "/bin/true outside"
+END
+cat >$TAU_HOME/tools/lines.toml <<'END'
+description = "Counts lines"
+command = ["wc", "-l"]
+END
+cat >$TAU_HOME/mcp.json <<'END'
+{"mcpServers": {"inside": {"command": "./server"}, "outside": {"command": "/bin/false"}}}
+END
+"#;
+    let list = |flags: &str, marked: &[&str]| {
+        let screen = Screen::prepared(script, &format!("--model demo {flags}"), 110, 40);
+        screen.type_keys("/extensions\r");
+        screen.wait_for("Counts lines");
+        screen.wait_until("the servers", |cells| cells.contents().matches("× failed").count() == 2);
+        let rows = screen.rows();
+        for name in ["inside.sh", "true outside", " lines", "failed  inside", "failed  outside"] {
+            let row =
+                rows.iter().find(|row| row.contains(name)).unwrap_or_else(|| panic!("{name}: {rows:#?}"));
+            assert_eq!(row.contains("sandboxed"), marked.contains(&name), "{flags}: {row}");
+        }
+    };
+    list("--sandbox workspace-write", &["inside.sh", " lines", "failed  inside"]);
+    list("--sandbox off", &[]);
 }

@@ -244,7 +244,7 @@ fn a_skill_is_turned_off_in_the_list() {
     screen.type_keys("\x1b[B");
     screen.wait_for("no description, so no model would know when to use it");
     screen.type_keys(" ");
-    screen.wait_for("it cannot be used as it is");
+    screen.wait_for("it can't be used yet");
     screen.type_keys("\x1b");
     screen.wait_until("no list", |cells| !cells.contents().contains("Extensions"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "");

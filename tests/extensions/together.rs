@@ -48,8 +48,10 @@ async fn a_client_sees_and_decides_on_a_custom_tool() {
 
 /// Whether a call runs in the mode ask, where nobody is asked, after the model has read the skill.
 async fn runs_after_reading(place: &Place, allowed: &str, call: (&str, Value)) -> bool {
-    let file = place.path(".agents/skills/work/SKILL.md");
-    write(&file, &format!("---\nname: work\ndescription: Works\nallowed-tools: {allowed}\n---\nWork.\n"));
+    // A skill for each: one that changes allows nothing.
+    let name: String = allowed.to_lowercase().chars().filter(char::is_ascii_alphabetic).collect();
+    let file = place.path(&format!(".agents/skills/{name}/SKILL.md"));
+    write(&file, &format!("---\nname: {name}\ndescription: Works\nallowed-tools: {allowed}\n---\nWork.\n"));
     let acts = vec![calls("read", &json!({"path": file})), calls(call.0, &call.1), says("Finished.")];
     let (_, requests) = place.prints(acts, &[]).await;
     let result = result(requests.last().unwrap());
@@ -143,7 +145,7 @@ async fn a_tool_that_the_sandbox_refused_something_is_asked_with_its_command() {
     let model = Server::start(vec![calls("make", &json!({"path": file})), says("Finished.")]).await;
     let place = Place::new("");
     write(&place.path("config/tools/make.toml"), MAKES);
-    let mut client = Client::start(place.dir.path(), "sandbox = 'workspace-write'\n", &model.url());
+    let mut client = Client::start(place.dir.path(), "sandbox.level = 'workspace-write'\n", &model.url());
     client.ask(json!({"type": "prompt", "message": "go"})).await;
     let asked = client.event("approval_requested").await["request"].clone();
     assert!(asked["reasons"].to_string().contains("the sandbox blocks"), "{asked}");
@@ -152,4 +154,75 @@ async fn a_tool_that_the_sandbox_refused_something_is_asked_with_its_command() {
     client.ask(json!({"type": "answer_approval", "approvalId": asked["id"], "decision": "allow"})).await;
     client.event("agent_settled").await;
     assert!(file.exists());
+}
+
+/// A client that was asked what is to be done about a call, by its reasons.
+async fn asked(client: &mut Client) -> (Value, String) {
+    let request = client.event("approval_requested").await["request"].clone();
+    let reasons = request["reasons"].to_string();
+    (request["id"].clone(), reasons)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_lost_is_told_to_clients() {
+    let model = Server::start(vec![calls("bash", &json!({"command": "rm -rf ~/"})), says("Finished.")]).await;
+    let place = Place::new("");
+    let mut client = Client::start_in_mode(place.dir.path(), "", &model.url(), "auto");
+    client.ask(json!({"type": "prompt", "message": "go"})).await;
+    let (id, reasons) = asked(&mut client).await;
+    assert!(reasons.contains("it removes your home directory"), "{reasons}");
+    client.ask(json!({"type": "answer_approval", "approvalId": id, "decision": "deny"})).await;
+    client.event("agent_settled").await;
+    assert!(place.path("config").exists());
+}
+
+/// What a skill of a project allows when it is used for the first time, and what one allows that has changed, holds
+/// once the user has allowed such a call, and not before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_that_is_held_holds_once_it_was_looked_at() {
+    let run = |command: &str| calls("bash", &json!({"command": command}));
+    let place = Place::new("");
+    let work = place.path("work");
+    let skill = |name: &str, more: &str| {
+        let text =
+            format!("---\nname: {name}\ndescription: x\nallowed-tools: Bash(touch:*)\n---\nWork{more}.\n");
+        write(&place.path(&format!("work/.tau/skills/{name}/SKILL.md")), &text);
+    };
+    skill("make", " with do.sh");
+    write(&place.path("work/.tau/skills/make/do.sh"), "one");
+    let plays = |name: &'static str, expected: Option<&'static str>| {
+        let (place, work) = (&place, work.display().to_string());
+        async move {
+            let acts = vec![run("touch one"), run("touch two"), says("Finished.")];
+            let model = Server::start(acts).await;
+            let mut client =
+                Client::start_with(place.dir.path(), "", &model.url(), "ask", &["--trust", "--cwd", &work]);
+            client.ask(json!({"type": "prompt", "message": format!("/skill:{name}")})).await;
+            if let Some(why) = expected {
+                let (id, reasons) = asked(&mut client).await;
+                let grant = format!("skill {name} {why}; if you allow this call, it allows bash(touch:*)");
+                assert!(reasons.contains(&grant), "{reasons}");
+                client.ask(json!({"type": "answer_approval", "approvalId": id, "decision": "allow"})).await;
+            }
+            // Nothing more is asked.
+            client
+                .until(|record| {
+                    ["agent_settled", "approval_requested"]
+                        .contains(&record["type"].as_str().unwrap_or_default())
+                })
+                .await;
+            assert!(place.path("work/two").exists(), "{name}");
+            std::fs::remove_file(place.path("work/two")).unwrap();
+        }
+    };
+    plays("make", Some("was not used before")).await;
+    plays("make", None).await;
+    write(&place.path("work/.tau/skills/make/other.sh"), "not named");
+    plays("make", None).await;
+    write(&place.path("work/.tau/skills/make/do.sh"), "two");
+    plays("make", Some("changed since it was used last")).await;
+    skill("make", " with do.sh, quickly");
+    plays("make", Some("changed since it was used last")).await;
+    skill("other", "");
+    plays("other", Some("was not used before")).await;
 }

@@ -312,7 +312,7 @@ async fn tools_of_a_project_need_trust_and_are_never_believed() {
 async fn flags_and_settings_say_which_tools_there_are() {
     let place = with_tool("todos", example());
     for (flags, expected) in [
-        (&[][..], &["read", "bash", "edit", "write", "todos"][..]),
+        (&[][..], &["read", "bash", "edit", "write", "ask_user", "todos"][..]),
         (&["--tools", "read,todos"], &["read", "todos"]),
         (&["--tools", "read"], &["read"]),
     ] {
@@ -340,9 +340,9 @@ async fn files_are_listed_and_checked() {
     rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
     let ended = tools(&place, &[]).await;
     let lines = [
-        "on      todos  user      Lists the lines with ",
-        "on      read   built-in",
-        "off     grep   built-in",
+        "on       todos     user      Lists the lines with ",
+        "on       read      built-in",
+        "by mode  grep      built-in",
         "typo.toml: line 3: unknown name `timout`; did you mean `timeout`?",
         "bash.toml: `bash` is a name of tau's own tools",
         "Wrong.toml: a tool cannot be called `Wrong`",
@@ -423,7 +423,7 @@ async fn tools_are_sandboxed_as_commands_are() {
     let file = outside.outside.join("made");
     let place = with_tool("make", &touches(""));
     let arguments = json!({"x": file});
-    write(&place.path("config/config.toml"), "sandbox = 'workspace-write'\n");
+    write(&place.path("config/config.toml"), "sandbox.level = 'workspace-write'\n");
     let (result, _) = place.calls("make", &arguments).await;
     assert!(!file.exists() && result.contains("sandbox"), "{result}");
     let ended = tools(&place, &["run", "make", &arguments.to_string()]).await;

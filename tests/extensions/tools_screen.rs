@@ -32,7 +32,7 @@ async fn a_call_is_asked_with_its_command() {
         screen.type_keys("go\r");
         screen.wait_for("Run this command?");
         let shown = screen.text();
-        for words in ["make  the file it's", r"touch -- 'it'\''s'", "make may change something", "a always"] {
+        for words in ["make  the file it's", r"touch -- 'it'\''s'", "make may change something", "2 Always"] {
             assert!(shown.contains(words), "no {words:?}:\n{shown}");
         }
         assert!(!shown.contains("e edit"), "its command is made from its arguments:\n{shown}");

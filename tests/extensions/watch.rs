@@ -53,7 +53,7 @@ fn what_is_saved_is_used_at_once() {
     skill(&home.join("skills"), "careful", "For careful work");
     wait_for_times(&screen, "reloaded: added skill careful", 2);
     skill(&home.join("skills"), "mute", "");
-    screen.wait_for("/extensions shows what is wrong");
+    screen.wait_for("/extensions shows the problems");
 }
 
 /// The open list follows what changes on disk, and servers that start.

@@ -18,6 +18,8 @@ pub enum Act {
     Reset(Vec<u8>),
     /// Sends these bytes, then nothing for ever.
     Stall(Vec<u8>),
+    /// Sends these bytes, and those once it is told to.
+    Hold(Vec<u8>, Arc<tokio::sync::Notify>, Vec<u8>),
     /// Sends these bytes one by one.
     Bytewise(Vec<u8>),
 }
@@ -95,6 +97,13 @@ async fn perform(mut socket: TcpStream, act: Act) {
             let _ = socket.write_all(&bytes).await;
             let _ = socket.shutdown().await;
             // Closing with unread bytes would be a reset.
+            let _ = socket.read(&mut [0; 64]).await;
+        }
+        Act::Hold(first, told, rest) => {
+            let _ = socket.write_all(&first).await;
+            told.notified().await;
+            let _ = socket.write_all(&rest).await;
+            let _ = socket.shutdown().await;
             let _ = socket.read(&mut [0; 64]).await;
         }
         Act::Reset(bytes) => {

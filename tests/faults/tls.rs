@@ -28,7 +28,7 @@ pub fn config() -> Arc<ServerConfig> {
 }
 
 /// A server that speaks TLS and answers every request well; its address.
-fn server() -> String {
+pub fn server() -> String {
     server_of(OK)
 }
 

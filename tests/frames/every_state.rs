@@ -24,6 +24,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Plan", "plan", "┌ Plan"),
             ("Mode", "mode-question", "┌ Permissions"),
             ("Changes", "changes", "┌ Changes of this session"),
+            ("Questions", "user-questions", "┌ The model asks"),
             ("Form", "form", "┌ tracker asks"),
             ("Asked", "question", "› Open it read-only"),
         ],
@@ -52,16 +53,18 @@ const STATES: [(&str, &str, &[Row]); 9] = [
         &[
             ("Select", "question", "› Open it read-only"),
             ("Confirm", "confirm", "› Yes"),
+            ("User", "user-questions", "┌ The model asks"),
+            ("Plan", "plan", "┌ Plan"),
             ("Form", "form", "┌ tracker asks"),
             ("Url", "address", "asks you to open an address"),
-            ("Sampling", "sampling", "asks your model for an answer"),
         ],
     ),
     (
         "src/app/approval/mod.rs",
         "PromptStage",
         &[
-            ("Choice", "approval-command", "y once"),
+            ("Choice", "approval-command", "1 Yes, once"),
+            ("Always", "approval-always", "Always allow what?"),
             ("Reason", "approval-reason", "why not: "),
             ("Rule", "approval-rule", "rule: "),
             ("Command", "approval-edit", "runs it as it is here"),

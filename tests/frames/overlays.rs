@@ -7,6 +7,7 @@ use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
 use tau::app::request::{KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
+use tau::tools::user::UserQuestion;
 
 use crate::harness::{Screen, ai, boot, frames};
 
@@ -39,7 +40,8 @@ fn model_picker() {
         provider: "Acme".into(),
         needs: Some("ACME_API_KEY".into()),
     };
-    let models = ModelList { usable: vec![ai().into(), other.into()], keyless: vec![keyless] };
+    let models =
+        ModelList { usable: vec![ai().into(), other.into()], keyless: vec![keyless], ..Default::default() };
     reply(&mut screen, ShellReply::Models(models));
     frames(&mut screen, "models");
     screen.keys("nosuchmodel");
@@ -124,6 +126,34 @@ fn questions_of_the_agent() {
 }
 
 #[test]
+fn questions_of_the_model() {
+    let mut screen = talked();
+    let question = |question: &str, choices: &[&str], multiple| UserQuestion {
+        question: question.into(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        multiple,
+    };
+    let long = "Which \x1b[31mdatabase should the tests use? The machine that checks changes has no \
+                PostgreSQL, and production runs on nothing else.";
+    let questions = vec![
+        question(
+            long,
+            &["SQLite in memory: fast, but some migrations cannot be tested with it", "PostgreSQL"],
+            false,
+        ),
+        question("Which checks?", &["fmt", "clippy", "漢字"], true),
+        question("What is the branch called?", &[], false),
+    ];
+    screen.agent(AgentEvent::Asked { id: "q".into(), question: Question::User { questions } });
+    screen.at += 1_000;
+    frames(&mut screen, "user-questions");
+    screen.keys("2<space><down>");
+    frames(&mut screen, "user-questions-several");
+    screen.keys("<enter><enter>");
+    frames(&mut screen, "user-questions-text");
+}
+
+#[test]
 fn questions_of_an_mcp_server() {
     let mut screen = talked();
     let field = |name: &str, required, schema: Value| FormField::of_schema(name, required, &schema).unwrap();
@@ -150,14 +180,6 @@ fn questions_of_an_mcp_server() {
     };
     screen.agent(AgentEvent::Asked { id: "r".into(), question });
     frames(&mut screen, "address");
-    screen.keys("<esc>");
-    let question = Question::Sampling {
-        server: "tracker".into(),
-        message: "Which of these tickets is the \x1b[31moldest?".into(),
-        max_tokens: 1,
-    };
-    screen.agent(AgentEvent::Asked { id: "s".into(), question });
-    frames(&mut screen, "sampling");
 }
 
 #[test]

@@ -182,8 +182,9 @@ const KEYS: &[&str] = &[
 fn settings() {
     let seeds = [
         "model = \"anthropic/claude\"\nthinking = \"low\"\ntheme = 'light' # why\nbash_timeout = 30\nmouse = false\n[keys]\nquit = [\"ctrl+q\"]\n",
-        "provider = \"own\"\nbase_url = \"http://127.0.0.1:1/v1\"\napi = \"openai-completions\"\napi_key = \"$KEY\"\ntools = [\"read\", \"bash\"]\n",
-        "pass_env = [\"A\"]\nproxy = \"none\"\nidle_timeout = 5\nauto_compact = true\ncompact_reserve = 1000\nhide_thinking = true\n",
+        "[sandbox]\nlevel = \"off\"\nwritable = [\"~/x\"]\n[timeouts]\nidle = 3\n",
+        "tools = [\"read\", \"bash\"]\n",
+        "pass_env = [\"A\"]\nproxy = \"none\"\ntimeouts.idle = 5\nauto_compact = true\nhide_thinking = true\n",
         "",
     ];
     let seeds = seeds.iter().map(|text| text.as_bytes().to_vec()).collect();

@@ -40,15 +40,27 @@ async fn without_a_mode_scripts_work_as_ever_and_a_setting_changes_that() {
 /// The answer of the first start is about the screen: scripts work as before.
 #[tokio::test]
 async fn the_mode_of_the_screen_is_not_that_of_scripts() {
-    for (config, code) in [("screen_permission_mode = \"ask\"\n", 0), ("permission_mode = \"ask\"\n", 4)] {
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    for ((name, text), code) in [
+        (file("logs/permission-mode.json", "{\"mode\":\"ask\"}"), 0),
+        (file("config.toml", "permission_mode = \"ask\"\n"), 4),
+        (file("config.toml", "permission_mode = \"edits\"\n"), 4),
+    ] {
         let place = Place::new(touches()).await;
         let home = place.dir.path().join("config");
-        std::fs::create_dir_all(&home).unwrap();
-        std::fs::write(home.join("config.toml"), config).unwrap();
+        std::fs::create_dir_all(home.join("logs")).unwrap();
+        std::fs::write(home.join(name), &text).unwrap();
         let ended = run(place.tau(&["-p", "make it"]).env("TAU_HOME", &home), None).await;
-        assert_eq!(ended.code, code, "{config}: {ended:?}");
-        assert_eq!(place.dir.path().join("made").exists(), code == 0, "{config}");
+        assert_eq!(ended.code, code, "{text}: {ended:?}");
+        assert_eq!(place.dir.path().join("made").exists(), code == 0, "{text}");
     }
+    // The name of a key that is gone is refused, with the one that counts.
+    let place = Place::new(touches()).await;
+    let home = place.dir.path().join("config");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), "screen_permission_mode = \"plan\"\n").unwrap();
+    let ended = run(place.tau(&["-p", "make it"]).env("TAU_HOME", &home), None).await;
+    assert!(ended.code == 3 && ended.err.contains("permission_mode"), "{ended:?}");
 }
 
 #[tokio::test]
@@ -112,4 +124,96 @@ async fn a_call_that_waits_when_the_input_ends_is_denied() {
     let ended = run(&mut command, Some("{\"type\":\"message\",\"content\":\"make it\"}\n")).await;
     assert_eq!(ended.code, 4, "{ended:?}");
     assert!(!place.dir.path().join("made").exists());
+}
+
+/// What cannot be taken back is denied where nobody can be asked, in every mode and without any, and the sentence
+/// says what would be lost. A rule that names it lets it run.
+#[tokio::test]
+async fn what_cannot_be_taken_back_is_denied_with_what_would_be_lost() {
+    let command = "git clean -fdx; rm -rf \"$NOTHING\"/; touch made";
+    let acts = || vec![calls("bash", &json!({ "command": command })), says("done")];
+    for arguments in [&["-p", "x"][..], &["-p", "--permission-mode", "auto", "x"]] {
+        let place = Place::new(acts()).await;
+        std::fs::write(place.dir.path().join("untracked"), "x").unwrap();
+        let ended = run(&mut place.tau(arguments), None).await;
+        let request = place.server.requests().pop().unwrap();
+        let said = "git clean removes untracked and ignored files, which are nowhere else";
+        assert!(request.contains(said), "{ended:?}\n{request}");
+        assert!(!place.dir.path().join("made").exists() && place.dir.path().join("untracked").exists());
+    }
+    let command = "git clean -n; git stash clear; touch made";
+    let place = Place::new(vec![calls("bash", &json!({ "command": command })), says("done")]).await;
+    let home = place.dir.path().join("config");
+    std::fs::create_dir_all(&home).unwrap();
+    let rules = "[permissions]\nallow = [\"bash(git stash clear)\"]\n";
+    std::fs::write(home.join("config.toml"), rules).unwrap();
+    let ended = run(place.tau(&["-p", "x"]).env("TAU_HOME", &home), None).await;
+    assert!(place.dir.path().join("made").exists(), "{ended:?}");
+}
+
+/// A rule that denies a command is not passed by what runs the command.
+#[tokio::test]
+async fn a_denied_command_is_denied_behind_what_runs_it() {
+    for command in [
+        "env a-b=1 touch made",
+        "flock lock touch made",
+        "git -c alias.x='!touch made' x",
+        "some-program --do='touch made'",
+    ] {
+        let place = Place::new(vec![calls("bash", &json!({ "command": command })), says("done")]).await;
+        let home = place.dir.path().join("config");
+        std::fs::create_dir_all(&home).unwrap();
+        let rules = "[permissions]\ndeny = [\"bash(touch *)\"]\n";
+        std::fs::write(home.join("config.toml"), rules).unwrap();
+        let arguments = ["-p", "--permission-mode", "auto", "x"];
+        let ended = run(place.tau(&arguments).env("TAU_HOME", &home), None).await;
+        assert!(!place.dir.path().join("made").exists(), "{command}: {ended:?}");
+        let request = place.server.requests().pop().unwrap();
+        assert!(request.contains("a rule denies it"), "{command}: {request}");
+    }
+}
+
+/// The permissions of Claude Code hold, those of a project once it is trusted; what tau does not use of them is said.
+#[tokio::test]
+async fn permissions_of_another_agent_hold() {
+    let settings = |permissions: Value| json!({ "permissions": permissions }).to_string();
+    let denies = || settings(json!({ "deny": ["Bash(touch:*)"], "defaultMode": "plan" }));
+    for (folder, arguments, denied) in
+        [(".claude", &["--trust"][..], true), (".claude", &[], false), ("home/.claude", &[], true)]
+    {
+        let place = Place::new(touches()).await;
+        let folder = place.dir.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("settings.json"), denies()).unwrap();
+        let home = place.dir.path().join("home");
+        std::fs::create_dir_all(&home).unwrap();
+        let arguments = [&["-p", "--permission-mode", "auto", "make it"], arguments].concat();
+        let ended = run(place.tau(&arguments).env("HOME", &home), None).await;
+        assert_eq!(place.dir.path().join("made").exists(), !denied, "{folder:?} {arguments:?}: {ended:?}");
+        if denied {
+            assert!(place.server.requests().pop().unwrap().contains("a rule denies it"), "{ended:?}");
+            assert!(ended.err.contains("permissions.defaultMode is not used by tau"), "{ended:?}");
+        }
+    }
+}
+
+/// A skill that changed since it was used last allows nothing.
+#[tokio::test]
+async fn a_changed_template_allows_nothing_until_it_was_looked_at() {
+    let place = Place::new([touches(), touches(), touches()].concat()).await;
+    let home = place.dir.path().join("config");
+    std::fs::create_dir_all(home.join("prompts")).unwrap();
+    let template = home.join("prompts/make.md");
+    let text = |more: &str| format!("---\nallowed-tools: Bash(touch made{more})\n---\nMake it.\n");
+    let made = place.dir.path().join("made");
+    for (more, allowed) in [("", true), ("", true), (":*", false)] {
+        std::fs::write(&template, text(more)).unwrap();
+        let arguments = ["-p", "--permission-mode", "ask", "/make"];
+        let ended = run(place.tau(&arguments).env("TAU_HOME", &home), None).await;
+        assert_eq!(made.exists(), allowed, "{more}: {ended:?}");
+        let said =
+            ended.err.contains("/make changed since it was used last, so what it allows does not hold");
+        assert_eq!(said, !allowed, "{ended:?}");
+        let _ = std::fs::remove_file(&made);
+    }
 }

@@ -243,20 +243,31 @@ async fn the_temperature_is_sent() {
 }
 
 #[tokio::test]
-async fn commands_of_one_answer_run_at_the_same_time_if_that_is_wanted() {
+async fn commands_that_only_read_run_side_by_side_and_others_in_order() {
     let function =
         |command: &str| json!({"name": "bash", "arguments": json!({"command": command}).to_string()});
     let call = |index: usize, command: &str| json!({"index": index, "id": format!("c{index}"), "type": "function", "function": function(command)});
-    let calls = [call(0, "sleep 1; echo a >>log"), call(1, "sleep 0.5; echo b >>log")];
-    let delta = json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
-    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
-    let both = || Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")));
-    for (flags, order) in [(&["--parallel", "all"][..], "b\na\n"), (&[][..], "a\nb\n")] {
-        let place = Place::new(vec![both(), says("done")]).await;
-        let ended = run(&mut place.tau(&[&["-p", "go"], flags].concat()), None).await;
+    for (commands, order) in [
+        (["sleep 1; echo a", "sleep 0.1; echo b"], ["c1", "c0"]),
+        (["sleep 0.3; echo a >>log", "echo b >>log"], ["c0", "c1"]),
+    ] {
+        let calls = [call(0, commands[0]), call(1, commands[1])];
+        let delta = json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+        let both = Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")));
+        let place = Place::new(vec![both, says("done")]).await;
+        let ended = run(&mut place.tau(&["--json", "go"]), None).await;
         assert_eq!(ended.code, 0, "{ended:?}");
-        assert_eq!(std::fs::read_to_string(place.dir.path().join("log")).unwrap(), order);
+        let records = ended.records();
+        let ends = records.iter().filter(|record| record["type"] == "tool_execution_end");
+        assert_eq!(ends.map(|record| &record["toolCallId"]).collect::<Vec<_>>(), order);
+        let request = place.server.requests().pop().unwrap();
+        let at = |id: &str| request.find(&format!("\"tool_call_id\":\"{id}\"")).unwrap();
+        assert!(at("c0") < at("c1"), "{request}");
     }
+    let ended =
+        run(bare(tempfile::tempdir().unwrap().path()).args(["--parallel", "all", "-p", "x"]), None).await;
+    assert!(ended.code == 2 && ended.err.contains("--parallel is gone"), "{ended:?}");
 }
 
 #[tokio::test]
@@ -274,4 +285,15 @@ async fn the_end_record_has_the_tokens_and_their_price() {
     let ended = run(place.own("").args(["--json", "one"]), None).await;
     let end = ended.records().pop().unwrap();
     assert_eq!((&end["usage"]["input"], &end["cost"]), (&json!(1_000), &serde_json::Value::Null), "{end}");
+}
+
+#[tokio::test]
+async fn a_refused_key_is_named_with_its_provider_its_source_and_what_to_do() {
+    let body = r#"{"error":{"message":"no"}}"#;
+    let head = format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let place = Place::new(vec![Act::Send(head.into_bytes())]).await;
+    let ended = run(place.own("").args(["-p", "hello"]), None).await;
+    for words in ["own refused the API key from models.toml", "`tau auth set own`", "/login"] {
+        assert!(ended.code != 0 && ended.err.contains(words), "{words}: {ended:?}");
+    }
 }

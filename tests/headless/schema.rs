@@ -102,7 +102,7 @@ async fn each_line_is_judged_by_itself() {
     std::fs::write(place.dir.path().join("s.json"), SCHEMA).unwrap();
     let lines = "{\"type\":\"message\",\"content\":\"a\"}\n{\"type\":\"message\",\"content\":\"b\"}\n";
     let ended = run(&mut place.tau(&["--json", "--output-schema", "s.json"]), Some(lines)).await;
-    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(ended.code, 7, "the end tells of the first: {ended:?}");
     let outputs: Vec<Value> =
         ended.records().into_iter().filter(|record| record["type"] == "output").collect();
     assert_eq!(outputs.len(), 2);

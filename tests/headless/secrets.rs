@@ -44,6 +44,7 @@ async fn a_secret_reaches_neither_the_model_nor_the_session_nor_the_output() {
     for mode in ["text", "json", "rpc"] {
         let place = place("write", &json!({"path": "copy", "content": "export T='PLACEHOLDER'\n"})).await;
         let mut command = place.tau(&["--mode", mode]);
+        command.env("TAU_PERMISSION_MODE", "auto");
         let ended = match mode {
             "rpc" => {
                 let input = "{\"type\":\"prompt\",\"message\":\"go\"}\n";
@@ -144,4 +145,45 @@ async fn masking_can_be_switched_off() {
     let place = place("bash", &json!({"command": "true"})).await;
     assert_eq!(run(&mut place.tau(&["-p", "go", "--mask-secrets=false"]), None).await.code, 0);
     assert!(place.server.requests().pop().unwrap().contains(TOKEN));
+}
+
+#[tokio::test]
+async fn a_known_key_is_masked_in_every_form_that_a_command_gives_it() {
+    let forms = [
+        "cat k",
+        "base64 k",
+        "printf ab | cat - k | base64 -w 7",
+        "base64 k | tr +/ -_",
+        "xxd k || od -An -tx1 k",
+        "od -An -tx1 k",
+        "od -An -tx1 k | tr -d ' \\n' | tr a-f A-F",
+        "od -An -tx1 k | tr ' ' %",
+        "rev k",
+        "sed 's/^/x=/; s/-/%2D/g' k",
+        "head -c 9 k; sleep 0.1; tail -c +10 k",
+    ];
+    for key in ["hunter2-password-of-mine", "correcthorsebattery"] {
+        let acts = forms.iter().map(|form| calls("bash", &json!({"command": form}))).chain([says("done")]);
+        let place = Place::new(acts.collect()).await;
+        let config = place.dir.path().join("config");
+        std::fs::create_dir_all(&config).unwrap();
+        let auth = json!({"openai": {"type": "api_key", "key": key}});
+        std::fs::write(config.join("auth.json"), auth.to_string()).unwrap();
+        std::fs::write(place.dir.path().join("k"), key).unwrap();
+        let mut command = place.tau(&["--mode", "json"]);
+        let ended = run(command.env("TAU_HOME", &config).arg("go"), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let sent = place.server.requests().pop().unwrap();
+        let squeezed: String = sent.replace("\\n", "").to_lowercase().split_whitespace().collect();
+        let bytes = key.as_bytes();
+        let half = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let backwards: String = key.chars().rev().collect();
+        for part in [&key[..10], &backwards[..10], &half(&bytes[2..10])] {
+            assert!(!squeezed.contains(part), "{part}: {sent}");
+        }
+        for part in ["aHVudGVyMi1w", "Y29ycmVjdGhv", "1bnRlcjItcGFz", "h1bnRlcjIt", "b3JyZWN0aG9y"] {
+            assert!(!sent.replace("\\n", "").contains(part), "{part}: {sent}");
+        }
+        assert!(sent.matches("secret of your environment]").count() >= forms.len(), "{sent}");
+    }
 }

@@ -56,6 +56,7 @@ async fn proxy(upstream: Arc<dyn Transport>) -> String {
         keys: Arc::new(keys),
         upstream,
         ending: CancellationToken::new(),
+        answers: tokio_util::task::TaskTracker::new(),
     };
     let _kept = home.keep();
     format!("http://{}", serve(routes(Arc::new(serving))).await)

@@ -27,12 +27,18 @@ impl Client {
 
     /// The same in this permission mode.
     pub fn start_in_mode(place: &Path, config: &str, url: &str, mode: &str) -> Self {
+        Self::start_with(place, config, url, mode, &[])
+    }
+
+    /// The same with further arguments.
+    pub fn start_with(place: &Path, config: &str, url: &str, mode: &str, arguments: &[&str]) -> Self {
         let folder = place.join("config");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), config).unwrap();
         let mut command = bare(place);
         command.env("TAU_HOME", &folder).env("TAU_PERMISSION_MODE", mode);
         command.args(["--base-url", url, "--api-key", "x", "--model", "m", "--mode", "rpc", "--no-session"]);
+        command.args(arguments);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         Client { input, output: BufReader::new(output).lines(), seen: Vec::new(), asked: 0, _child: child }

@@ -122,7 +122,7 @@ async fn a_prompt_is_typed_with_the_menu() {
         screen.wait_for("Greet \"Grace Hopper\" in a \"formal\" way.");
         screen.wait_for("Finished.");
         screen.type_keys("/extensions\r");
-        screen.wait_for("16 tools · 3 prompts · 5 resources · fake");
+        screen.wait_for("15 tools · 3 prompts · 5 resources · fake");
     })
     .await
     .unwrap();
@@ -138,7 +138,7 @@ fn late(go: &std::path::Path) -> String {
 async fn a_prompt_waits_for_its_server() {
     let (model, place) = (Server::start(vec![says("Finished.")]).await, tempfile::tempdir().unwrap());
     let go = place.path().join("go");
-    let config = format!("mcp_wait = 0\n{}", late(&go));
+    let config = late(&go);
     let mut client = Client::start(place.path(), &config, &model.url());
     client.ask(json!({"type": "prompt", "message": "/demo:greet Ada"})).await;
     client.event("agent_start").await;

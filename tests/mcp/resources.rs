@@ -131,3 +131,19 @@ async fn the_address_of_a_template_is_completed() {
     .await
     .unwrap();
 }
+
+/// A resource that is a file is judged as the file is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_that_is_a_denied_file_is_left_out() {
+    let rules = "DEMO_FILES = \"1\"\n[permissions]\ndeny = [\"read(**/.env)\"]\n";
+    let config = format!("{}{rules}", server::config("demo", "offers", ""));
+    for (path, is_denied) in [("/srv/a.txt", false), ("/srv/.env", true)] {
+        let prompt = format!("see @demo:file://{path}");
+        let place = tempfile::tempdir().unwrap();
+        let acts = vec![says("Finished.")];
+        let (ended, requests) = super::printed_with(place.path(), &config, acts, &["-p", &prompt]).await;
+        let sent = serde_json::to_string(&requests).unwrap();
+        assert_eq!(sent.contains("held by a file"), !is_denied, "{path}: {ended:?}");
+        assert_eq!(ended.err.contains("a rule denies"), is_denied, "{path}: {}", ended.err);
+    }
+}

@@ -79,7 +79,7 @@ async fn a_call_is_asked_with_its_arguments_and_its_result_is_shown() {
     let acts = vec![calls("mcp__demo__echo", &json!({"text": "to be seen"})), says("Finished.")];
     let requests = play("ask", acts, |screen, _| {
         screen.type_keys("go\r");
-        screen.wait_for("y once");
+        screen.wait_for("1 Yes, once");
         let asked = screen.text();
         assert!(asked.contains("mcp__demo__echo") && asked.contains("to be seen"), "{asked}");
         // What is typed at once does not count.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{printed, result, server, tools};
+use super::{printed, printed_in, result, server, tools};
 use crate::headless::{calls, says};
 
 fn description<'a>(request: &'a Value, name: &str) -> &'a str {
@@ -21,7 +21,10 @@ async fn many_tools_are_found_when_they_are_needed() {
     ];
     let (ended, requests) = printed(&config, acts, &[]).await;
     assert_eq!(ended.out.trim(), "Finished.", "{}", ended.err);
-    assert_eq!(tools(&requests[0]), ["read", "bash", "edit", "write", "tool_search", "tool_call"]);
+    assert_eq!(
+        tools(&requests[0]),
+        ["read", "bash", "edit", "write", "ask_user", "tool_search", "tool_call"]
+    );
     let list = description(&requests[0], "tool_search");
     assert!(
         list.contains("\nmcp__demo__echo: Says what it is told\n")
@@ -54,11 +57,14 @@ async fn rules_are_about_the_tool_that_is_called() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_share_of_the_window_is_a_setting() {
-    let config = "mcp_schema_share = 100\n".to_owned() + &server::config("demo", "many", "");
-    let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
-    assert!(tools(&requests[0]).len() > 200 && !tools(&requests[0]).contains(&"tool_search"));
-    let config = "mcp_schema_share = 0\n".to_owned() + &server::config("demo", "usual", "");
-    let (_, requests) = printed(&config, vec![says("Finished.")], &[]).await;
-    assert_eq!(tools(&requests[0])[4..], ["tool_search", "tool_call"]);
+async fn the_window_of_the_model_decides() {
+    for (server, window, searched) in [("many", 10_000_000, false), ("usual", 2_000, true)] {
+        let place = tempfile::tempdir().unwrap();
+        let facts = format!("[[vendors.local.models]]\nid = \"m\"\ncontext_window = {window}\n");
+        std::fs::create_dir_all(place.path().join("config")).unwrap();
+        std::fs::write(place.path().join("config/models.toml"), facts).unwrap();
+        let config = server::config("demo", server, "");
+        let (_, requests) = printed_in(place.path(), &config, vec![says("Finished.")], &[]).await;
+        assert_eq!(tools(&requests[0]).contains(&"tool_search"), searched, "{server}");
+    }
 }

@@ -159,7 +159,6 @@ impl Server {
         ];
         if self.manner == "offers" {
             tools.extend([tool("ask", "Asks"), tool("open", "Asks to open"), tool("complain", "Logs")]);
-            tools.push(tool("sample", "Asks the model"));
         }
         if self.manner == "many" {
             let more = |n: usize| {
@@ -182,6 +181,14 @@ impl Server {
                 "definitions": {"node": {"type": "object", "properties": {
                     "label": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/definitions/node"}}}}},
             }}));
+        }
+        if self.manner == "odd" {
+            tools.push(json!({"name": "no_schema", "description": "Has none"}));
+            tools
+                .push(json!({"name": "twice", "description": 7, "inputSchema": text, "annotations": "none"}));
+            tools.push(json!({"name": "bent", "inputSchema": "anything"}));
+            tools.push(json!({"description": "has no name", "inputSchema": text}));
+            tools.extend([tool("strange", "Answers oddly"), tool("repeats", "Says a picture twice")]);
         }
         if self.calls > 0 && self.manner == "changes" {
             tools.push(tool("new", "Was not there before"));
@@ -222,6 +229,13 @@ impl Server {
                 json!({"content": [{"type": "text", "text": "a dot"}, {"type": "image", "mimeType": "image/png",
                 "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}]})
             }
+            "strange" => json!({"content": [
+                {"type": "text", "text": "readable"},
+                {"type": "hologram", "depth": 3},
+                {"type": "image", "data": 5},
+                {"type": "text", "text": "to its end"},
+            ], "isError": false}),
+            "repeats" => offers::picture_twice(),
             "mixed" => json!({"content": [
                 {"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="},
                 {"type": "resource_link", "uri": "file:///a.txt", "name": "a.txt", "description": "the first"},
@@ -237,15 +251,6 @@ impl Server {
                 let method = "elicitation/create";
                 return self
                     .say(&json!({"jsonrpc": "2.0", "id": "asks", "method": method, "params": params}));
-            }
-            "sample" => {
-                self.asking = Some(id.clone());
-                let params = offers::sample(&text);
-                for asks in 1..=if text == "twice" { 2 } else { 1 } {
-                    let method = "sampling/createMessage";
-                    self.say(&json!({"jsonrpc": "2.0", "id": asks, "method": method, "params": params}));
-                }
-                return;
             }
             "complain" => {
                 for (level, data) in offers::complaints() {

@@ -66,9 +66,9 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
         config.behavior.save_rule = Some(save);
     });
     client.ask(json!({"type": "prompt", "message": "go"})).await;
-    let always = |id: &Value, rule: &str, scope: &str| json!({"type": "answer_approval", "approvalId": id, "decision": "allow_always", "rule": rule, "scope": scope});
+    let always = |id: &Value, rule: &str, scope: &str| json!({"type": "answer_approval", "approvalId": id, "decision": "allow_always", "rules": [rule], "scope": scope});
     let request = client.until("approval_requested").await["request"].clone();
-    assert_eq!(request["suggestedRule"], "bash(touch one)");
+    assert_eq!(request["suggestedRules"], json!(["bash(touch one)"]));
     client.ask(always(&request["id"], "bash(touch one)", "project")).await;
     // The second call of the same is not asked any more.
     let request = client.until("approval_requested").await["request"].clone();
@@ -163,4 +163,43 @@ async fn a_command_of_the_client_says_what_the_sandbox_blocked() {
     assert_eq!(answer["data"]["blocked"], json!({"rule": "outside", "path": target}), "{answer}");
     let messages = client.ask(json!({"type": "get_messages"})).await;
     assert_eq!(messages["data"]["messages"][0]["blocked"]["rule"], "outside", "{messages}");
+}
+
+/// The rules that tau was started with are a ceiling for clients: they add nothing that allows, and remove nothing
+/// that asks or denies but what they have added.
+#[tokio::test]
+async fn a_client_cannot_raise_what_rules_allow() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "permission_mode = \"auto\"\n[permissions]\nallow = [\"bash(make)\"]\nask = [\"edit\"]\ndeny = [\"bash(curl *)\"]\n";
+    let mut client = crate::mcp::client::Client::start(home.path(), config, "http://127.0.0.1:9");
+    let listed = client.ask(json!({"type": "get_permission_rules"})).await["data"]["rules"].clone();
+    let rule =
+        |list: &str| listed.as_array().unwrap().iter().find(|rule| rule["list"] == list).unwrap().clone();
+    let add = |list: &str, text: &str, scope: &str| json!({"list": list, "rule": text, "scope": scope});
+    let change = |fields: Value| {
+        let mut command = json!({"type": "change_permission_rules"});
+        command.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        command
+    };
+    for (fields, why) in [
+        (json!({"add": add("allow", "bash", "session")}), "cannot add a rule that allows"),
+        (json!({"add": add("allow", "bash(git push --force *)", "user")}), "cannot add a rule that allows"),
+        (json!({"remove": rule("deny")}), "cannot remove the rule deny bash(curl *)"),
+        (json!({"remove": rule("ask")}), "cannot remove the rule ask edit"),
+        (json!({"remove": rule("deny"), "add": add("ask", "bash(curl *)", "user")}), "cannot remove"),
+        (json!({"remove": rule("ask"), "add": add("deny", "edit", "session")}), "cannot remove"),
+    ] {
+        let answer = client.ask(change(fields.clone())).await;
+        assert_eq!(answer["success"], false, "{fields}: {answer}");
+        assert!(answer["error"].as_str().unwrap().contains(why), "{fields}: {answer}");
+    }
+    let added = client.ask(change(json!({"add": add("deny", "bash(wget *)", "session")}))).await;
+    let rules = added["data"]["rules"].as_array().unwrap();
+    let own = rules.iter().find(|rule| rule["rule"] == "bash(wget *)").unwrap();
+    for fields in [json!({"remove": own}), json!({"remove": rule("allow")})] {
+        let answer = client.ask(change(fields)).await;
+        assert_eq!(answer["success"], true, "{answer}");
+    }
+    let written = std::fs::read_to_string(home.path().join("config/config.toml")).unwrap();
+    assert!(written.contains("bash(curl *)") && written.contains("ask = [\"edit\"]"), "{written}");
 }

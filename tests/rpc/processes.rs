@@ -14,6 +14,8 @@ use crate::headless::{bare, calls, says, stalls};
 fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
     let mut command = bare(dir);
     command.args(arguments).args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    // Tests of approvals choose another mode.
+    command.env("TAU_PERMISSION_MODE", "auto");
     // Nobody reads what it complains of.
     command.stdin(Stdio::piped()).stderr(Stdio::null());
     command
@@ -37,6 +39,7 @@ async fn a_client_of_the_older_document_works_unchanged() {
     let mut command = Command::new("python3");
     command.arg(client).arg(env!("CARGO_BIN_EXE_tau"));
     command.args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
+    command.env("TAU_PERMISSION_MODE", "auto");
     command.env("HOME", dir.path()).env("TAU_HOME", dir.path()).current_dir(dir.path()).kill_on_drop(true);
     let ended = timeout(Duration::from_secs(60), command.output()).await.expect("it does not end").unwrap();
     assert!(String::from_utf8_lossy(&ended.stdout).contains("all of it held"), "{ended:?}");
@@ -306,4 +309,47 @@ async fn random_commands_leak_nothing() {
     };
     assert!(late < early + (24 << 10), "memory grows: {figures:?}");
     assert!(holding.0 <= held.0 + 2 && holding.1 == 0, "files or processes are left: {figures:?}");
+}
+
+/// Nobody chose a mode: the client is asked, and cannot raise it. One that was chosen is the ceiling.
+#[tokio::test]
+async fn a_client_is_asked_and_cannot_raise_the_mode() {
+    for (chosen, higher) in [(None, "auto"), (Some("ask"), "auto"), (Some("plan"), "ask"), (Some("auto"), "")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let server =
+            Server::start(vec![calls("bash", &json!({"command": "touch made"})), says("done")]).await;
+        let mut command = serve(dir.path(), &server, &["--mode", "rpc"]);
+        command.env_remove("TAU_PERMISSION_MODE");
+        if let Some(mode) = chosen {
+            command.args(["--permission-mode", mode]);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut records = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut ask = async |record: Value, until: &str| {
+            input.write_all(format!("{record}\n").as_bytes()).in_time("a reader").await.unwrap();
+            loop {
+                let line = records.next_line().in_time(until).await.unwrap().expect("tau has ended");
+                let record: Value = serde_json::from_str(&line).unwrap();
+                if record["type"] == until {
+                    return record;
+                }
+            }
+        };
+        let set = |mode: &str| json!({"id": "1", "type": "set_permission_mode", "mode": mode});
+        if !higher.is_empty() {
+            let answer = ask(set(higher), "response").await;
+            let error = answer["error"].as_str().unwrap_or_default();
+            assert!(answer["success"] == false && error.contains("cannot be raised"), "{chosen:?}: {answer}");
+        }
+        assert_eq!(ask(set("plan"), "response").await["success"], true);
+        if let Some(chosen) = chosen {
+            assert_eq!(ask(set(chosen), "response").await["success"], true, "back to {chosen}");
+        } else {
+            assert_eq!(ask(set("ask"), "response").await["success"], true);
+            ask(json!({"type": "prompt", "message": "go"}), "approval_requested").await;
+            assert!(!dir.path().join("made").exists());
+        }
+    }
 }

@@ -97,3 +97,52 @@ async fn the_conversation_goes_back_with_the_files() {
     assert_eq!(messages.as_array().unwrap().len(), 4);
     assert!(client.dir.path().join("new/a").exists());
 }
+
+/// A directory that the session wrote to has become a link to somewhere else.
+#[tokio::test]
+async fn nothing_is_written_through_a_link() {
+    let (kept, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let call = |command: &str| vec![Call("c", "bash", json!({ "command": command })), USE];
+    let answers = vec![
+        call("mkdir d; echo evil >d/file"),
+        vec![Say("done"), STOP],
+        call("echo more >>d/file"),
+        vec![Say("ok"), STOP],
+    ];
+    let mut client = Client::with(Player::new(answers), RpcEvents::Auto, |config| {
+        config.tools = Toolbox::all();
+        config.behavior.undo = Some(UndoOptions { dir: kept.path().into(), quota: 1 << 30 });
+    });
+    for message in ["first", "second"] {
+        client.ask(json!({"type": "prompt", "message": message})).await;
+        client.settled().await;
+    }
+    let found = client.ask(json!({"type": "get_checkpoints"})).await["data"]["checkpoints"].clone();
+    let file = client.ask(json!({"type": "get_changes"})).await["data"]["files"][1].clone();
+    std::fs::remove_dir_all(client.dir.path().join("d")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), client.dir.path().join("d")).unwrap();
+    // What is there is exactly what undo would remove or change.
+    let there = elsewhere.path().join("file");
+    let text = "evil\nmore\n";
+    std::fs::write(&there, text).unwrap();
+
+    let second = &found[1]["entryId"];
+    let plan = client.ask(json!({"type": "get_undo_plan", "entryId": second})).await["data"].clone();
+    let reason = "a link is on the way to it";
+    assert_eq!(plan["conflicts"], json!([{"path": "d/file", "reason": reason, "mergeable": false}]));
+    for at in [0, 1] {
+        for otherwise in ["keep", "merge", "old"] {
+            let id = &found[at]["entryId"];
+            let undo = json!({"type": "undo", "entryId": id, "scope": "files", "otherwise": otherwise});
+            let undone = client.ask(undo).await;
+            let redone = client.ask(json!({"type": "redo", "otherwise": otherwise})).await;
+            assert_eq!(std::fs::read_to_string(&there).unwrap(), text, "{undone} {redone}");
+        }
+    }
+    let (path, version) = (&file["path"], &file["version"]);
+    for hunk in [json!(0), Value::Null] {
+        let order = json!({"type": "revert", "path": path, "version": version, "hunk": hunk});
+        let reverted = client.ask(order).await;
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), text, "{reverted}");
+    }
+}

@@ -10,9 +10,9 @@ use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 use super::{Place, has_landlock, has_mounts, has_program, run, text, wait_for};
 
 /// A script, and how to see that it did what it wanted.
-struct Attack {
-    script: &'static str,
-    worked: fn(&Place) -> bool,
+pub(super) struct Attack {
+    pub(super) script: &'static str,
+    pub(super) worked: fn(&Place) -> bool,
 }
 
 fn outside_has_it(place: &Place) -> bool {
@@ -24,7 +24,7 @@ fn secret_changed(place: &Place) -> bool {
 }
 
 /// Ways to change something outside of the workspace.
-const OUTSIDE: &[Attack] = &[
+pub(super) const OUTSIDE: &[Attack] = &[
     Attack { script: "echo evil > $OUT/f", worked: outside_has_it },
     Attack { script: "echo evil > ../outside/f", worked: outside_has_it },
     Attack {
@@ -73,7 +73,7 @@ const OUTSIDE: &[Attack] = &[
 ];
 
 /// Ways to have git run something.
-const GIT: &[Attack] = &[
+pub(super) const GIT: &[Attack] = &[
     Attack { script: "echo evil > .git/hooks/pre-commit", worked: hooked },
     Attack { script: "echo evil > x; mv x .git/hooks/pre-commit", worked: hooked },
     Attack { script: "echo evil > x; ln x .git/hooks/pre-commit", worked: hooked },
@@ -151,7 +151,7 @@ fn without_namespaces_they_are_not_changed_either() {
             namespaces: false,
             ..SandboxPolicy::off()
         };
-        let around = Surroundings { cwd: &place.work, terminal: None, scratch: None };
+        let around = Surroundings { cwd: &place.work, terminal: None, scratch: None, private: None };
         let mut confinement = Confinement::prepare(&policy, around).unwrap();
         assert_eq!(confinement.guard, Guard::Entries);
         let mut command = std::process::Command::new("/bin/sh");

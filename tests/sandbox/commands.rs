@@ -27,6 +27,39 @@ fn the_exit_code_of_the_command_is_passed_on() {
 }
 
 #[test]
+fn the_command_gets_the_environment_without_its_secrets() {
+    if !has_landlock() {
+        return;
+    }
+    let place = Place::new();
+    fs::write(place.home.join("auth.json"), r#"{"openai": {"type": "api_key", "key": "hunter2-password"}}"#)
+        .unwrap();
+    fs::write(place.home.join("config.toml"), "pass_env = [\"PASSED_TOKEN\"]\n").unwrap();
+    let mut command = place.command(&[], &["env".as_ref()]);
+    let hidden = [
+        ("ANTHROPIC_API_KEY", "a-key"),
+        ("DB_PASS", "correcthorse"),
+        ("GITHUB_PAT", "pat"),
+        ("DATABASE_URL", "postgres://app:pw@db/x"),
+        ("HEADER", "Bearer hunter2-password"),
+    ];
+    let shown = [
+        ("PASSED_TOKEN", "shown"),
+        ("SSH_AUTH_SOCK", "/run/agent"),
+        ("CARGO_HOME", "/c"),
+        ("GPG_TTY", "/dev/x"),
+    ];
+    command.envs(hidden).envs(shown);
+    let printed = text(&super::run(command).stdout);
+    for (name, _) in hidden {
+        assert!(!printed.contains(&format!("{name}=")), "{name}: {printed}");
+    }
+    for (name, value) in shown {
+        assert!(printed.lines().any(|line| line == format!("{name}={value}")), "{name}: {printed}");
+    }
+}
+
+#[test]
 fn settings_say_what_flags_do_not() {
     if !has_mounts() {
         return;
@@ -34,10 +67,11 @@ fn settings_say_what_flags_do_not() {
     let place = Place::new();
     let write = "echo x > $OUT/f";
     assert!(!place.script(&[], write).status.success(), "off in the settings is workspace-write here");
-    fs::write(place.home.join("config.toml"), "sandbox = \"read-only\"\nnetwork = \"off\"\n").unwrap();
+    fs::write(place.home.join("config.toml"), "[sandbox]\nlevel = \"read-only\"\nnetwork = \"off\"\n")
+        .unwrap();
     assert!(!place.script(&[], "echo x > f").status.success());
     assert!(place.script(&["--sandbox", "workspace-write"], "echo x > f").status.success());
-    let writable = format!("sandbox = \"workspace-write\"\nsandbox_writable = [{:?}]\n", place.outside);
+    let writable = format!("[sandbox]\nlevel = \"workspace-write\"\nwritable = [{:?}]\n", place.outside);
     fs::write(place.home.join("config.toml"), writable).unwrap();
     assert!(place.script(&[], write).status.success());
 }
@@ -64,7 +98,7 @@ async fn the_model_is_told_what_the_sandbox_refused() {
         panic!("it worked");
     };
     assert!(
-        message.contains("not the program but tau's sandbox") && message.contains("sandbox_writable"),
+        message.contains("not the program but tau's sandbox") && message.contains("sandbox.writable"),
         "{message}"
     );
     let Details::Terminal(output) = *details else { panic!() };

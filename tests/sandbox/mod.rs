@@ -3,7 +3,11 @@
 mod attacks;
 mod calls;
 mod commands;
+mod home;
 mod other_kernels;
+mod planted;
+mod races;
+mod unasked;
 
 use std::ffi::OsStr;
 use std::fs;

@@ -88,7 +88,7 @@ fn without_landlock_doctor_says_so() {
         return;
     }
     let place = Place::new();
-    std::fs::write(place.home.join("config.toml"), "sandbox = \"workspace-write\"\n").unwrap();
+    std::fs::write(place.home.join("config.toml"), "sandbox.level = \"workspace-write\"\n").unwrap();
     let shown = said(&tau_on_kernel(&place, "landlock", &["doctor"]));
     for words in ["no sandbox", "not in this kernel", "so commands can change any file"] {
         assert!(shown.contains(words), "no {words:?} in {shown}");
@@ -123,7 +123,7 @@ fn asked_on_the_screen(url: &str) {
             .is_some_and(|row| row.contains("no sandbox"))
     });
     screen.type_keys("change the files\r");
-    screen.wait_for("y once");
+    screen.wait_for("1 Yes, once");
     assert!(!screen.home().join("work/made").exists());
 }
 

@@ -7,7 +7,7 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ impl Screen {
 
     /// Everything that the terminal holds, scrollback and screen, as rows without blanks at their ends.
     pub fn rows(&self) -> Vec<String> {
-        let mut shown = self.shown.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown();
         let cells = shown.parser.screen_mut();
         let width = cells.size().1.get();
         let mut rows = Vec::new();
@@ -199,6 +199,11 @@ impl Screen {
         while !self.text().contains(effect) {
             assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", self.text());
             std::thread::sleep(SEEN);
+            // Before the mark is there, keys are for the draft.
+            let asks = |text: &str| text.contains("┃   1 Yes, ");
+            while asks(&self.text()) && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             self.type_keys(key);
             let soon = Instant::now() + Duration::from_secs(5);
             while Instant::now() < soon && !self.text().contains(effect) {
@@ -246,14 +251,31 @@ impl Screen {
         self.screen(vt100::Screen::contents)
     }
 
+    /// What was shown, locked; whoever has it already, as in [`Self::wait_until`], waits no longer than
+    /// [`PATIENCE`] for it.
+    #[track_caller]
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match self.shown.0.try_lock() {
+                Ok(shown) => return shown,
+                Err(TryLockError::Poisoned(shown)) => return shown.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    assert!(Instant::now() < end, "the screen is looked at while it is waited for");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+
     /// Looks at the screen.
     pub fn screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
-        look(self.shown.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
+        look(self.shown().parser.screen())
     }
 
     /// Everything the program has written.
     pub fn bytes(&self) -> Vec<u8> {
-        self.shown.0.lock().unwrap().log.clone()
+        self.shown().log.clone()
     }
 
     /// Closes the terminal, as a closed window does.

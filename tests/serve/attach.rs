@@ -69,7 +69,7 @@ async fn two_screens_share_a_session_and_its_decisions() {
     one.wait_for("I wrote nothing else");
     assert!(server.dir.path().join("tau-demo.md").exists());
     // A third one that comes later sees what happened, and where it is.
-    let late = attached(&server, &id);
+    let late = attached_wide(&server, &id);
     late.wait_for("I wrote nothing else");
     late.wait_for(&server.address);
     // A command of the user, too.
@@ -89,7 +89,6 @@ async fn a_run_continues_without_its_screen_and_is_seen_by_one_that_comes_in_its
     let mut screen = attached(&server, &id);
     send(&screen, "write");
     screen.wait_for("waiting for you");
-    screen.type_keys("\x1b[27u");
     screen.close();
     screen.wait_exit();
     let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
@@ -180,7 +179,7 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
     send(&screen, "/undo");
     screen.wait_for("┌");
     screen.type_keys("\r");
-    screen.press_until("\r", "restored");
+    screen.press_until("\r", "took back");
     assert!(!work.join("tau-demo.md").exists());
     // The prompt comes back to the screen that went back, and to no other.
     screen.wait_for_composer("write");
@@ -379,7 +378,7 @@ async fn a_command_that_is_sent_twice_is_done_once() {
         notices
             .extend(frame.data["events"].as_array().unwrap().iter().map(|event| event["text"].to_string()));
     }
-    assert!(notices[0].contains("does not end the session") && notices[1].contains("settings of the server"));
+    assert!(notices[0].contains("does not end the session") && notices[1].contains("server's settings"));
 }
 
 #[tokio::test]

@@ -159,7 +159,7 @@ impl Served {
 pub fn command(dir: &Path, place: &[&str], arguments: &[&str]) -> Command {
     let mut command = bare(dir);
     command.arg("serve").args(place).args(["--model", "demo"]).args(arguments);
-    command.env("TAU_DEMO_SPEED", "max").stderr(Stdio::piped());
+    command.env("TAU_DEMO_SPEED", "max").env("TAU_PERMISSION_MODE", "auto").stderr(Stdio::piped());
     command
 }
 

@@ -26,7 +26,7 @@ struct Client {
 fn command(dir: &tempfile::TempDir, upstream: &Server, arguments: &[&str]) -> Command {
     let mut command = bare(dir.path());
     command.arg("mcp-serve").args(["--base-url", &upstream.url(), "--model", "m", "--api-key", "x"]);
-    command.args(arguments).stdin(Stdio::piped());
+    command.args(arguments).env("TAU_PERMISSION_MODE", "auto").stdin(Stdio::piped());
     command
 }
 
@@ -226,4 +226,45 @@ async fn over_http_a_client_needs_the_token() {
     assert_eq!(send("evil.example", TOKEN).await.status, 403);
     let answer = send("localhost", TOKEN).await.is(200);
     assert!(answer.body.contains("\"serverInfo\":{\"name\":\"tau\""), "{answer:?}");
+}
+
+/// The client of another agent's making cannot have more run unasked than the user allowed.
+#[tokio::test]
+async fn a_client_cannot_raise_the_mode() {
+    for (chosen, refused) in [
+        (None, vec!["edits", "auto"]),
+        (Some("plan"), vec!["ask", "edits", "auto"]),
+        (Some("edits"), vec!["auto"]),
+        (Some("auto"), vec![]),
+    ] {
+        let (upstream, dir) = (Server::start(vec![says("x")]).await, tempfile::tempdir().unwrap());
+        let mut command = command(&dir, &upstream, &[]);
+        command.env_remove("TAU_PERMISSION_MODE");
+        if let Some(mode) = chosen {
+            command.args(["--permission-mode", mode]);
+        }
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let input = child.stdin.take();
+        let mut client = Client { child, input, output, next: 1, dir, upstream };
+        client.ask("initialize", hello()).await;
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string()).await;
+        for mode in ["plan", "ask", "edits", "auto"] {
+            let result = client.call("session_start", json!({"permissionMode": mode})).await;
+            let is_refused = result["isError"] == true && result.to_string().contains("cannot be raised");
+            assert_eq!(is_refused, refused.contains(&mode), "{chosen:?} {mode}: {result}");
+        }
+    }
+}
+
+/// Who speaks MCP is mostly a model itself: nobody is asked.
+#[tokio::test]
+async fn the_model_behind_it_is_told_that_nobody_can_answer() {
+    let question = json!({"questions": [{"question": "Which?", "choices": ["a", "b"]}]});
+    let mut client = Client::start(vec![calls("ask_user", &question), says("done")]).await;
+    let id = client.state("session_start", json!({})).await["sessionId"].clone();
+    let done = client.state("session_prompt", json!({"sessionId": id, "prompt": "go"})).await;
+    assert_eq!((&done["state"], &done["text"]), (&json!("idle"), &json!("done")), "{done}");
+    let result = crate::asking::result_of(client.upstream.requests().last().unwrap());
+    assert!(result.starts_with("Nobody can answer"), "{result}");
 }

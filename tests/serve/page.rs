@@ -49,6 +49,11 @@ pub async fn prompt(browser: &mut Browser, text: &str) {
     browser.until("document.querySelector('#prompt').value === ''").await;
 }
 
+/// Waits until a question takes an answer.
+pub async fn settled(browser: &mut Browser) {
+    browser.until("!document.querySelector('#asks').classList.contains('early')").await;
+}
+
 /// Pairs of colours in what is shown whose contrast is below 4.5.
 const CONTRAST: &str = r"
 (() => {
@@ -144,6 +149,7 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
     assert_eq!(browser.text("#state").await, "waits for you");
     assert!(!server.dir.path().join("made.txt").exists());
     check(&mut browser, "approval").await;
+    settled(&mut browser).await;
     browser.click(".ask .primary").await;
 
     // A command, in which what hides is visible.
@@ -151,6 +157,7 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
     let asked = browser.text(".ask pre").await;
     assert!(asked.contains("⟨U+202E⟩") && !asked.contains('\u{202e}'), "{asked}");
     assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "one\ntwo\n");
+    settled(&mut browser).await;
     browser.click(".ask .primary").await;
 
     browser.until("document.querySelector('#transcript h4')").await;
@@ -209,6 +216,7 @@ async fn a_run_is_stopped_denied_and_seen_by_another_client() {
     prompt(&mut browser, "clean up").await;
     browser.until("document.querySelector('.ask pre')").await;
     browser.value("document.querySelector('.ask input').value = 'keep it'").await;
+    settled(&mut browser).await;
     browser
         .value("[...document.querySelectorAll('.ask button')].find((b) => b.innerText === 'Deny').click()")
         .await;
@@ -255,4 +263,41 @@ async fn the_files_of_the_page_need_no_token_and_run_nothing_from_elsewhere() {
         assert!(reply.status == 404 || reply.status == 401, "{path}: {reply:?}");
     }
     server.raw("GET", "/", "host: evil.example\r\n", b"").await.is(403);
+}
+
+#[tokio::test]
+async fn questions_of_the_model_are_answered_on_the_page() {
+    let questions = json!({"questions": [
+        {"question": "Which \u{202e}<b>one</b>?", "choices": ["a", "<i>b</i>"]},
+        {"question": "Which ones?", "choices": ["c", "d", "e"], "multiple": true},
+    ]});
+    let Some((mut browser, server, upstream)) =
+        place(vec![calls("ask_user", &questions), says("done")]).await
+    else {
+        return;
+    };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('.ask fieldset')").await;
+    let asked = browser.text(".ask").await;
+    assert!(asked.contains("Which ⟨U+202E⟩<b>one</b>?") && asked.contains("<i>b</i>"), "{asked}");
+    check(&mut browser, "questions").await;
+    settled(&mut browser).await;
+    browser.click(".ask .primary").await;
+    browser
+        .until("document.querySelector('.ask .note').innerText.includes('Question 1 has no answer')")
+        .await;
+    // A text takes the place of a choice, and a choice that of a text.
+    browser.click(".ask .choice:nth-of-type(1) input").await;
+    browser.click(".ask input[type=text]").await;
+    browser.write("other").await;
+    assert_eq!(browser.value("document.querySelectorAll('.ask input:checked').length").await, json!(0));
+    browser.click(".ask .choice:nth-of-type(2) input").await;
+    browser.click(".ask fieldset:nth-of-type(2) .choice:nth-of-type(1) input").await;
+    browser.click(".ask fieldset:nth-of-type(2) .choice:nth-of-type(3) input").await;
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('#state').innerText === ''").await;
+    let result = crate::asking::result_of(upstream.requests().last().unwrap());
+    assert_eq!(result, "1. <i>b</i>\n2. c; e");
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::page::{check, enter, place, prompt};
+use super::page::{check, enter, place, prompt, settled};
 use crate::headless::{calls, says};
 
 /// A picture of one point.
@@ -17,6 +17,7 @@ async fn a_command_is_changed_before_it_runs() {
     enter(&mut browser, &server).await;
     prompt(&mut browser, "go").await;
     browser.until("document.querySelector('.ask .command button')").await;
+    settled(&mut browser).await;
     browser.click(".ask .command button").await;
     browser.until("document.activeElement === document.querySelector('.ask textarea')").await;
     browser.value("document.querySelector('.ask textarea').value = 'echo two > made.txt'").await;
@@ -25,6 +26,39 @@ async fn a_command_is_changed_before_it_runs() {
     browser.until("document.querySelector('#transcript').innerText.includes('done')").await;
     assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "two\n");
     assert!(upstream.requests().last().unwrap().contains("The user changed the command"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn two_presses_decide_one_call_and_what_was_not_seen_takes_two() {
+    let long = format!("echo one > one.txt; true{} '\u{200b}'; echo two > two.txt", "\n: line".repeat(200));
+    let acts = vec![
+        calls("bash", &json!({"command": "echo x >> x.txt"})),
+        calls("bash", &json!({"command": long})),
+        says("all is over"),
+    ];
+    let Some((mut browser, server, _upstream)) = place(acts).await else { return };
+    enter(&mut browser, &server).await;
+    prompt(&mut browser, "go").await;
+    browser.until("document.querySelector('.ask .primary')").await;
+    settled(&mut browser).await;
+    browser.click(".ask .primary").await;
+    // The second question stands where the first one did.
+    browser.until("document.querySelector('.ask pre')?.innerText.includes('one.txt')").await;
+    for _ in 0..5 {
+        browser.click(".ask .primary").await;
+    }
+    assert!(browser.text(".ask pre").await.contains("⟨U+200B⟩"));
+    settled(&mut browser).await;
+    assert_eq!(browser.value("document.querySelectorAll('.ask').length").await, 1, "it decided nothing");
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('.ask .unseen').innerText.includes('not shown yet')").await;
+    assert!(!server.dir.path().join("one.txt").exists());
+    browser.value("document.querySelector('.ask pre').scrollTop = 1e9").await;
+    check(&mut browser, "unseen").await;
+    browser.click(".ask .primary").await;
+    browser.until("document.querySelector('#transcript').innerText.includes('all is over')").await;
+    assert!(server.dir.path().join("two.txt").exists());
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 

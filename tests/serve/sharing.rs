@@ -148,3 +148,37 @@ async fn a_session_that_another_tau_has_open_is_refused() {
     let frames = other.stream("POST", &format!("{path}/prompt"), "", &json!({ "prompt": "help" })).await;
     { frames }.until("done").await;
 }
+
+/// The mode that the server was started with is the ceiling, in every request and for attached screens.
+#[tokio::test]
+async fn no_client_raises_the_mode() {
+    let server = Served::start(&["--permission-mode", "ask"]).await;
+    let raised = server.send("POST", "/api/sessions", &json!({ "permissionMode": "auto" })).await.is(422);
+    assert!(raised.body.contains("cannot be raised"), "{raised:?}");
+    let raise = json!({ "prompt": "x", "permissionMode": "auto" });
+    server.send("POST", "/api/prompt", &raise).await.is(422);
+    let id = create(&server, json!({})).await;
+    let path = format!("/api/sessions/{id}");
+    let set = |mode: &str| json!({ "permissionMode": mode });
+    assert_eq!(server.send("PATCH", &path, &set("plan")).await.is(200).json()["permissionMode"], "plan");
+    assert_eq!(server.send("PATCH", &path, &set("ask")).await.is(200).json()["permissionMode"], "ask");
+    assert!(server.send("PATCH", &path, &set("auto")).await.is(422).body.contains("cannot be raised"));
+    let commands = json!({ "client": "me", "first": 0, "commands": [{ "type": "set_permission_mode", "mode": "auto" }] });
+    server.send("POST", &format!("{path}/attach"), &commands).await;
+    assert_eq!(server.send("GET", &path, &Value::Null).await.json()["permissionMode"], "ask");
+}
+
+/// A page in the user's browser, which has no token, cannot use up what the user may send.
+#[tokio::test]
+async fn refused_requests_do_not_count() {
+    let server = Served::start(&["--rate", "5"]).await;
+    for (headers, status) in
+        [("host: evil.example\r\n", 403), ("host: x\r\norigin: http://evil.example\r\n", 403), ("", 401)]
+    {
+        for _ in 0..40 {
+            let refused = server.raw("GET", "/api/models", headers, b"").await;
+            assert!(refused.status == status || refused.status == 403, "{refused:?}");
+        }
+    }
+    server.send("GET", "/api/models", &Value::Null).await.is(200);
+}

@@ -6,6 +6,7 @@ use tau::agent::protocol::undo::ConflictChoice;
 use tau::tools::access::Access;
 
 use super::{Work, has_git, open};
+use crate::time_limit::RunInTime;
 
 #[test]
 fn what_git_has_is_not_copied() {
@@ -131,6 +132,25 @@ fn a_command_that_was_cut_off_is_not_covered() {
     work.reopen();
     let lost = work.lost();
     assert!(lost[0].1.starts_with("tau ended while the command ran"), "{lost:?}");
+}
+
+#[test]
+fn the_directory_itself_is_removed_and_comes_back() {
+    let mut work = Work::new();
+    work.write("a", "1");
+    work.write("d/b", "2");
+    let before = work.state();
+    work.run("rm -r ../work");
+    work.back("one", ConflictChoice::Keep);
+    assert_eq!(work.state(), before);
+    // What is there again during a command was not made by it.
+    work.run("mv ../work ../away");
+    let run = |command: &str| std::process::Command::new("sh").args(["-c", command]).status_in_time();
+    work.begin(&Access::command("x"));
+    assert!(run(&format!("mv {0}/../away {0}", work.at("").display()).replace("/work//../", "/")).success());
+    work.undo.end(false);
+    work.back("one", ConflictChoice::Old);
+    assert_eq!(work.state(), before);
 }
 
 #[test]

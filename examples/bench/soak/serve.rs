@@ -27,7 +27,10 @@ pub fn start(place: &Place, tau: &Path) -> Result<Box<dyn Talk>, String> {
     println!("\nserve: tau serve");
     let arguments =
         ["serve", "--listen", "127.0.0.1:0", "--model", "own/m", "--rate", "100000", "--log", "off"];
-    let server = Server::start(place.tau(tau, &arguments).env("TAU_SERVE_TOKEN", TOKEN), TOKEN)?;
+    let server = Server::start(
+        place.tau(tau, &arguments).env("TAU_PERMISSION_MODE", "auto").env("TAU_SERVE_TOKEN", TOKEN),
+        TOKEN,
+    )?;
     Ok(Box::new(Serve { server, work: place.path("work"), sessions: Vec::new(), streams: Vec::new() }))
 }
 

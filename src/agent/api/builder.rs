@@ -17,7 +17,7 @@ use crate::agent::engine::config::{AgentConfig, FindModel, SessionPlace};
 use crate::agent::engine::hooks::Hooks;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
-use crate::agent::protocol::run::{CompactionSettings, ParallelCalls, RetryMode, RunLimits};
+use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
 use crate::agent::provider::direct::Direct;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
@@ -200,12 +200,6 @@ impl AgentBuilder {
     /// The sampling temperature, from 0 to 2; the provider's own by default.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.behavior.temperature = Some(temperature);
-        self
-    }
-
-    /// Which tool calls of one answer may run at the same time; only those that read by default.
-    pub fn parallel_calls(mut self, parallel: ParallelCalls) -> Self {
-        self.behavior.parallel = parallel;
         self
     }
 

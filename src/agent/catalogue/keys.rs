@@ -396,6 +396,10 @@ impl KeySource for Keys {
             Ok(self.key(model).await?.filter(|key| key != refused))
         })
     }
+
+    fn place(&self, model: &Model) -> Option<String> {
+        Keys::place(self, &model.provider).map(|place| place.to_string())
+    }
 }
 
 /// What is wrong with a file of keys; nothing that is written in it, as that may be a key.

@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 use super::protocol::model::{Api, Model, Price, ThinkingLevel};
 use super::provider::Headers;
 use super::secrets::Secrets;
+use super::settings::value::BaseUrl;
 use super::settings::{Paths, Settings, SettingsError, read_toml};
 pub use find::{NotFound, split_level};
 use keys::Keys;
@@ -54,6 +55,12 @@ pub fn demo() -> Model {
     }
 }
 
+/// Variables with the addresses of providers.
+const BASE_URL_VARIABLES: [(&str, &str); 2] =
+    [("anthropic", "ANTHROPIC_BASE_URL"), ("openai", "OPENAI_BASE_URL")];
+/// The variable with a token that is sent as `authorization: Bearer`. It counts before that of the key.
+const TOKEN_VARIABLE: (&str, &str) = ("anthropic", "ANTHROPIC_AUTH_TOKEN");
+
 impl Catalogue {
     /// The catalogue with what `models.toml` says and the ad-hoc provider: that of the flags,
     /// else that of the settings.
@@ -71,6 +78,33 @@ impl Catalogue {
             adhoc.join(&mut user);
         }
         Catalogue { user, adhoc, lists: ServerLists::default(), served: Vec::new(), models: OnceLock::new() }
+    }
+
+    /// The same with the addresses and tokens of providers that the environment names, as their own programs
+    /// read them. What flags and `models.toml` say counts first.
+    ///
+    /// # Errors
+    /// The variable that holds no address.
+    pub fn with_environment(mut self, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
+        let missing = |entry: Option<&user::UserProvider>| entry.is_none_or(|entry| entry.base_url.is_none());
+        for (provider, name) in BASE_URL_VARIABLES {
+            let Some(address) = set(name).filter(|_| missing(self.user.providers.get(provider))) else {
+                continue;
+            };
+            let url = BaseUrl::new(&address).map_err(|why| format!("{name}: {why}"))?;
+            self.user.providers.entry(provider.to_owned()).or_default().base_url =
+                Some(url.as_str().to_owned());
+        }
+        let (provider, name) = TOKEN_VARIABLE;
+        if set(name).is_some() {
+            let entry = self.user.providers.entry(provider.to_owned()).or_default();
+            if entry.env.is_none() && entry.api_key.is_none() {
+                entry.env = Some(name.to_owned());
+                entry.quirks.entry("auth_header").or_insert_with(|| "authorization".into());
+            }
+        }
+        Ok(self)
     }
 
     /// The same with what servers said of their models, from the cache folder.

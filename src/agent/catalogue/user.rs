@@ -197,7 +197,7 @@ impl<T: Clone> CloneIntoSome<T> for Option<T> {
     }
 }
 
-/// A provider that is given by flags, environment or `config.toml` alone.
+/// A provider that is given by flags or the environment alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdHoc {
     /// Its name; if not given, `local` on this machine and else the host.
@@ -270,27 +270,20 @@ impl AdHoc {
         }
     }
 
-    /// What is known of a model of this name elsewhere: the address and the format are other ones,
-    /// the model is the same. A server on this machine is meant only with the name of a provider.
+    /// What is known of a model of this name elsewhere: the address is another one, the model is the same.
     fn known_facts(&self, api: Api) -> Option<UserModel> {
-        let id = self.model_id();
         if providers::named(&self.provider()).is_some() {
             // Its facts are those of the model itself.
             return None;
         }
-        let of_provider = id.split_once('/').and_then(|(name, id)| {
-            embedded::of_provider(providers::named(name)?).into_iter().find(|model| model.id == id)
-        });
-        let anywhere = || {
-            let remote = self.model.is_some() && !is_loopback(&self.base_url);
-            remote.then(embedded::models)?.into_iter().find(|model| model.id == id)
-        };
-        let known = of_provider.or_else(anywhere)?;
+        let known = self.known_model(api)?;
+        let same_format = known.api == api;
         // What is sent for a level belongs to the format.
         let sent = |(level, word): (ThinkingLevel, Option<String>)| {
-            let word = if known.api == api { word } else { word.map(|_| level.name().to_owned()) };
+            let word = if same_format { word } else { word.map(|_| level.name().to_owned()) };
             (level, word)
         };
+        let of_model = |quirk: &String| same_format || MODEL_QUIRKS.contains(&quirk.as_str());
         Some(UserModel {
             name: Some(known.name),
             reasoning: Some(known.reasoning),
@@ -299,9 +292,61 @@ impl AdHoc {
             max_tokens: Some(known.max_tokens),
             cost: known.cost,
             thinking_levels: known.thinking_levels.into_iter().map(sent).collect(),
+            quirks: known.quirks.into_iter().filter(|(quirk, _)| of_model(quirk)).collect(),
             ..UserModel::default()
         })
     }
+
+    /// The known model of this name, if possible in this format. A server on this machine has other models
+    /// under names like these, unless it speaks a format of which only the makers have models, or the name is
+    /// that of a provider, too.
+    fn known_model(&self, api: Api) -> Option<Model> {
+        let id = self.model_id();
+        let of_provider = id.split_once('/').and_then(|(name, id)| {
+            let provider = providers::named(name)?;
+            embedded::of_provider(provider).into_iter().find(|model| plain_id(&model.id) == plain_id(id))
+        });
+        let anywhere = || {
+            self.model.as_ref()?;
+            let hosted = !is_loopback(&self.base_url);
+            let rows: Vec<Model> = embedded::models()
+                .into_iter()
+                .filter(|model| plain_id(&model.id) == plain_id(&id))
+                .filter(|model| hosted || (model.api == api && api != Api::OpenaiCompletions))
+                .collect();
+            let exact = |model: &&Model| model.id == id;
+            let same_format = |model: &&Model| model.api == api;
+            let best = rows.iter().find(|model| exact(model) && same_format(model));
+            best.or_else(|| rows.iter().find(same_format))
+                .or_else(|| rows.iter().find(exact))
+                .or(rows.first())
+                .cloned()
+        };
+        of_provider.or_else(anywhere)
+    }
+}
+
+/// Quirks of models themselves, in whatever format.
+const MODEL_QUIRKS: [&str; 1] = ["supports_temperature"];
+
+/// The id of a model without what hosts add to it: a path, a region, the maker, a date, a version.
+fn plain_id(id: &str) -> String {
+    let id = id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
+    let id = id.split(['@', ':']).next().unwrap_or_default();
+    let mut id = match id.rsplit_once("anthropic.") {
+        Some((_, rest)) => rest,
+        None => id,
+    };
+    while let Some((rest, last)) = id.rsplit_once('-') {
+        let is_date = last.len() == 8 && last.bytes().all(|byte| byte.is_ascii_digit());
+        let is_version =
+            last.strip_prefix('v').is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        if !(is_date || (is_version && last.len() > 1)) {
+            break;
+        }
+        id = rest;
+    }
+    id.to_owned()
 }
 
 /// Whether an address is on this machine.

@@ -1,4 +1,4 @@
-//! The instruction files for a directory: `AGENTS.md` or `CLAUDE.md`.
+//! The instruction files for a directory: `AGENTS.md` or `CLAUDE.md`, what they import, and rules.
 //!
 //! They are text for the model, never settings. Any project can bring them, so each file, their
 //! number and their total size are bounded, and links that lead out of their folder are refused.
@@ -6,8 +6,13 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::{folder_rules, imports};
+use crate::agent::protocol::message::Message;
 use crate::agent::settings::private_files::read_capped;
+use crate::tools::access::FileFilter;
+use crate::tools::encoding;
 
 /// Largest instruction file, in bytes.
 pub const MAX_INSTRUCTION_FILE: u64 = 64 * 1024;
@@ -18,8 +23,14 @@ pub const MAX_INSTRUCTIONS: usize = 128 * 1024;
 /// Most instruction files.
 pub const MAX_INSTRUCTION_FILES: usize = 32;
 
-/// The names an instruction file can have; the first that is present in a folder counts.
-const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// The names the instruction file of a folder can have; the first that is present counts.
+const NAMES: [&str; 4] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
+/// The user's own notes in a project, besides that file.
+const LOCAL_NAME: &str = "CLAUDE.local.md";
+/// The type of the message that tells the model the files of folders that the work has reached.
+pub(crate) const TOLD: &str = "tau.instructions";
+/// How far imports of imports are followed.
+const MAX_IMPORT_DEPTH: usize = 5;
 
 /// How many of the files that were left out a notice names.
 const NAMED: usize = 3;
@@ -41,72 +52,233 @@ pub struct InstructionFiles {
     pub notices: Vec<String>,
 }
 
+/// Where instruction files are, besides the folders of the project, and what may be read.
+#[derive(Clone, Debug, Default)]
+pub struct InstructionPlaces {
+    /// The user's folder of settings.
+    pub config: PathBuf,
+    /// The folder in which the user has `.claude`, the home directory.
+    pub home: Option<PathBuf>,
+    /// What may be imported.
+    pub rules: Option<Arc<dyn FileFilter>>,
+}
+
 impl InstructionFiles {
-    /// Looks in `config` (the user's folder of settings) and in every folder from `cwd` up to the
-    /// root. When there is too much, the user's file and those nearest to `cwd` are kept.
+    /// As [`InstructionPlaces::find`], with nothing of the user's but `config`, the folder of settings.
     pub fn find(cwd: &Path, config: &Path) -> Self {
-        let mut search = Search::default();
-        // The folder of settings can be one of the parents.
-        let mut seen = HashSet::new();
-        for folder in std::iter::once(config).chain(cwd.ancestors()) {
-            if seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.to_owned())) {
-                search.look_in(folder, folder == config);
+        InstructionPlaces { config: config.to_owned(), ..InstructionPlaces::default() }.find(cwd)
+    }
+}
+
+impl InstructionPlaces {
+    /// Looks in the user's folders and in every folder from `cwd` up to the root. When there is too much, the
+    /// user's files and those nearest to `cwd` are kept.
+    pub fn find(&self, cwd: &Path) -> InstructionFiles {
+        self.search(cwd).finish()
+    }
+
+    fn search(&self, cwd: &Path) -> Search<'_> {
+        let mut search = Search { rules: self.rules.as_deref(), ..Search::default() };
+        if let Some(home) = &self.home {
+            search.own_file(&home.join(".claude/CLAUDE.md"));
+            folder_rules::files(home).iter().for_each(|path| search.rule(path, home, true));
+        }
+        for name in NAMES {
+            if search.own_file(&self.config.join(name)) {
+                break;
             }
         }
+        cwd.ancestors().for_each(|folder| search.look_in(folder));
+        search
+    }
+
+    /// The instruction files for a session in `cwd` that has reached `paths`, besides those for `cwd`: of the folders
+    /// below it, and rules for these paths.
+    pub fn reached(&self, cwd: &Path, paths: &[PathBuf]) -> InstructionFiles {
+        let base = self.search(cwd);
+        let mut search = Search { rules: base.rules, seen: base.seen, ..Search::default() };
+        let mut folders: Vec<&Path> = Vec::new();
+        for path in paths {
+            let of_path = path.ancestors().filter(|folder| folder.is_dir());
+            folders.extend(of_path.take_while(|folder| folder.starts_with(cwd) && *folder != cwd));
+        }
+        // The deepest first.
+        folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
+        folders.dedup();
+        for folder in folders.iter().copied().chain(cwd.ancestors()) {
+            let of_paths = base.for_paths.iter().filter(|rule| rule.base == folder);
+            search.paths_rules(of_paths, paths);
+            if folder != cwd && folder.starts_with(cwd) {
+                search.look_in(folder);
+                let own = std::mem::take(&mut search.for_paths);
+                search.paths_rules(own.iter(), paths);
+            }
+        }
+        let of_user = base.for_paths.iter().filter(|rule| !cwd.starts_with(&rule.base));
+        search.paths_rules(of_user, paths);
         search.finish()
     }
 }
 
+/// A rule for certain paths.
+#[derive(Debug)]
+struct PathRule {
+    file: InstructionFile,
+    patterns: Vec<String>,
+    /// Where its patterns begin.
+    base: PathBuf,
+}
+
 /// Goes from the files that count most to those that count least.
 #[derive(Debug, Default)]
-struct Search {
-    /// The user's file.
-    own: Option<InstructionFile>,
-    /// The nearest first.
-    nearest: Vec<InstructionFile>,
+struct Search<'a> {
+    rules: Option<&'a dyn FileFilter>,
+    /// The user's files.
+    own: Vec<InstructionFile>,
+    /// Those of each folder, the nearest folder first.
+    nearest: Vec<Vec<InstructionFile>>,
+    /// Rules that are only for certain paths.
+    for_paths: Vec<PathRule>,
+    /// The files that were read, by where they really are.
+    seen: HashSet<PathBuf>,
     bytes: usize,
+    files: usize,
     left_out: Vec<PathBuf>,
     notices: Vec<String>,
 }
 
-impl Search {
-    fn look_in(&mut self, folder: &Path, is_own: bool) {
+impl Search<'_> {
+    /// The files of a folder of the project.
+    fn look_in(&mut self, folder: &Path) {
+        self.nearest.push(Vec::new());
         for name in NAMES {
-            let path = folder.join(name);
-            // Once something was left out, everything further away is, too.
-            if !self.left_out.is_empty() {
-                if path.is_file() {
-                    self.left_out.push(path);
-                    return;
-                }
-                continue;
+            if self.file(&folder.join(name), Some(folder), false) {
+                break;
             }
-            match read(folder, &path) {
-                Ok(text) => return self.take(InstructionFile { path, text }, is_own),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return self.notices.push(format!("skipped {}: {error}", path.display())),
+        }
+        folder_rules::files(folder).iter().for_each(|path| self.rule(path, folder, false));
+        self.file(&folder.join(LOCAL_NAME), Some(folder), false);
+    }
+
+    /// One of the user's own files; whether there is one. A link is followed.
+    fn own_file(&mut self, path: &Path) -> bool {
+        self.file(path, None, true)
+    }
+
+    /// Takes a file and what it imports; whether it is there. One of a project is in `folder`.
+    fn file(&mut self, path: &Path, folder: Option<&Path>, is_own: bool) -> bool {
+        // Once something was left out, everything further away is, too.
+        if !self.left_out.is_empty() {
+            let is_there = path.is_file();
+            self.left_out.extend(is_there.then(|| path.to_owned()));
+            return is_there;
+        }
+        match self.read(path, folder) {
+            Ok(Some(text)) => self.take_with_imports(path, text, folder, is_own),
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            Err(error) => self.notices.push(format!("skipped {}: {error}", path.display())),
+        }
+        true
+    }
+
+    /// A file with rules, which are kept aside if they are for certain paths.
+    fn rule(&mut self, path: &Path, folder: &Path, is_own: bool) {
+        let bound = (!is_own).then_some(folder);
+        let text = match self.read(path, bound) {
+            Ok(Some(text)) if self.left_out.is_empty() => text,
+            Ok(_) => return,
+            Err(error) => return self.notices.push(format!("skipped {}: {error}", path.display())),
+        };
+        match folder_rules::parse(&text) {
+            (None, text) => self.take_with_imports(path, text.to_owned(), bound, is_own),
+            (Some(patterns), text) => {
+                let file = InstructionFile { path: path.to_owned(), text: text.to_owned() };
+                self.for_paths.push(PathRule { file, patterns, base: folder.to_owned() });
+            }
+        }
+    }
+
+    /// Takes the rules that are for one of these paths.
+    fn paths_rules<'r>(&mut self, rules: impl Iterator<Item = &'r PathRule>, paths: &[PathBuf]) {
+        for rule in rules.filter(|rule| folder_rules::concern(&rule.patterns, &rule.base, paths)) {
+            self.nearest.push(Vec::new());
+            self.take(rule.file.clone(), false);
+        }
+    }
+
+    /// The text of a file; `None` if it was read already.
+    fn read(&mut self, path: &Path, folder: Option<&Path>) -> io::Result<Option<String>> {
+        let text = match folder {
+            Some(folder) => read(folder, path)?,
+            None => read_own(path)?,
+        };
+        Ok(self.seen.insert(path.canonicalize()?).then_some(text))
+    }
+
+    fn take_with_imports(&mut self, path: &Path, text: String, folder: Option<&Path>, is_own: bool) {
+        let project = folder.map(|folder| {
+            let is_root = |folder: &&Path| folder.join(".git").exists();
+            folder.ancestors().find(is_root).unwrap_or(folder).to_owned()
+        });
+        let mut waiting = vec![(path.to_owned(), text, 0)];
+        while let Some((path, text, depth)) = waiting.pop() {
+            let imported = match path.parent() {
+                Some(parent) if depth < MAX_IMPORT_DEPTH => imports::files(&text, parent),
+                _ => Vec::new(),
+            };
+            let by = path.display().to_string();
+            self.take(InstructionFile { path, text }, is_own);
+            // In order, each followed by what it imports itself.
+            for import in imported.into_iter().rev() {
+                let refused = imports::refusal(&import, project.as_deref(), self.rules);
+                let read = match refused {
+                    Some(why) => Err(io::Error::other(why)),
+                    None => self.read(&import, None),
+                };
+                match read {
+                    Ok(Some(text)) => waiting.push((import, text, depth + 1)),
+                    Ok(None) => {}
+                    Err(error) => {
+                        let shown = import.display();
+                        self.notices.push(format!("skipped {shown}, which {by} imports: {error}"));
+                    }
+                }
             }
         }
     }
 
     fn take(&mut self, file: InstructionFile, is_own: bool) {
-        let full = self.nearest.len() + usize::from(self.own.is_some()) >= MAX_INSTRUCTION_FILES;
-        if full || self.bytes + file.text.len() > MAX_INSTRUCTIONS {
+        let is_full = self.files >= MAX_INSTRUCTION_FILES || self.bytes + file.text.len() > MAX_INSTRUCTIONS;
+        if is_full || !self.left_out.is_empty() {
             return self.left_out.push(file.path);
         }
         self.bytes += file.text.len();
+        self.files += 1;
         self.notices.extend(warning(&file));
-        match is_own {
-            true => self.own = Some(file),
-            false => self.nearest.push(file),
+        match self.nearest.last_mut().filter(|_| !is_own) {
+            Some(folder) => folder.push(file),
+            None => self.own.push(file),
         }
     }
 
     fn finish(mut self) -> InstructionFiles {
         self.notices.extend(left_out(&self.left_out));
-        let files = self.own.into_iter().chain(self.nearest.into_iter().rev()).collect();
+        let files = self.own.into_iter().chain(self.nearest.into_iter().rev().flatten()).collect();
         InstructionFiles { files, notices: self.notices }
     }
+}
+
+/// The files that such messages have told the model.
+pub(crate) fn told(messages: &[Arc<Message>]) -> Vec<PathBuf> {
+    let paths = |message: &Arc<Message>| match message.as_ref() {
+        Message::Custom(note) if note.custom_type == TOLD => {
+            let paths = note.details.as_ref()?.get("paths")?.as_array()?;
+            Some(paths.iter().filter_map(|path| path.as_str().map(PathBuf::from)).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    messages.iter().filter_map(paths).flatten().collect()
 }
 
 /// What the user is shown about files that did not fit.
@@ -144,8 +316,13 @@ pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
     if !inside {
         return Err(io::Error::other("it is a symbolic link to a file outside its folder"));
     }
+    read_own(path)
+}
+
+/// The same of a file that the user has put there, wherever it leads; not a pipe or a device.
+pub(super) fn read_own(path: &Path) -> io::Result<String> {
     let bytes = read_capped(path, MAX_INSTRUCTION_FILE)?;
-    Ok(cleaned(&String::from_utf8_lossy(&bytes)))
+    Ok(cleaned(&encoding::text(&bytes)))
 }
 
 /// Without a byte order mark, and with U+FFFD in place of every NUL.

@@ -6,10 +6,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::instruction_files::{InstructionFiles, MAX_INSTRUCTION_FILE, cleaned, read};
+use super::instruction_files::{
+    InstructionFiles, InstructionPlaces, MAX_INSTRUCTION_FILE, cleaned, read_own,
+};
 use super::system_prompt::{PromptInputs, system_prompt};
 use super::workspace::Workspace;
 use crate::agent::extensions::Extensions;
+use crate::tools::access::FileFilter;
+
+/// The file with the user's system prompt, in the folder of settings or in `.tau/` of a trusted project.
+const SYSTEM_FILE: &str = "SYSTEM.md";
 
 /// Whether instruction files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +35,9 @@ pub struct PromptSource {
     pub date: String,
     /// The shell that runs commands, where one is configured.
     pub shell: Option<PathBuf>,
-    /// In place of the general part; takes precedence over `SYSTEM.md`.
+    /// In place of the general part, for which `{default}` in it stands; takes precedence over `SYSTEM.md`.
     pub role: Option<String>,
-    /// At the end; after `APPEND_SYSTEM.md`.
+    /// At the end.
     pub append: Option<String>,
     /// The user's folder of settings.
     pub config: PathBuf,
@@ -39,6 +45,10 @@ pub struct PromptSource {
     /// the files hold when the prompt is made again.
     pub project: Vec<(PathBuf, String)>,
     pub instructions: InstructionMode,
+    /// The home directory, with the user's instructions for Claude Code.
+    pub home: Option<PathBuf>,
+    /// What instruction files may import.
+    pub rules: Option<Arc<dyn FileFilter>>,
     /// Loaded again whenever the prompt is made; without them the prompt has no skills.
     pub extensions: Option<Arc<Extensions>>,
 }
@@ -58,16 +68,21 @@ impl PromptSource {
     pub fn files(&self) -> Vec<PathBuf> {
         let mut prompt = SystemPrompt::default();
         if self.role.is_none() {
-            self.setting("SYSTEM.md", &mut prompt);
+            self.system_file(&mut prompt);
         }
-        self.setting("APPEND_SYSTEM.md", &mut prompt);
         prompt.files.extend(self.instruction_files().files.into_iter().map(|file| file.path));
         prompt.files
     }
 
+    /// Where instruction files are.
+    pub fn places(&self) -> InstructionPlaces {
+        let (config, home, rules) = (self.config.clone(), self.home.clone(), self.rules.clone());
+        InstructionPlaces { config, home, rules }
+    }
+
     fn instruction_files(&self) -> InstructionFiles {
         match self.instructions {
-            InstructionMode::Read => InstructionFiles::find(&self.cwd, &self.config),
+            InstructionMode::Read => self.places().find(&self.cwd),
             InstructionMode::Skip => InstructionFiles::default(),
         }
     }
@@ -76,10 +91,14 @@ impl PromptSource {
     pub fn read(&self) -> SystemPrompt {
         let mut prompt = SystemPrompt::default();
         let found = self.instruction_files();
-        let role = self.role.clone().or_else(|| self.setting("SYSTEM.md", &mut prompt));
-        let file = self.setting("APPEND_SYSTEM.md", &mut prompt);
-        let append: Vec<String> = file.into_iter().chain(self.append.clone()).collect();
-        let append = append.join("\n\n");
+        let role = self.role.clone().or_else(|| self.system_file(&mut prompt));
+        let gone = self.config.join("APPEND_SYSTEM.md");
+        if gone.exists() {
+            let file = gone.display();
+            let text =
+                format!("{file} is not read: put its text into SYSTEM.md, behind a line `{{default}}`");
+            prompt.notices.push(text);
+        }
         let loaded =
             self.extensions.as_ref().map(|extensions| extensions.load(&self.cwd)).unwrap_or_default();
         prompt.text = system_prompt(&PromptInputs {
@@ -88,7 +107,7 @@ impl PromptSource {
             date: &self.date,
             workspace: Workspace::find(&self.cwd, self.shell.as_deref()),
             role: role.as_deref(),
-            append: (!append.is_empty()).then_some(append.as_str()),
+            append: self.append.as_deref(),
             instructions: &found.files,
             skills: &loaded.listing.text,
         });
@@ -97,15 +116,16 @@ impl PromptSource {
         prompt
     }
 
-    /// The text of a settings file: the project's, else the user's.
-    fn setting(&self, name: &str, prompt: &mut SystemPrompt) -> Option<String> {
+    /// The text of `SYSTEM.md`: the project's, else the user's.
+    fn system_file(&self, prompt: &mut SystemPrompt) -> Option<String> {
+        let name = SYSTEM_FILE;
         let trusted = self.project.iter().find(|(path, _)| path.ends_with(name));
         if let Some((path, text)) = trusted {
             prompt.files.push(path.clone());
             return Some(cleaned(text));
         }
         let path = self.config.join(name);
-        match read(&self.config, &path) {
+        match read_own(&path) {
             Ok(text) => {
                 prompt.files.push(path);
                 return Some(text);

@@ -1,7 +1,8 @@
 //! From a session's messages to what a request may hold.
 //!
 //! Pure. Which messages there are is the session's concern, what a model gets of them
-//! `provider::handoff`'s; here is only what the loop adds: a note when an answer was cut off.
+//! `provider::handoff`'s; here is only what the loop adds: answers that failed make way for the next
+//! attempt, and a note says that an answer was stopped.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ const CONTINUE: &str = "[your answer above was cut off; continue where it stoppe
 /// The messages for a request to `model`. The last is never the model's own: some providers
 /// would take that as the beginning of the answer, others refuse it.
 pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
-    let mut sent = handoff::for_model(messages, model);
+    let mut sent = handoff::for_model(&without_attempts(messages), model);
     if let Some(Message::Assistant(last)) = sent.last().map(Arc::as_ref) {
         let content = UserContent::Text(CONTINUE.into());
         sent.push(Arc::new(Message::User(UserMessage {
@@ -24,6 +25,31 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
         })));
     }
     sent
+}
+
+/// Leaves out answers that failed, with the results of their calls, unless the user has answered them: the next
+/// attempt takes their place.
+fn without_attempts(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let mut kept: Vec<Arc<Message>> = Vec::with_capacity(messages.len());
+    // Where the answer that failed begins.
+    let mut failed: Option<usize> = None;
+    for message in messages {
+        match message.as_ref() {
+            Message::Assistant(answer) => {
+                if let Some(first) = failed.take() {
+                    kept.truncate(first);
+                }
+                failed = (answer.stop_reason == StopReason::Error).then_some(kept.len());
+            }
+            Message::ToolResult(_) | Message::Application(_) => {}
+            _ => failed = None,
+        }
+        kept.push(Arc::clone(message));
+    }
+    if let Some(first) = failed {
+        kept.truncate(first);
+    }
+    kept
 }
 
 /// Whether a conversation can continue without anything new: its last message waits for an answer,
@@ -86,7 +112,10 @@ mod tests {
         check(&[], false, 0);
         check(&[said("a")], true, 1);
         check(&[said("a"), answer("b", StopReason::Stop)], false, 3);
-        check(&[said("a"), answer("b", StopReason::Error)], true, 3);
+        check(&[said("a"), answer("b", StopReason::Aborted)], true, 3);
+        check(&[said("a"), answer("b", StopReason::Error)], true, 1);
+        check(&[said("a"), answer("b", StopReason::Error), answer("c", StopReason::Stop)], false, 3);
+        check(&[said("a"), answer("b", StopReason::Error), said("c")], true, 3);
         check(&[said("a"), answer("", StopReason::Aborted)], true, 1);
         check(&[said("a"), answer("b", StopReason::Stop), ran(false)], true, 3);
         check(&[said("a"), answer("b", StopReason::Stop), ran(true)], false, 3);

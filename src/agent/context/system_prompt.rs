@@ -18,7 +18,7 @@ pub struct PromptInputs<'a> {
     pub date: &'a str,
     /// The machine and the repository.
     pub workspace: Workspace,
-    /// The user's text in place of the general part.
+    /// The user's text in place of the general part, for which [`DEFAULT_ROLE`] in it stands.
     pub role: Option<&'a str>,
     /// The user's text after the project instructions.
     pub append: Option<&'a str>,
@@ -28,19 +28,21 @@ pub struct PromptInputs<'a> {
     pub skills: &'a str,
 }
 
+/// Stands for the general part in a text that replaces it.
+pub const DEFAULT_ROLE: &str = "{default}";
+
 /// The system prompt.
 pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
-    let mut sections = vec![inputs.role.unwrap_or(include_str!("system_prompt/role.md")).trim().to_owned()];
+    let general = include_str!("system_prompt/role.md").trim();
+    let role = inputs.role.map_or_else(|| general.to_owned(), |text| text.replace(DEFAULT_ROLE, general));
+    let mut sections = vec![role.trim().to_owned()];
     if !inputs.tools.is_empty() {
         let rules = include_str!("system_prompt/tools.md").trim_end();
         sections.push(format!("# Tools\n\nYour tools: {}.\n\n{rules}", inputs.tools.join(", ")));
     }
     if !inputs.instructions.is_empty() {
-        let mut text = format!("# Project instructions\n\n{}", include_str!("system_prompt/project.md"));
-        for file in inputs.instructions {
-            let (path, content) = (single_line(&file.path.display().to_string()), file.text.trim());
-            text.push_str(&format!("\n<file path=\"{path}\">\n{content}\n</file>\n"));
-        }
+        let rules = include_str!("system_prompt/project.md");
+        let text = format!("# Project instructions\n\n{rules}{}", file_texts(inputs.instructions));
         sections.push(text.trim_end().to_owned());
     }
     // Skills are files, which a model without these tools could not read.
@@ -51,6 +53,15 @@ pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
     sections.extend(inputs.append.map(|text| text.trim().to_owned()));
     sections.push(environment(inputs));
     sections.join("\n\n")
+}
+
+/// Instruction files as the model gets them: each with its name.
+pub fn file_texts(files: &[InstructionFile]) -> String {
+    let text = |file: &InstructionFile| {
+        let (path, content) = (single_line(&file.path.display().to_string()), file.text.trim());
+        format!("\n<file path=\"{path}\">\n{content}\n</file>\n")
+    };
+    files.iter().map(text).collect()
 }
 
 /// The facts about the session. At the end, so that what comes before is the same in every session

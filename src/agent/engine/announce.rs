@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::accepted_plan;
 use super::behavior::Restore;
 use super::call_titles::titles_of;
 use super::clock::now;
@@ -19,7 +20,7 @@ use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::session::SessionError;
 use crate::agent::session::entry::Body;
 use crate::agent::session::survey::{Survey, SurveyJob};
-use crate::tools::{Content, Details};
+use crate::tools::{Content, Details, ask_user, plan};
 
 /// The first events: which session, which model, which thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {
@@ -40,6 +41,7 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     messages.extend(missing_results(&messages, &unanswered(engine)));
     let titles = titles_of(&engine.config.tools, &messages);
     engine.emit(AgentEvent::SessionOpened { session, messages, titles });
+    accepted_plan::restore(engine);
     history_paging::start(engine);
     session_usage::start(engine);
     let (own, used) = (engine.config.session.info().cwd.clone(), engine.cwd().to_owned());
@@ -178,8 +180,11 @@ fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> V
             Message::Assistant(answer) => {
                 let open = answer.tool_calls().filter(|call| !answered.contains(call.id.as_str()));
                 let result = |call: &ToolCall| {
-                    let text =
-                        if unanswered.contains(&call.id) { call_task::UNANSWERED } else { INTERRUPTED };
+                    let text = match call.name.as_str() {
+                        _ if unanswered.contains(&call.id) => call_task::UNANSWERED,
+                        ask_user::NAME | plan::SUBMIT => NOT_ANSWERED,
+                        _ => INTERRUPTED,
+                    };
                     without_result(&call.id, &call.name, text)
                 };
                 return open.map(result).collect();
@@ -194,6 +199,10 @@ fn missing_results(messages: &[Arc<Message>], unanswered: &HashSet<String>) -> V
 
 /// The result of a call during which tau was killed.
 const INTERRUPTED: &str = "interrupted: this call has no result; it may have run in part";
+
+/// The result of a question that was open when tau was killed.
+const NOT_ANSWERED: &str =
+    "interrupted: tau ended before the user had answered; ask again if you still need to know";
 
 /// The calls at the end of the branch that waited for the user when tau was killed.
 fn unanswered(engine: &Engine) -> HashSet<String> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::exact_calls::{ExactCall, ExactCalls};
 use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::protocol::approval::ApprovalRequest;
 use crate::tools::sandbox::SandboxDenial;
@@ -38,6 +39,8 @@ pub(crate) struct Review {
 #[derive(Debug)]
 pub(crate) struct WaitingCall {
     pub(crate) request: ApprovalRequest,
+    /// What the same call would be.
+    pub(crate) exact: ExactCall,
     /// Whether calls of its tool never change anything.
     pub(crate) read_only: bool,
     /// The whole new text of the file that it writes.
@@ -53,6 +56,8 @@ pub(crate) struct Approvals {
     asked: u64,
     waiting: Vec<WaitingCall>,
     earlier: VecDeque<EarlierCall>,
+    /// The calls that are allowed as they are.
+    pub(crate) exact: ExactCalls,
 }
 
 /// A call that was judged.

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::announce;
+use super::ask_user;
 use super::clock::due;
 use super::commands;
 use super::shell::Shells;
@@ -61,6 +62,7 @@ pub(crate) async fn serve(engine: &mut Engine) {
         read = engine.history.next() => announce::history_read(engine, read),
         news = engine.undo.next() => undo_queries::report(engine, news),
         news = engine.mcp.next(), if calm => commands::mcp_news(engine, news),
+        Some(request) = engine.user.next() => ask_user::take(engine, request),
     }
 }
 

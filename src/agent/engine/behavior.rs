@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
+use crate::agent::context::instruction_files::InstructionPlaces;
 use crate::agent::extensions::Extensions;
 use crate::agent::extensions::mcp::oauth::LoginStore;
 use crate::agent::extensions::mcp::{ReadServers, names};
+use crate::agent::extensions::used_files::UsedFiles;
 use crate::agent::permissions::{Permissions, Rule, RuleInForce, Verdict};
 use crate::agent::protocol::approval::{PermissionMode, RuleScope};
 use crate::agent::protocol::model::{Model, ThinkingBudgets};
-use crate::agent::protocol::run::{OnRepeat, ParallelCalls, QueueMode, SteerMode};
+use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
 use crate::agent::provider::http::Network;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::undo::UndoOptions;
@@ -30,8 +32,6 @@ pub struct Behavior {
     /// How many messages leave the queue of follow-ups at once.
     pub follow_up: QueueMode,
     pub on_repeat: OnRepeat,
-    /// Which calls of one answer may run at the same time.
-    pub parallel: ParallelCalls,
     pub budgets: ThinkingBudgets,
     /// The name of the conversation for provider caches; the id of the session without it.
     pub conversation_id: Option<String>,
@@ -50,7 +50,17 @@ pub struct Behavior {
     pub permissions: Permissions,
     /// What is asked before a call is run.
     pub permission_mode: PermissionMode,
+    /// The mode above which none can be chosen while the agent runs: the one that the user started it in, where
+    /// clients choose.
+    pub mode_ceiling: PermissionMode,
+    /// Where clients change rules: the rules that they have added.
+    pub(crate) rules_of_clients: Option<Vec<(Verdict, String)>>,
+    /// Why settings that guard the user cannot be relied on. Meanwhile every call is asked.
+    pub(crate) settings_fault: Option<SettingsFault>,
     pub on_ask: OnAsk,
+    /// Whether the front end shows the model's questions to a user (`AgentEvent::Asked`). If not, the tool answers
+    /// that nobody is there.
+    pub asks_user: bool,
     /// Reads the rules of all files again; without it they stay as they are.
     pub read_rules: Option<ReadRules>,
     /// Changes rules in their files; without it new rules hold for the session only.
@@ -59,14 +69,20 @@ pub struct Behavior {
     pub undo: Option<UndoOptions>,
     /// The secrets in what tools and commands write, and whether they are masked.
     pub(crate) masking: Masking,
+    /// Whether tools that search are offered in the modes that ask about commands: the user has chosen no tools.
+    pub search_tools_by_mode: bool,
     /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
+    /// Where to look for instruction files of the folders that the work reaches; `None` sends none.
+    pub instructions: Option<InstructionPlaces>,
     /// What commands may do.
     pub sandbox: Sandboxing,
     /// The editor whose unsaved text tools see, and which writes files.
     pub editor: Option<Arc<dyn Editor>>,
     /// Finds the model that a prompt template names; without it the present one answers.
     pub named_model: Option<NamedModel>,
+    /// Which skills and prompt templates were used; without it those that change keep what they allow.
+    pub used_files: Option<Arc<UsedFiles>>,
     /// Skills and what else is loaded from files.
     pub extensions: Arc<Extensions>,
     /// The MCP servers that are started.
@@ -107,9 +123,9 @@ pub struct Sandboxing {
     pub user_commands: bool,
     /// Paths that the user has added to the policy since the start.
     pub granted: Vec<PathBuf>,
-    /// Whether it holds for hooks, too.
+    /// Whether it holds for all hooks; those that commands can change are always confined.
     pub hooks: bool,
-    /// Adds a path to the user's setting `sandbox_writable`; `None` where nothing is saved.
+    /// Adds a path to the user's setting `sandbox.writable`; `None` where nothing is saved.
     pub save_writable: Option<SaveWritable>,
 }
 
@@ -119,14 +135,58 @@ impl Sandboxing {
         if self.policy.workspace == cwd { self.policy.clone() } else { self.policy.in_workspace(cwd).into() }
     }
 
-    /// The policy for hooks in `cwd`.
-    pub(crate) fn of_hooks(&self, cwd: &Path) -> Arc<SandboxPolicy> {
-        if self.hooks { self.in_directory(cwd) } else { Arc::default() }
+    /// The policy for a command in `cwd` that nobody was asked about.
+    pub(crate) fn of_unasked(&self, cwd: &Path, permissions: &Permissions) -> Arc<SandboxPolicy> {
+        self.policy.in_workspace(cwd).for_unasked(permissions.secret_places()).into()
     }
 
     /// The policy for the user's own commands in `cwd`.
     pub(crate) fn of_user(&self, cwd: &Path) -> Arc<SandboxPolicy> {
         if self.user_commands { self.in_directory(cwd) } else { Arc::default() }
+    }
+}
+
+/// Settings that guard the user and cannot be relied on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettingsFault {
+    /// What is wrong, with file and line.
+    pub(crate) why: String,
+    /// The mode and what happens to questions once they can.
+    pub(crate) mode: PermissionMode,
+    pub(crate) on_ask: OnAsk,
+}
+
+impl Behavior {
+    /// Asks about every call, because of this fault; without one, as before.
+    pub(crate) fn set_settings_fault(&mut self, why: Option<String>) {
+        let (mode, on_ask) = match self.settings_fault.take() {
+            Some(fault) => (fault.mode, fault.on_ask),
+            None => (self.permission_mode, self.on_ask),
+        };
+        (self.permission_mode, self.on_ask) = match &why {
+            Some(_) => (self.permission_mode.min(PermissionMode::Ask), OnAsk::Ask),
+            None => (mode, on_ask),
+        };
+        self.settings_fault = why.map(|why| SettingsFault { why, mode, on_ask });
+    }
+
+    /// Applies another permission mode.
+    ///
+    /// # Errors
+    /// Why it cannot be chosen.
+    pub(crate) fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
+        let mode = mode.within(self.mode_ceiling)?;
+        if let Some(fault) = &mut self.settings_fault {
+            if mode.within(PermissionMode::Ask).is_err() {
+                let (name, why) = (mode.name(), &fault.why);
+                return Err(format!(
+                    "the permission mode cannot be {name} while settings cannot be read: {why}"
+                ));
+            }
+            (fault.mode, fault.on_ask) = (mode, OnAsk::Ask);
+        }
+        (self.permission_mode, self.on_ask) = (mode, OnAsk::Ask);
+        Ok(())
     }
 }
 
@@ -140,19 +200,20 @@ pub enum OnAsk {
     Ask,
 }
 
-type Read = dyn Fn(&Path) -> Permissions + Send + Sync;
+type Read = dyn Fn(&Path) -> Result<Permissions, String> + Send + Sync;
 
 /// Reads the rules that hold in a directory.
 #[derive(Clone)]
 pub struct ReadRules(Arc<Read>);
 
 impl ReadRules {
-    /// Calls `read` with the directory of the session.
-    pub fn new(read: impl Fn(&Path) -> Permissions + Send + Sync + 'static) -> Self {
+    /// Calls `read` with the directory of the session. Its error says which file cannot be read: the rules stay
+    /// as they are, and every call is asked.
+    pub fn new(read: impl Fn(&Path) -> Result<Permissions, String> + Send + Sync + 'static) -> Self {
         ReadRules(Arc::new(read))
     }
 
-    pub(crate) fn of(&self, cwd: &Path) -> Permissions {
+    pub(crate) fn of(&self, cwd: &Path) -> Result<Permissions, String> {
         (self.0)(cwd)
     }
 }
@@ -228,7 +289,7 @@ impl std::fmt::Debug for NamedModel {
 
 type SavePath = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
 
-/// Adds a path to the user's setting `sandbox_writable`.
+/// Adds a path to the user's setting `sandbox.writable`.
 #[derive(Clone)]
 pub struct SaveWritable(Arc<SavePath>);
 

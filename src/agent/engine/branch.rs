@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::announce;
 use super::compact::CompactionEnd;
 use super::compact::branch_summary::summarize_branch;
+use super::reached_paths::ReachedPaths;
 use super::state::Engine;
 use crate::agent::protocol::command::BranchSummaryOptions;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
@@ -41,6 +42,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     }
     engine.flush();
     engine.file_versions = Arc::default();
+    engine.reached = ReachedPaths::default();
     announce::session_opened(engine);
     announce::restore_settings(engine);
     if let Some(text) = text {

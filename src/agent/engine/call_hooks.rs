@@ -16,21 +16,24 @@ use crate::tools::{Content, Details, ToolError, ToolOutput};
 
 /// What runs the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
-    let behavior = &engine.config.behavior;
-    let loaded = behavior.extensions.loaded();
-    HookRunner::new(&loaded.hooks, events, || {
-        let session = engine.config.session.info();
-        HookFacts {
-            session_id: session.id.clone(),
-            transcript: session.file.clone(),
-            cwd: engine.cwd().to_owned(),
-            mode: behavior.permission_mode,
-            shell: engine.config.shell.clone(),
-            env: engine.config.env.clone(),
-            scratch: engine.config.scratch.clone(),
-            sandbox: behavior.sandbox.of_hooks(engine.cwd()),
-        }
-    })
+    let loaded = engine.config.behavior.extensions.loaded();
+    HookRunner::new(&loaded.hooks, events, || facts(engine))
+}
+
+/// The input of hooks, and what they may do.
+pub(crate) fn facts(engine: &Engine) -> HookFacts {
+    let (session, behavior) = (engine.config.session.info(), &engine.config.behavior);
+    HookFacts {
+        session_id: session.id.clone(),
+        transcript: session.file.clone(),
+        cwd: engine.command_dir().to_owned(),
+        mode: behavior.permission_mode,
+        shell: engine.config.shell.clone(),
+        env: engine.config.env.clone(),
+        scratch: engine.config.scratch.clone(),
+        sandbox: behavior.sandbox.in_directory(engine.cwd()),
+        sandboxed: behavior.sandbox.hooks,
+    }
 }
 
 /// Runs the hooks that tell the user that something waits, beside everything else: nobody waits for them.

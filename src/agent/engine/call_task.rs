@@ -1,7 +1,7 @@
 //! The task of a call: prepares it, has it judged, and applies what was approved.
 //!
 //! Everything that has to happen around a call belongs here, and not in a tool: what undo keeps, and
-//! the second run of a command that the sandbox refused something.
+//! another run of a command that the sandbox refused something.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,26 +93,36 @@ async fn carry_out_checked(
         let _ = reviews.send((index, review));
         let decision = await_decision(decided, &stop, &mut waited).await;
         let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
-        let edited = approved.edited.clone();
-        let work = prepared.apply(approved);
-        let (result, told) = CallUndo::around(undo.clone(), access.clone(), work).await;
-        notices.extend(told);
-        let Some(blocked) = sandbox_gate::blocked(&result) else { return result };
-        let (decide, decided) = oneshot::channel();
-        let review = sandbox_gate::again((access, preview), edited.clone(), blocked, decide);
-        let _ = reviews.send((index, review));
-        match await_decision(decided, &stop, &mut waited).await {
-            Some(Ok(approved)) => {
-                let edited = approved.edited.clone().or(edited);
-                let again = tool.prepare(arguments, context).await?;
-                let access = again.access.clone();
-                let work = again.apply(Approved { edited, ..approved });
-                let (result, told) = CallUndo::around(undo, access, work).await;
-                notices.extend(told);
-                sandbox_gate::ran_again(result)
+        let (mut prepared, mut approved, mut edited) = (prepared, approved, None);
+        let (mut ran, mut was_asked) = (false, false);
+        loop {
+            let is_unasked = approved.sandbox.as_ref().is_some_and(|policy| policy.unasked);
+            edited = approved.edited.take().or(edited);
+            let touched = prepared.access.clone();
+            let work = prepared.apply(Approved { edited: edited.clone(), ..approved });
+            // Nothing can have changed where nobody was asked.
+            let undo = undo.clone().filter(|_| !is_unasked);
+            let (mut result, told) = CallUndo::around(undo, touched, work).await;
+            notices.extend(told);
+            if ran {
+                result = sandbox_gate::ran_again(result);
             }
-            Some(Err(refusal)) => sandbox_gate::not_run_again(result, &refusal),
-            None => result,
+            // Once for what it runs in when nobody is asked, and once for the sandbox of all commands.
+            let Some(blocked) = sandbox_gate::blocked(&result).filter(|_| is_unasked || !was_asked) else {
+                return result;
+            };
+            was_asked = !is_unasked;
+            let (decide, decided) = oneshot::channel();
+            let review =
+                sandbox_gate::again((access.clone(), preview.clone()), edited.clone(), blocked, decide);
+            let _ = reviews.send((index, review));
+            match await_decision(decided, &stop, &mut waited).await {
+                Some(Ok(decision)) => approved = decision,
+                Some(Err(refusal)) => return sandbox_gate::not_run_again(result, &refusal),
+                None => return result,
+            }
+            prepared = tool.prepare(arguments.clone(), context.clone()).await?;
+            ran = true;
         }
     };
     let result = run.await;

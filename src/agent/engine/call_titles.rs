@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::agent::protocol::event::{AgentEvent, Delta};
-use crate::agent::protocol::message::Message;
+use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::provider::partial_json;
-use crate::tools::Toolbox;
+use crate::tools::{Toolbox, plan};
 
 /// Bytes of arriving arguments that are parsed for a title. What a title shows comes first; after
 /// that the title waits for the complete arguments, so that a long call costs no more.
@@ -68,8 +68,9 @@ pub(crate) fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,
     });
-    calls
-        .flatten()
-        .filter_map(|call| Some((call.id.clone(), tools.get(&call.name)?.title(&call.arguments))))
-        .collect()
+    // Those for plans are not always offered.
+    let plans = Toolbox::empty().with(plan::submit_tool()).with(plan::step_tool());
+    let tool = |name: &str| tools.get(name).or_else(|| plans.get(name));
+    let title = |call: &ToolCall| Some((call.id.clone(), tool(&call.name)?.title(&call.arguments)));
+    calls.flatten().filter_map(title).collect()
 }

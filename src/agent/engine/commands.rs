@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use super::accepted_plan;
 use super::announce;
+use super::ask_user;
 use super::clock::now;
 use super::gate;
 use super::queries;
 use super::queue::QueueChangeOutcome;
-use super::sampling;
 use super::sandbox_gate;
 use super::shell::{ShellEvent, UserCommand};
 use super::state::{Engine, Phase, ends_what_runs};
@@ -41,8 +42,9 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         }
         AgentCommand::TakeQueue => take_queue(engine),
         AgentCommand::Shutdown => engine.shut_down(),
-        AgentCommand::Answer { id, answer } => engine.questions.answer(&id, answer),
+        AgentCommand::Answer { id, answer } => ask_user::answer(engine, &id, answer),
         AgentCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
+        AgentCommand::DropPlan => accepted_plan::set(engine, None),
         AgentCommand::SetPermissionMode { mode } => gate::set_mode(engine, mode),
         AgentCommand::ChangeRules { ticket, change } => gate::change_rules(engine, ticket, &change),
         AgentCommand::Query { ticket, query: Query::Idle } => engine.pending.idle_queries.push(ticket),
@@ -125,6 +127,7 @@ pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
         | AgentCommand::Answer { .. }
         | AgentCommand::AnswerApproval { .. }
         | AgentCommand::ChangeRules { .. }
+        | AgentCommand::DropPlan
         | AgentCommand::SetPermissionMode { .. } => receive(engine, command),
     }
 }
@@ -223,6 +226,7 @@ pub(crate) fn has_content(engine: &mut Engine, message: &UserMessage) -> bool {
 fn set_tools(engine: &mut Engine, names: &[String]) {
     let (tools, missing) = engine.config.behavior.tools.select(names);
     engine.own_tools = tools;
+    engine.config.behavior.search_tools_by_mode = false;
     engine.refresh_tools();
     if !missing.is_empty() {
         let text = format!("unknown tools: {}", missing.join(", "));
@@ -242,18 +246,21 @@ fn append(engine: &mut Engine, message: Arc<Message>) {
 fn tune(engine: &mut Engine, tuning: Tuning) {
     match tuning {
         Tuning::AutoCompaction { enabled } => engine.config.compaction.auto = enabled,
-        Tuning::CompactReserve { tokens } => engine.config.compaction.reserve = tokens,
         Tuning::ConversationId { id } => engine.config.behavior.conversation_id = id,
         Tuning::Temperature { temperature } => engine.config.behavior.temperature = temperature,
-        Tuning::ParallelCalls { parallel } => engine.config.behavior.parallel = parallel,
         Tuning::BashTimeout { seconds } => engine.config.bash_timeout = seconds,
         Tuning::Sandbox { policy, user_commands, hooks } => {
             sandbox_gate::set_policy(engine, &policy, user_commands, hooks);
         }
         Tuning::Rules => gate::read_rules(engine),
+        Tuning::SettingsFault { fault } => gate::set_settings_fault(engine, fault),
         Tuning::McpServers => engine.restart_servers(),
         Tuning::MaskSecrets { enabled } => engine.config.behavior.masking.vault.is_on = enabled,
         Tuning::AutoRetry { enabled } => engine.auto_retry = enabled,
+        Tuning::AskUser { enabled } => {
+            engine.config.behavior.asks_user = enabled;
+            accepted_plan::report(engine);
+        }
     }
 }
 
@@ -364,8 +371,6 @@ pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
             engine.questions.close(&id);
             engine.emit(AgentEvent::AskWithdrawn { id });
         }
-        McpNews::Sample { request, answer } => sampling::answer(engine, request, answer),
-        McpNews::Sampled { server, answer } => sampling::answered(engine, &server, &answer),
         McpNews::Completed { ticket, answer } => {
             engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
         }
@@ -380,6 +385,7 @@ fn start_shell(engine: &mut Engine, shell: UserCommand) {
     let UserCommand { id, command, hidden, window, without_sandbox } = shell.clone();
     let size = window.map(|window| (window.columns, window.rows));
     engine.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
+    engine.tell_of_directory();
     let cwd = engine.cwd().to_owned();
     if let Some(undo) = &engine.undo.place {
         undo.user_command_started();

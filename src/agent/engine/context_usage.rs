@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::state::Engine;
 use crate::agent::context::compaction::size;
+use crate::agent::context::instruction_files::{TOLD, told};
 use crate::agent::protocol::message::{Block, Message};
 use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::{ContextPart, ContextUsage};
@@ -49,7 +50,17 @@ pub(crate) fn by_kind(engine: &Engine) -> ContextUsage {
         total,
         window: model.map_or(0, |model| model.context_window),
         limit: if engine.config.compaction.auto && limit != UNKNOWN { limit } else { 0 },
+        instructions: instructions(engine),
     }
+}
+
+/// The instruction files that the model was given, by their names.
+fn instructions(engine: &Engine) -> Vec<String> {
+    let places = engine.config.behavior.instructions.as_ref();
+    let of_prompt = places.map(|places| places.find(engine.cwd()).files).unwrap_or_default();
+    let told = told(&engine.config.session.context().messages);
+    let paths = of_prompt.into_iter().map(|file| file.path).chain(told);
+    paths.map(|path| path.display().to_string()).collect()
 }
 
 /// The parts of the context with their estimated sizes.
@@ -83,6 +94,9 @@ fn estimates(engine: &Engine) -> Vec<ContextPart> {
             Message::BashExecution(run) if run.exclude_from_context => {}
             Message::Application(_) => {}
             Message::BashExecution(_) => add("your commands", 1, tokens),
+            Message::Custom(note) if note.custom_type == TOLD => {
+                add("instructions of folders", 1, tokens);
+            }
             Message::Custom(_) => add("extension messages", 1, tokens),
             Message::BranchSummary(_) => add("branch summaries", 1, tokens),
             Message::CompactionSummary(_) => add("compaction summary", 0, tokens),

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use tokio::task::spawn_blocking;
 
 use super::attend::attend_unless_stopped;
+use super::fitted_pictures::has_pictures;
 use super::hooks::Hooks;
 use super::panics::{guarded, guarded_stream};
 use super::state::Engine;
@@ -75,6 +77,16 @@ async fn try_send<E: Exchange>(exchange: &mut E) -> Option<Result<(), Failure>> 
                 Err(failure) => return Some(Err(failure)),
             }
         }
+    };
+    let messages = if exchange.model().sees() && has_pictures(&messages) {
+        let pictures = Arc::clone(&exchange.engine().pictures);
+        let fitted = spawn_blocking(move || pictures.fit(messages));
+        match attend_unless_stopped(exchange.engine(), fitted).await? {
+            Ok(messages) => messages,
+            Err(error) => return Some(Err(crashed("pictures", &error.to_string()))),
+        }
+    } else {
+        messages
     };
     let request = ModelRequest { key, ..exchange.request(messages) };
     let transport = exchange.engine().config.transport.clone();

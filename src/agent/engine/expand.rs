@@ -74,8 +74,8 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
         // What follows are attachments.
         UserContent::Blocks(blocks) => blocks.iter().find_map(Block::as_text).unwrap_or_default().to_owned(),
     };
-    let limits = tool_calls::context(engine, ToolProgress::none()).limits;
-    let (resources, unknown) = engine.mcp.mentioned(&typed, limits);
+    let context = tool_calls::context(engine, ToolProgress::none());
+    let (resources, unknown) = engine.mcp.mentioned(&typed, context.limits, &*context.files);
     let mut found = Box::pin(one(engine, message)).await?;
     for written in unknown {
         let text = format!("{written} is not a resource of that MCP server; it is sent as text");
@@ -109,7 +109,8 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
         }
         text = match meant {
             Meant::Skill(skill) => {
-                grants::allow(engine, &skill.allowed_tools, skill.source, &format!("skill {}", skill.name));
+                let of = format!("skill {}", skill.name);
+                grants::allow(engine, &skill.allowed_tools, skill.source, &of, Some(&skill.path));
                 blocking(engine, move || skill.read(&arguments)).await?
             }
             Meant::Template(template) => expand(engine, &loaded, &template, &arguments).await?,
@@ -168,7 +169,8 @@ async fn expand(
 ) -> Result<String, String> {
     let of = &template.name;
     grants::answer_with(engine, template.model.as_deref(), template.thinking, of);
-    grants::allow(engine, &template.allowed_tools, template.source, &format!("/{of}"));
+    let path = template.path.as_deref();
+    grants::allow(engine, &template.allowed_tools, template.source, &format!("/{of}"), path);
     grants::ask(engine, &template.ask_tools, &format!("/{of}"));
     let reading = template.clone();
     let body = blocking(engine, move || reading.read()).await?;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::approvals::{Decision, EarlierCall, Review, WaitingCall};
-use super::behavior::OnAsk;
+use super::behavior::{OnAsk, SettingsFault};
+use super::exact_calls::ExactCall;
 use super::state::Engine;
-use super::{call_hooks, rule_list, sandbox_gate};
+use super::{call_hooks, held_grants, rule_list, sandbox_gate};
 use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::permissions::{CallFacts, Judgement, Verdict};
 use crate::agent::protocol::approval::{
@@ -20,6 +21,7 @@ use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::query::QueryAnswer;
 use crate::agent::protocol::rules::{NewRule, RuleChange};
+use crate::tools::sandbox::SandboxDenial;
 use crate::tools::{Access, Approved, Preview, ToolError};
 
 /// The type of the session entry that says that a call waits.
@@ -33,16 +35,32 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
         engine.config.behavior.masking.diff(change);
     }
     let arguments = changed.as_ref().unwrap_or(&call.arguments);
+    if preview == Preview::None && arguments.as_object().is_some_and(|fields| !fields.is_empty()) {
+        preview = Preview::Arguments { arguments: arguments.clone() };
+    }
     let title = engine.tool(&call.name).map(|tool| tool.title(arguments)).unwrap_or_default();
-    let judgement = judge_hooked(engine, &call.name, &access, read_only, &permission);
-    let judgement = sandbox_gate::judge(judgement, blocked.as_ref());
+    let mut judgement = judge_hooked(engine, &call.name, &access, read_only, &permission);
+    if judgement.unasked && blocked.as_ref().is_some_and(|denial| denial.unasked) {
+        judgement.suggested_rules = suggested_rules(engine, &call.name, &access, read_only);
+    }
+    let mut judgement = sandbox_gate::judge(judgement, blocked.as_ref());
+    if judgement.verdict == Verdict::Ask {
+        judgement.reasons.extend(held_grants::reason(engine, &call.name, &access));
+    }
+    let exact = ExactCall::new(&call.name, &access, arguments);
+    let is_open = judgement.verdict == Verdict::Ask || judgement.unasked;
+    if is_open && engine.approvals.exact.covers(&exact, &judgement.reasons) {
+        judgement = Judgement::default();
+    }
     let earlier = EarlierCall { tool: call.name.clone(), title: title.clone(), access: access.clone() };
     engine.approvals.note(earlier);
     let decision = match judgement.verdict {
-        Verdict::Allow => Ok(Approved::all()),
+        Verdict::Allow => Ok(sandbox_gate::approved(engine, &judgement)),
         Verdict::Deny => Err(denial(&judgement.reasons, again)),
         Verdict::Ask if engine.config.behavior.on_ask == OnAsk::Allow => match &blocked {
-            None if matches!(permission, HookPermission::Ask(_)) => Err(denial(&judgement.reasons, again)),
+            None if judgement.is_dangerous || matches!(permission, HookPermission::Ask(_)) => {
+                Err(denial(&judgement.reasons, again))
+            }
             // Nobody can be asked: it stays as it is.
             Some(_) if again => return,
             Some(denial) => Err(sandbox_gate::refusal(denial)),
@@ -57,7 +75,8 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 access,
                 preview,
                 reasons: judgement.reasons,
-                suggested_rule: judgement.suggested_rule,
+                suggested_rules: judgement.suggested_rules,
+                can_allow_exact: can_allow_exact(engine, blocked.as_ref(), &permission),
                 sandbox: sandbox_gate::in_force(engine).to_string(),
                 blocked,
                 ran: again,
@@ -69,7 +88,14 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             let message = format!("tau needs your permission to use {}", call.name);
             call_hooks::notify(engine, "permission_prompt", message);
             engine.emit(AgentEvent::ApprovalRequested { request: Box::new(request.clone()) });
-            engine.approvals.add(WaitingCall { request, read_only, proposed_text, permission, decide });
+            engine.approvals.add(WaitingCall {
+                request,
+                exact,
+                read_only,
+                proposed_text,
+                permission,
+                decide,
+            });
             return;
         }
     };
@@ -80,14 +106,15 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
 /// Whether calls that change something are asked about.
 pub(crate) fn asks(engine: &Engine) -> bool {
     let behavior = &engine.config.behavior;
-    behavior.permission_mode == PermissionMode::Ask && behavior.on_ask == OnAsk::Ask
+    let asks = [PermissionMode::Ask, PermissionMode::Edits].contains(&behavior.permission_mode);
+    asks && behavior.on_ask == OnAsk::Ask
 }
 
 fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judgement {
     judge_in(engine.config.behavior.permission_mode, engine, tool, access, read_only)
 }
 
-/// The same with what hooks say. A hook can only spare the question of the mode `ask`: rules, protected paths
+/// The same with what hooks say. A hook can only spare the question of the mode: rules, protected paths
 /// and the mode `plan` stay as they are.
 fn judge_hooked(
     engine: &Engine,
@@ -97,7 +124,7 @@ fn judge_hooked(
     permission: &HookPermission,
 ) -> Judgement {
     match (permission, engine.config.behavior.permission_mode) {
-        (HookPermission::Allow, PermissionMode::Ask) => {
+        (HookPermission::Allow, PermissionMode::Ask | PermissionMode::Edits) => {
             judge_in(PermissionMode::Auto, engine, tool, access, read_only)
         }
         (HookPermission::Ask(why), _) => {
@@ -108,9 +135,10 @@ fn judge_hooked(
             let text = format!("a hook asks: {why}");
             let reason = ApprovalReason { text, ..ApprovalReason::default() };
             let is_asked = |_: &ApprovalReason| judgement.verdict == Verdict::Ask;
-            let others = judgement.reasons.into_iter().filter(is_asked);
+            let others = judgement.reasons.iter().filter(|reason| is_asked(reason)).cloned();
             let reasons = std::iter::once(reason).chain(others).collect();
-            Judgement { verdict: Verdict::Ask, reasons, suggested_rule: None }
+            let is_dangerous = judgement.is_dangerous;
+            Judgement { verdict: Verdict::Ask, reasons, is_dangerous, ..Judgement::default() }
         }
         (HookPermission::None | HookPermission::Allow, _) => judge(engine, tool, access, read_only),
     }
@@ -125,14 +153,37 @@ fn judge_in(
 ) -> Judgement {
     let home = std::env::home_dir();
     let behavior = &engine.config.behavior;
-    behavior.permissions.judge(&CallFacts {
-        mode,
-        tool,
-        access,
-        read_only,
-        cwd: engine.cwd(),
-        home: home.as_deref(),
-    })
+    let cwd = engine.base_of(access);
+    let facts = CallFacts { mode, tool, access, read_only, cwd, home: home.as_deref() };
+    let judgement = behavior.permissions.judge(&facts);
+    match &behavior.settings_fault {
+        Some(fault) if judgement.verdict == Verdict::Allow => asked_because_of(fault),
+        _ => judgement,
+    }
+}
+
+/// Whether a call can be allowed as it is for the session: not one that is asked every time, or in the sandbox.
+fn can_allow_exact(engine: &Engine, blocked: Option<&SandboxDenial>, permission: &HookPermission) -> bool {
+    engine.config.behavior.settings_fault.is_none()
+        && blocked.is_none_or(|denial| denial.unasked)
+        && !matches!(permission, HookPermission::Ask(_))
+}
+
+/// The rules for a command that was confined because nobody was asked about it.
+fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Vec<String> {
+    let home = std::env::home_dir();
+    let behavior = &engine.config.behavior;
+    let mode = behavior.permission_mode;
+    let cwd = engine.base_of(access);
+    let facts = CallFacts { mode, tool, access, read_only, cwd, home: home.as_deref() };
+    behavior.permissions.suggested_rules(&facts)
+}
+
+/// The judgement on a call that may only run if the user says so, because settings cannot be relied on.
+fn asked_because_of(fault: &SettingsFault) -> Judgement {
+    let text = format!("settings cannot be read: {}", fault.why);
+    let reasons = vec![ApprovalReason { text, ..ApprovalReason::default() }];
+    Judgement { verdict: Verdict::Ask, reasons, ..Judgement::default() }
 }
 
 /// The result of a call that a rule or the mode denies, before it runs or before it runs a second time: why,
@@ -166,25 +217,42 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
                 .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
                 Some(judged) => Err(denial(&judged.reasons, waiting.request.ran)),
-                // Allowed although the sandbox refuses it: so without the sandbox.
+                // Allowed although the sandbox refuses it: so without the sandbox, or in that of every command.
                 None => Ok(Approved {
                     hunks,
                     edited,
-                    sandbox: waiting.request.blocked.as_ref().map(|_| Arc::default()),
+                    sandbox: waiting
+                        .request
+                        .blocked
+                        .as_ref()
+                        .filter(|it| !it.unasked)
+                        .map(|_| Arc::default()),
                 }),
             }
         }
-        ApprovalAnswer::AllowAlways { rule, scope, hunks } => match allow_always(engine, id, &rule, scope) {
-            Ok(approved) => Ok(Approved { hunks, ..approved }),
-            Err(why) => {
-                let hint = "the call still waits; change the rule, or allow it once";
-                return engine.notice(
-                    NoticeLevel::Warning,
-                    format!("cannot add the rule: {why}"),
-                    Some(hint),
-                );
+        ApprovalAnswer::AllowExact { hunks } => {
+            let (exact, reasons) = (waiting.exact.clone(), waiting.request.reasons.clone());
+            if !waiting.request.can_allow_exact {
+                let why = "this call is asked every time: it cannot be allowed for the session".to_owned();
+                return engine.notice(NoticeLevel::Warning, why, Some("the call still waits"));
             }
-        },
+            engine.approvals.exact.allow(exact, &reasons);
+            engine.emit(AgentEvent::RulesChanged);
+            Ok(Approved { hunks, ..Approved::all() })
+        }
+        ApprovalAnswer::AllowAlways { rules, scope, hunks } => {
+            match allow_always(engine, id, &rules, scope) {
+                Ok(approved) => Ok(Approved { hunks, ..approved }),
+                Err(why) => {
+                    let hint = "the call still waits; change the rule, or allow it once";
+                    return engine.notice(
+                        NoticeLevel::Warning,
+                        format!("cannot add the rule: {why}"),
+                        Some(hint),
+                    );
+                }
+            }
+        }
         ApprovalAnswer::Deny { reason, .. } => {
             let reason = reason.filter(|reason| !reason.trim().is_empty());
             let reason = reason.map(|reason| format!(": {}", reason.trim())).unwrap_or_default();
@@ -195,6 +263,11 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             Err(ToolError::refused(format!("{what}{reason}")))
         }
     };
+    if decision.is_ok() {
+        let waiting = engine.approvals.get(id).map(|call| &call.request);
+        let call = waiting.map(|request| (request.tool_name.clone(), request.access.clone()));
+        call.inspect(|(tool, access)| held_grants::looked_at(engine, tool, access));
+    }
     decide(engine, id, decision);
     if stops {
         // After the decision, so that the call ends with it and not as one that was interrupted.
@@ -209,11 +282,24 @@ fn fill(engine: &Engine, text: &str) -> Result<Option<String>, String> {
     filled.map_err(|unknown| format!("your text has {unknown}, and there is no value for it"))
 }
 
-/// Applies another mode, also to the calls that wait.
+/// Applies another mode, also to the calls that wait, or says why it cannot be chosen.
 pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
-    engine.config.behavior.permission_mode = mode;
-    engine.config.behavior.on_ask = OnAsk::Ask;
+    if let Err(why) = engine.config.behavior.choose_mode(mode) {
+        engine.notice(NoticeLevel::Warning, why, None);
+    }
+    let mode = engine.config.behavior.permission_mode;
     engine.emit(AgentEvent::PermissionModeChanged { mode });
+    judge_again(engine);
+}
+
+/// Settings that guard the user cannot be relied on, or can again: applied also to the calls that wait.
+pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
+    let before = engine.config.behavior.permission_mode;
+    engine.config.behavior.set_settings_fault(fault);
+    let mode = engine.config.behavior.permission_mode;
+    if mode != before {
+        engine.emit(AgentEvent::PermissionModeChanged { mode });
+    }
     judge_again(engine);
 }
 
@@ -226,7 +312,7 @@ pub(crate) fn read_rules(engine: &mut Engine) {
 
 /// Changes a rule, and applies that also to the calls that wait.
 pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange) {
-    let changed = rule_list::change(engine, change);
+    let changed = rule_list::change_within_ceiling(engine, change);
     if changed.is_ok() {
         engine.emit(AgentEvent::RulesChanged);
     }
@@ -262,10 +348,18 @@ fn judge_again(engine: &mut Engine) {
         })
         .collect();
     for (id, ran, judgement) in calls {
+        let allows = |call: &WaitingCall| engine.approvals.exact.covers(&call.exact, &call.request.reasons);
+        if judgement.verdict == Verdict::Ask && engine.approvals.get(&id).is_some_and(allows) {
+            decide(engine, &id, Ok(Approved::all()));
+            continue;
+        }
         match judgement.verdict {
             Verdict::Allow
                 if engine.approvals.get(&id).is_some_and(|call| call.request.blocked.is_some()) => {}
-            Verdict::Allow => decide(engine, &id, Ok(Approved::all())),
+            Verdict::Allow => {
+                let approved = sandbox_gate::approved(engine, &judgement);
+                decide(engine, &id, Ok(approved));
+            }
             Verdict::Deny => decide(engine, &id, Err(denial(&judgement.reasons, ran))),
             Verdict::Ask => {}
         }
@@ -273,14 +367,22 @@ fn judge_again(engine: &mut Engine) {
 }
 
 /// Adds the rule, or makes the path writable in the sandbox; how the call runs now.
-fn allow_always(engine: &mut Engine, id: &str, rule: &str, scope: RuleScope) -> Result<Approved, String> {
-    if engine.approvals.get(id).is_none_or(|call| call.request.blocked.is_none()) {
-        let add = NewRule { list: Verdict::Allow, rule: rule.to_owned(), scope };
-        let change = RuleChange { remove: None, add: Some(add) };
-        rule_list::change(engine, &change)?;
+fn allow_always(
+    engine: &mut Engine,
+    id: &str,
+    rules: &[String],
+    scope: RuleScope,
+) -> Result<Approved, String> {
+    if engine.approvals.get(id).is_none_or(|call| !call.request.adds_path()) {
+        rule_list::check(rules)?;
+        for rule in rules {
+            let add = NewRule { list: Verdict::Allow, rule: rule.clone(), scope };
+            rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;
+        }
         engine.emit(AgentEvent::RulesChanged);
         return Ok(Approved::all());
     }
+    let rule = rules.first().ok_or("name the path to add")?;
     let sandbox = Some(sandbox_gate::add_writable(engine, rule, scope)?);
     Ok(Approved { sandbox, ..Approved::all() })
 }

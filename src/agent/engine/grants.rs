@@ -1,33 +1,55 @@
 //! What skills and prompt templates change as long as they are in use: until the end of the run.
 
+use std::path::Path;
+
 use super::commands;
-use super::state::{Engine, Restored};
+use super::held_grants::{self, grant};
+use super::state::{Engine, HeldGrant, Restored};
 use crate::agent::extensions::allowed_tools;
-use crate::agent::permissions::{Rule, Verdict};
+use crate::agent::extensions::used_files::LastUse;
+use crate::agent::permissions::Verdict;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::tools::paths;
 
-/// Allows what a skill or template says, as far as nothing else forbids it.
-pub(crate) fn allow(engine: &mut Engine, allowed: &[String], source: ExtensionSource, of: &str) {
-    grant(engine, allowed_tools::rules(allowed, source).0, Verdict::Allow, of);
+/// Allows what a skill or template says, as far as nothing else forbids it. If it is new, or has changed since it was
+/// used last, the first call that it would allow is asked, with what it allows.
+pub(crate) fn allow(
+    engine: &mut Engine,
+    allowed: &[String],
+    source: ExtensionSource,
+    of: &str,
+    path: Option<&Path>,
+) {
+    let rules = allowed_tools::rules(allowed, source).0;
+    let used = engine.config.behavior.used_files.clone();
+    let Some((used, path)) = used.zip(path).filter(|_| !rules.is_empty()) else {
+        return grant(engine, rules, Verdict::Allow, of);
+    };
+    let (last, digest) = used.compare(path);
+    let why = match last {
+        LastUse::None => used.objection(path, source),
+        LastUse::Same => None,
+        LastUse::Changed => Some("changed since it was used last"),
+    };
+    match (why, digest) {
+        (None, Some(digest)) => {
+            // Should it not be noted, the next use is the first once more.
+            let _ = used.note(path, &digest);
+            grant(engine, rules, Verdict::Allow, of);
+        }
+        (why, digest) => {
+            let (of, path, why) = (of.to_owned(), path.to_owned(), why.unwrap_or("cannot be read"));
+            held_grants::hold(engine, HeldGrant { rules, of, path, digest, why });
+        }
+    }
 }
 
 /// Asks for what a template says, also where nothing else is asked.
 pub(crate) fn ask(engine: &mut Engine, asked: &[String], of: &str) {
     grant(engine, allowed_tools::rules(asked, ExtensionSource::User).0, Verdict::Ask, of);
-}
-
-fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &str) {
-    if rules.is_empty() {
-        return;
-    }
-    for rule in rules {
-        engine.config.behavior.permissions.grant(rule, list, of);
-    }
-    engine.emit(AgentEvent::RulesChanged);
 }
 
 /// A skill whose file the model has read is in use.
@@ -40,7 +62,8 @@ pub(crate) fn skill_read(engine: &mut Engine, call: &ToolCall) {
     let path = paths::resolve(engine.cwd(), path);
     let loaded = engine.config.behavior.extensions.loaded();
     if let Some(skill) = loaded.skills.iter().find(|skill| skill.path == path) {
-        allow(engine, &skill.allowed_tools, skill.source, &format!("skill {}", skill.name));
+        let of = format!("skill {}", skill.name);
+        allow(engine, &skill.allowed_tools, skill.source, &of, Some(&skill.path));
     }
 }
 
@@ -78,6 +101,7 @@ pub(crate) fn answer_with(
 
 /// Ends all of it with the run. What the user chose in the meantime stays.
 pub(crate) fn end(engine: &mut Engine) {
+    engine.current.held_grants.clear();
     if engine.config.behavior.permissions.end_grants() {
         engine.emit(AgentEvent::RulesChanged);
     }

@@ -12,32 +12,39 @@
 //! - `commands`: what takes effect immediately
 //! - `gate`: whether a call may run, and what is asked before
 //! - `call_task`, `sandbox_gate`: a call being prepared and applied, also a second time
+//! - `ask_user`: what tools want of the user
 //! - `call_plan`: the tool of each call, or why it cannot run
 //! - `call_hooks`: the user's hooks around a call
 //! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
 //! - `state`: the struct
 //! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
 
+mod accepted_plan;
 mod announce;
 mod approvals;
+mod ask_user;
 mod attend;
 pub mod behavior;
 mod branch;
 mod call_hooks;
+mod call_order;
 mod call_plan;
 mod call_task;
 mod call_titles;
-mod call_turns;
 mod clock;
 mod commands;
 mod compact;
 pub mod config;
 mod context_usage;
 mod event_hooks;
+mod exact_calls;
 mod exchange;
 mod expand;
+mod fitted_pictures;
+mod folder_instructions;
 mod gate;
 mod grants;
+mod held_grants;
 mod history_cursor;
 mod history_paging;
 pub mod hooks;
@@ -50,11 +57,12 @@ mod panics;
 mod queries;
 mod questions;
 mod queue;
-mod retry;
+mod reached_paths;
+mod refused_parts;
+pub(crate) mod retry;
 mod retry_wait;
 mod rule_list;
 mod run;
-mod sampling;
 mod sandbox_gate;
 mod session_commands;
 mod session_usage;
@@ -67,3 +75,5 @@ mod turn;
 mod undo_commands;
 mod undo_place;
 mod undo_queries;
+mod user_requests;
+mod written_calls;

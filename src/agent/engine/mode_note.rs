@@ -6,6 +6,7 @@ use super::clock::now;
 use super::state::Engine;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
+use crate::tools::plan::SUBMIT as SUBMIT_TOOL;
 
 /// The type of the message that tells the model of plan mode.
 const NOTE: &str = "tau.permission_mode";
@@ -13,6 +14,9 @@ const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing 
     run: such calls are denied. Find out what is needed, ask if something is unclear, and finish with a \
     plan: what you would change, file by file, and how you would check it. The user accepts, edits or \
     rejects the plan.";
+const SUBMIT: &str = "[tau] Plan mode is on. You can read and search, but nothing that changes anything is \
+    run: such calls are denied. Find out what is needed, ask if something is unclear, and hand in a plan with \
+    submit_plan.";
 const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
 
 /// The message before the next answer: that plan mode has begun, or is over. `None` if the model knows.
@@ -26,9 +30,14 @@ pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
     if plan == told.unwrap_or_default() {
         return None;
     }
+    let text = match plan {
+        true if engine.config.tools.get(SUBMIT_TOOL).is_some() => SUBMIT,
+        true => PLAN,
+        false => NO_PLAN,
+    };
     Some(Message::Custom(CustomMessage {
         custom_type: NOTE.to_owned(),
-        content: UserContent::Text(if plan { PLAN } else { NO_PLAN }.to_owned()),
+        content: UserContent::Text(text.to_owned()),
         display: false,
         details: Some(json!({ "plan": plan })),
         timestamp: now(),

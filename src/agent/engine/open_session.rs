@@ -95,6 +95,10 @@ async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) ->
         QuestionAnswer::Value(choice) => choice,
         QuestionAnswer::Confirmed(_)
         | QuestionAnswer::Form(_)
+        | QuestionAnswer::Answers(_)
+        | QuestionAnswer::PlanAccepted { .. }
+        | QuestionAnswer::PlanRejected { .. }
+        | QuestionAnswer::Unavailable
         | QuestionAnswer::Declined
         | QuestionAnswer::Cancelled => CANCEL.to_owned(),
     }

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::state::Engine;
-use super::{context_usage, gate, history_paging, rule_list, undo_queries};
+use super::{call_hooks, context_usage, gate, history_paging, rule_list, undo_queries};
 use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::protocol::query::{
     EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
@@ -18,6 +19,7 @@ use crate::agent::protocol::query::{
 use crate::agent::session::entry::{Body, Entry};
 use crate::agent::session::outline::Outline;
 use crate::agent::session::tree::Tree;
+use crate::tools::sandbox::support::Support;
 
 /// An empty session has no source.
 const EMPTY: &str = "nothing to export: this session is empty";
@@ -87,7 +89,7 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),
         Query::ContextUsage => QueryAnswer::ContextUsage(context_usage::by_kind(engine)),
-        Query::Extensions => QueryAnswer::Extensions(engine.config.behavior.extensions.rows()),
+        Query::Extensions => QueryAnswer::Extensions(extensions(engine)),
         Query::RuleCoverage { rule, list } => QueryAnswer::Titles(rule_list::coverage(engine, *list, rule)?),
         Query::PermissionRules => QueryAnswer::PermissionRules(rule_list::listed(engine)),
         Query::Commands => QueryAnswer::Commands(engine.commands()),
@@ -100,6 +102,29 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
             QueryAnswer::Secrets(engine.config.behavior.masking.vault.reveal(placeholders))
         }
     })
+}
+
+/// All extensions, with those that run in the sandbox marked; servers mark themselves.
+fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
+    let behavior = &engine.config.behavior;
+    let hooks = &behavior.extensions.loaded().hooks;
+    let facts = call_hooks::facts(engine);
+    let tools_are = Support::here().enforces_some(&facts.sandbox);
+    let mut rows = behavior.extensions.rows();
+    for row in rows.iter_mut().filter(|row| row.state == ExtensionState::On) {
+        let is_sandboxed = match row.kind {
+            ExtensionKind::CustomTool => tools_are,
+            ExtensionKind::Hook => {
+                let hook = hooks.iter().find(|hook| hook.name == row.name && hook.row().path == row.path);
+                hook.is_some_and(|hook| Support::here().enforces_some(&facts.policy(&hook.command)))
+            }
+            ExtensionKind::McpServer | ExtensionKind::Skill | ExtensionKind::PromptTemplate => false,
+        };
+        if is_sandboxed {
+            row.say_sandboxed();
+        }
+    }
+    rows
 }
 
 fn state(engine: &Engine) -> SessionState {

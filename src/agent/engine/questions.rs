@@ -5,22 +5,41 @@ use std::collections::HashMap;
 use tokio::sync::oneshot;
 
 use crate::agent::protocol::command::QuestionAnswer;
+use crate::tools::user::UserRequest;
 
 /// Questions that are waiting for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     asked: u64,
     open: HashMap<String, oneshot::Sender<QuestionAnswer>>,
+    /// Those of tools.
+    of_tools: HashMap<String, UserRequest>,
 }
 
 impl Questions {
     /// Opens a question: its id, and where the answer will arrive.
     pub(crate) fn open(&mut self) -> (String, oneshot::Receiver<QuestionAnswer>) {
-        self.asked += 1;
-        let id = format!("q{}", self.asked);
+        let id = self.next_id();
         let (sender, answer) = oneshot::channel();
         self.open.insert(id.clone(), sender);
         (id, answer)
+    }
+
+    /// Opens a question of a tool: its id.
+    pub(crate) fn open_request(&mut self, request: UserRequest) -> String {
+        let id = self.next_id();
+        self.of_tools.insert(id.clone(), request);
+        id
+    }
+
+    /// The request that this question belongs to, which waits no longer; `None` for any other question.
+    pub(crate) fn take_request(&mut self, id: &str) -> Option<UserRequest> {
+        self.of_tools.remove(id)
+    }
+
+    fn next_id(&mut self) -> String {
+        self.asked += 1;
+        format!("q{}", self.asked)
     }
 
     /// Opens a question that has an id already.
@@ -31,6 +50,7 @@ impl Questions {
     /// Drops all questions that are open; their ids.
     pub(crate) fn close_all(&mut self) -> Vec<String> {
         let mut ids: Vec<String> = self.open.drain().map(|(id, _)| id).collect();
+        ids.extend(self.of_tools.drain().map(|(id, _)| id));
         ids.sort();
         ids
     }

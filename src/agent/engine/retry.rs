@@ -100,7 +100,7 @@ impl Retries {
 }
 
 /// A time span in words, rounded up to seconds.
-fn span(ms: u64) -> String {
+pub(crate) fn span(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
     let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
     let named = parts.iter().filter(|(count, _)| *count > 0);

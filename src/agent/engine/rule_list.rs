@@ -9,15 +9,68 @@ use crate::agent::protocol::rules::{ListedRule, PermissionRules, RuleChange};
 
 /// All rules, for people.
 pub(super) fn listed(engine: &Engine) -> PermissionRules {
-    engine.config.behavior.permissions.listed()
+    let mut listed = engine.config.behavior.permissions.listed();
+    listed.rules.extend(engine.approvals.exact.listed());
+    listed
+}
+
+/// Checks that every text is a rule, and that there is one.
+///
+/// # Errors
+/// What is wrong with the first invalid rule, or that the list is empty.
+pub(super) fn check(rules: &[String]) -> Result<(), String> {
+    if rules.is_empty() {
+        return Err("name a rule".to_owned());
+    }
+    rules.iter().try_for_each(|rule| parsed(rule).map(drop))
 }
 
 /// Reads the files with rules again; whether they can be.
 pub(super) fn read(engine: &mut Engine) -> bool {
     let files = engine.config.behavior.read_rules.as_ref().map(|read| read.of(engine.cwd()));
-    let is_read = files.is_some();
-    files.into_iter().for_each(|files| engine.config.behavior.permissions.replace_files(files));
-    is_read
+    match files {
+        Some(Ok(files)) => {
+            engine.config.behavior.permissions.replace_files(files);
+            true
+        }
+        Some(Err(fault)) => {
+            engine.config.behavior.set_settings_fault(Some(fault));
+            false
+        }
+        None => false,
+    }
+}
+
+/// As [`change`]. The rules that the user started with are a ceiling for clients, as the mode is: they can add what
+/// asks or denies, and remove what allows or what they have added.
+///
+/// # Errors
+/// As [`change`], and when a client would allow more.
+pub(super) fn change_within_ceiling(engine: &mut Engine, asked: &RuleChange) -> Result<(), String> {
+    let Some(of_clients) = &engine.config.behavior.rules_of_clients else { return change(engine, asked) };
+    if asked.add.as_ref().is_some_and(|new| new.list == Verdict::Allow) {
+        return Err("a client cannot add a rule that allows calls; answer a call with a rule, or let the user add it \
+                    to config.toml"
+            .to_owned());
+    }
+    let is_theirs = |rule: &ListedRule| of_clients.iter().any(|it| *it == (rule.list, rule.rule.clone()));
+    if let Some(rule) = asked.remove.as_ref().filter(|rule| rule.list != Verdict::Allow && !is_theirs(rule)) {
+        let (list, rule) = (rule.list.name(), &rule.rule);
+        return Err(format!(
+            "a client cannot remove the rule {list} {rule}, with which tau was started; the user can, in config.toml"
+        ));
+    }
+    // It is named as it is listed.
+    let added = asked.add.as_ref().and_then(|new| Some((new.list, parsed(&new.rule).ok()?.to_string())));
+    let was_there = added.as_ref().is_some_and(|(list, text)| {
+        let rules = engine.config.behavior.permissions.rules();
+        rules.iter().any(|known| known.list == *list && known.rule.to_string() == *text)
+    });
+    change(engine, asked)?;
+    if let Some(of_clients) = &mut engine.config.behavior.rules_of_clients {
+        of_clients.extend(added.filter(|_| !was_there));
+    }
+    Ok(())
 }
 
 /// Changes a rule: in its file first, which may fail.
@@ -25,6 +78,12 @@ pub(super) fn read(engine: &mut Engine) -> bool {
 /// # Errors
 /// What is wrong with it, or why it cannot be kept; nothing is changed then.
 pub(super) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
+    if let (Some(rule), None) = (&change.remove, &change.add)
+        && rule.place.is_none()
+        && engine.approvals.exact.forget(rule)
+    {
+        return Ok(());
+    }
     let add = match &change.add {
         Some(new) if new.scope == RuleScope::Once => {
             return Err("a rule holds for this session at least; allow the call once instead".to_owned());

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::approvals::{Decision, Review};
+use super::behavior::OnAsk;
 use super::state::Engine;
 use crate::agent::extensions::hooks::HookPermission;
 use crate::agent::permissions::{Judgement, Verdict};
-use crate::agent::protocol::approval::{ApprovalReason, RuleScope};
+use crate::agent::protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
 use crate::tools::prepared::{with_note, with_terminal};
 use crate::tools::sandbox::support::{Enforced, Support};
 use crate::tools::sandbox::{SandboxDenial, SandboxPolicy};
-use crate::tools::{Access, Details, Preview, ToolError, ToolOutput};
+use crate::tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
 
 /// The name before the path in the rule that lets a path be changed.
 const RULE: &str = "sandbox_writable";
@@ -27,6 +28,20 @@ pub(super) fn in_force(engine: &Engine) -> Enforced {
     if policy.is_off() { Enforced::default() } else { Support::here().enforced(policy) }
 }
 
+/// How a call runs that is allowed. In the modes in which others are asked, a command that is allowed because it
+/// is known to read is confined: whether it only reads is then no matter of knowing.
+pub(super) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
+    let behavior = &engine.config.behavior;
+    let asks = match behavior.permission_mode {
+        PermissionMode::Auto => false,
+        PermissionMode::Ask | PermissionMode::Edits => behavior.on_ask == OnAsk::Ask,
+        PermissionMode::Plan => true,
+    };
+    let confines = asks && judgement.unasked && Support::here().confines_unasked();
+    let sandbox = confines.then(|| behavior.sandbox.of_unasked(engine.cwd(), &behavior.permissions));
+    Approved { sandbox, ..Approved::all() }
+}
+
 /// The judgement on a call that the sandbox refuses: the user decides, unless a rule has.
 pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Judgement {
     let Some(denial) = blocked.filter(|_| judgement.verdict != Verdict::Deny) else { return judgement };
@@ -35,11 +50,17 @@ pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Ju
         path: denial.path.as_ref().map(PathBuf::from),
         ..ApprovalReason::default()
     };
+    let is_dangerous = judgement.is_dangerous;
     let reasons = [reason].into_iter().chain(judgement.reasons).collect();
+    if denial.unasked {
+        // A rule for the command lets it run as other commands do.
+        return Judgement { verdict: Verdict::Ask, reasons, unasked: false, ..judgement };
+    }
     let existing = denial.to_add().and_then(|path| path.ancestors().find(|path| path.exists()));
     let suggested_rule = existing.filter(|path| path.parent().is_some());
-    let suggested_rule = suggested_rule.map(|path| format!("{RULE}({})", path.display()));
-    Judgement { verdict: Verdict::Ask, reasons, suggested_rule }
+    let suggested_rules =
+        suggested_rule.map(|path| format!("{RULE}({})", path.display())).into_iter().collect();
+    Judgement { verdict: Verdict::Ask, reasons, suggested_rules, unasked: false, is_dangerous }
 }
 
 /// The result of a write that the sandbox refuses, where nobody is asked.
@@ -158,9 +179,9 @@ mod tests {
 
     fn words(path: &Path) -> String {
         let path = Some(path.display().to_string());
-        let denial = SandboxDenial { rule: SandboxRule::Outside, path };
-        let judgement = Judgement { verdict: Verdict::Allow, reasons: Vec::new(), suggested_rule: None };
-        judge(judgement, Some(&denial)).suggested_rule.unwrap_or_default()
+        let denial = SandboxDenial { rule: SandboxRule::Outside, path, unasked: false };
+        let judgement = Judgement::default();
+        judge(judgement, Some(&denial)).suggested_rules.concat()
     }
 
     #[test]

@@ -65,7 +65,11 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionCommand) {
             return announce::session_opened(engine);
         }
         SessionCommand::Offer { path } => match open_session::open_or_ask(engine, path).await {
-            Some(session) => session,
+            Some(mut session) => {
+                // What cannot be written is tried again with the first message.
+                session.continue_on_screen().unwrap_or_default();
+                session
+            }
             None => return,
         },
         SessionCommand::Open { path } => match open_session::open(engine, path).await {
@@ -86,6 +90,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
     let before = engine.cwd().to_owned();
     let lost = engine.config.session.has_unsaved();
     engine.config.session = next;
+    engine.enter_directory();
     if engine.cwd() != before {
         // The prompt names the directory, and includes its instruction files.
         engine.refresh_system_prompt();

@@ -99,7 +99,7 @@ impl Default for Shells {
 }
 
 impl Shells {
-    /// Starts a command in `cwd`.
+    /// Starts a command in `cwd`, or in the nearest directory above it if that is gone.
     pub(crate) fn start(&mut self, config: &AgentConfig, cwd: PathBuf, order: UserCommand) {
         let (sender, input) = mpsc::channel(INPUTS);
         self.inputs.retain(|(_, sender)| !sender.is_closed());
@@ -109,6 +109,7 @@ impl Shells {
             true => Arc::default(),
             false => config.behavior.sandbox.of_user(&cwd),
         };
+        let cwd = paths::nearest_folder(&cwd).to_owned();
         let job = Job { order, shell: config.shell.clone(), cwd, env, scratch, sandbox };
         self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
     }

@@ -13,14 +13,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::approvals::Approvals;
 use super::config::AgentConfig;
+use super::fitted_pictures::FittedPictures;
 use super::history_cursor::HistoryCursor;
 use super::meter::Meter;
 use super::outbox::Outbox;
 use super::questions::Questions;
 use super::queue::Queues;
+use super::reached_paths::ReachedPaths;
 use super::shell::Shells;
 use super::undo_place::{Undo, UndoPlace};
+use super::user_requests::UserRequests;
 use crate::agent::extensions::mcp::{Mcp, search};
+use crate::agent::permissions::Rule;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::{AgentCommand, SessionCommand};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::extension::{McpResource, PromptCommand};
@@ -29,9 +34,12 @@ use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::SessionError;
 use crate::agent::session::usage::UsageSum;
+use crate::tools::access::Access;
 use crate::tools::file_versions::FileVersions;
+use crate::tools::plan::{self, WorkPlan};
 use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::{AnyTool, Toolbox};
+use crate::tools::toolbox::Offered;
+use crate::tools::{AnyTool, Toolbox, paths};
 
 /// Stands for the context window of a model whose window is not known, in tokens.
 const USUAL_WINDOW: u64 = 128_000;
@@ -61,8 +69,23 @@ pub(crate) struct Current {
     pub(crate) retry_wait: CancellationToken,
     /// The model and level from before a prompt template changed them for its run.
     pub(crate) restore: Option<Restored>,
+    /// What changed skills and prompt templates would allow.
+    pub(crate) held_grants: Vec<HeldGrant>,
     /// True once the task is to end.
     pub(crate) shutting_down: bool,
+}
+
+/// What a skill or prompt template would allow, were it as the user knows it.
+#[derive(Debug)]
+pub(crate) struct HeldGrant {
+    pub(crate) rules: Vec<Rule>,
+    /// The skill or template.
+    pub(crate) of: String,
+    pub(crate) path: PathBuf,
+    /// Its digest now, if it could be read.
+    pub(crate) digest: Option<String>,
+    /// Why it does not, to follow its name.
+    pub(crate) why: &'static str,
 }
 
 /// A model and a level, and what a prompt template uses in their place.
@@ -103,7 +126,14 @@ pub(crate) struct Engine {
     pub(crate) queues: Queues,
     pub(crate) shells: Shells,
     pub(crate) file_versions: Arc<FileVersions>,
+    /// The paths that tools have reached.
+    pub(crate) reached: ReachedPaths,
+    /// Pictures as they were sent.
+    pub(crate) pictures: Arc<FittedPictures>,
     pub(crate) questions: Questions,
+    pub(crate) user: UserRequests,
+    /// The plan that the user has accepted and that is carried out.
+    pub(crate) plan: Option<WorkPlan>,
     pub(crate) approvals: Approvals,
     pub(crate) history: HistoryCursor,
     /// What the session had used before, as far as it is known, until the rest is and it is reported.
@@ -123,8 +153,14 @@ pub(crate) struct Engine {
     pub(crate) meters: RunMeters,
     /// Whether a request that failed for a transient reason is sent again.
     pub(crate) auto_retry: bool,
+    /// The model and the size of the context for which compaction failed last.
+    pub(crate) uncompactable: Option<(String, u64)>,
     /// True while the session cannot be saved, which is reported once.
     save_failed: bool,
+    /// True if the session's own directory was gone when it was opened.
+    is_elsewhere: bool,
+    /// True once the user knows that the directory is gone.
+    told_of_directory: bool,
 }
 
 /// Whether a command ends the run or the compaction that it finds.
@@ -153,6 +189,7 @@ impl Engine {
         let queues = Queues::with_modes(config.behavior.steering, config.behavior.follow_up);
         config.behavior.tools.extend(&config.tools);
         let undo = Undo::of(undo_place(&config));
+        let is_elsewhere = is_elsewhere(&config);
         let mcp = Mcp::new(
             Arc::clone(&config.env),
             Arc::clone(&config.scratch),
@@ -170,7 +207,11 @@ impl Engine {
             queues,
             shells: Shells::default(),
             file_versions: Arc::default(),
+            reached: ReachedPaths::default(),
+            pictures: Arc::default(),
             questions: Questions::default(),
+            user: UserRequests::default(),
+            plan: None,
             approvals: Approvals::default(),
             history: HistoryCursor::default(),
             usage: None,
@@ -184,7 +225,10 @@ impl Engine {
             pending: Pending::default(),
             meters: RunMeters::default(),
             auto_retry: true,
+            uncompactable: None,
             save_failed: false,
+            is_elsewhere,
+            told_of_directory: false,
         }
     }
 
@@ -221,9 +265,16 @@ impl Engine {
         if let (Err(error), false) = (result, self.save_failed) {
             self.save_failed = true;
             let text = format!("cannot save the session: {error}");
-            let hint = "the conversation continues in memory, and saving is retried with every message: \
-                        free some disk space";
-            self.notice(NoticeLevel::Error, text, Some(hint));
+            let what = match &error {
+                SessionError::Io { source, .. } if has_too_many_files(source) => {
+                    "raise the limit of open files (ulimit -n 256)"
+                }
+                _ => "free some disk space",
+            };
+            let hint = format!(
+                "the conversation continues in memory, and saving is retried with every message: {what}"
+            );
+            self.notice(NoticeLevel::Error, text, Some(&hint));
         }
     }
 
@@ -254,10 +305,37 @@ impl Engine {
         }
     }
 
-    /// Where tools and the user's commands run: the session's directory, which never changes, or,
-    /// if that is gone, the directory the agent was started in.
+    /// Where tools and the user's commands run: the session's directory, which never changes, or the directory the
+    /// agent was started in if that was gone when the session was opened. It may be gone by now.
     pub(crate) fn cwd(&self) -> &Path {
-        directory(&self.config)
+        if self.is_elsewhere { &self.config.place.cwd } else { &self.config.session.info().cwd }
+    }
+
+    /// Where commands run: the same, or the nearest directory above it if that is gone.
+    pub(crate) fn command_dir(&self) -> &Path {
+        paths::nearest_folder(self.cwd())
+    }
+
+    /// Where the relative paths of a call begin.
+    pub(crate) fn base_of(&self, access: &Access) -> &Path {
+        if access.commands.is_empty() && !access.program { self.cwd() } else { self.command_dir() }
+    }
+
+    /// Tells the user, once, that the directory is gone.
+    pub(crate) fn tell_of_directory(&mut self) {
+        let is_gone = !self.cwd().is_dir();
+        if is_gone && !self.told_of_directory {
+            let text = format!("the working directory {} no longer exists", self.cwd().display());
+            let hint = format!("commands run in {} until it is back", self.command_dir().display());
+            self.notice(NoticeLevel::Warning, text, Some(&hint));
+        }
+        self.told_of_directory = is_gone;
+    }
+
+    /// Works in the directory of the session from now on, if it is there.
+    pub(crate) fn enter_directory(&mut self) {
+        self.is_elsewhere = is_elsewhere(&self.config);
+        self.told_of_directory = false;
     }
 
     /// Starts the MCP servers.
@@ -277,8 +355,7 @@ impl Engine {
     }
 
     fn place_of_servers(&self) -> (PathBuf, Arc<SandboxPolicy>) {
-        let cwd = self.cwd();
-        (cwd.to_owned(), self.config.behavior.sandbox.in_directory(cwd))
+        (self.command_dir().to_owned(), self.config.behavior.sandbox.in_directory(self.cwd()))
     }
 
     /// Offers the tools that there are now: its own, custom ones, and those of MCP servers. Not called within a turn, so
@@ -289,11 +366,19 @@ impl Engine {
             self.config.behavior.offers(name) && own.get(name).is_none()
         };
         let mut own = self.own_tools.clone();
+        let behavior = &self.config.behavior;
+        if behavior.search_tools_by_mode && behavior.permission_mode != PermissionMode::Auto {
+            let searching = Toolbox::offered(Offered::WhereAsked);
+            own = searching.iter().cloned().fold(own, Toolbox::with);
+        }
         for tool in &self.config.behavior.extensions.loaded().tools {
             let tool: Arc<dyn AnyTool> = Arc::clone(tool) as _;
             if is_new(&self.own_tools, &tool) {
                 own = own.with(tool);
             }
+        }
+        if let Some(tool) = self.plan_tool() {
+            own = own.with(tool);
         }
         let is_offered = |tool: &Arc<dyn AnyTool>| is_new(&own, tool);
         let of_servers: Vec<Arc<dyn AnyTool>> = self.mcp.tools().into_iter().filter(is_offered).collect();
@@ -310,6 +395,17 @@ impl Engine {
         } else {
             self.config.tools = with(own.clone(), &of_servers);
             self.found_tools = Toolbox::empty();
+        }
+    }
+
+    /// The tool that hands in a plan, in plan mode where somebody can accept one; while a plan is carried out, the
+    /// one that reports its steps.
+    fn plan_tool(&self) -> Option<Arc<dyn AnyTool>> {
+        let behavior = &self.config.behavior;
+        match behavior.permission_mode {
+            _ if !behavior.asks_user || self.own_tools.iter().next().is_none() => None,
+            PermissionMode::Plan => Some(plan::submit_tool()),
+            _ => self.plan.as_ref().map(|_| plan::step_tool()),
         }
     }
 
@@ -345,6 +441,7 @@ impl Engine {
 
     /// Updates the system prompt, if a hook provides it.
     pub(crate) fn refresh_system_prompt(&mut self) {
+        self.reached = ReachedPaths::default();
         if let Some(system) = self.config.behavior.hooks.current_prompt(self.cwd()) {
             self.config.system = system;
         }
@@ -379,16 +476,24 @@ impl Engine {
     }
 }
 
-/// The session's directory, or, if that is gone, the one the agent was started in.
-fn directory(config: &AgentConfig) -> &Path {
-    let own = &config.session.info().cwd;
-    if own.is_dir() { own } else { &config.place.cwd }
+/// Whether the error says that no more files can be open.
+fn has_too_many_files(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+
+    error
+        .raw_os_error()
+        .is_some_and(|number| [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error).contains(&number))
+}
+
+/// Whether the session cannot be used in its own directory.
+fn is_elsewhere(config: &AgentConfig) -> bool {
+    !config.session.info().cwd.is_dir()
 }
 
 /// Where the changes of the open session are kept, if they are.
 fn undo_place(config: &AgentConfig) -> Option<UndoPlace> {
     let options = config.behavior.undo.as_ref().filter(|options| options.quota > 0)?;
     let info = config.session.info();
-    let cwd = if info.cwd.is_dir() { &info.cwd } else { &config.place.cwd };
+    let cwd = if is_elsewhere(config) { &config.place.cwd } else { &info.cwd };
     Some(UndoPlace::new(options, &info.id, cwd.clone(), info.file.is_none()))
 }

@@ -1,10 +1,10 @@
 //! Runs the tool calls of an answer: each call gets exactly one result, in call order.
 //!
-//! Adjacent calls that only read run concurrently, with `ParallelCalls::All` commands as well; all others run
-//! alone, in order, though the user may be asked about several at once. A call is a task of its own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls
-//! that never ran are reported like the others, with the reason as their result.
+//! [`super::call_order`] says which of them run at the same time. A call is a task of its own, so a crash becomes
+//! its result and a tool that hangs cannot hold up an abort. Calls that never ran are reported like the others,
+//! with the reason as their result.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,14 +14,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::approvals::{Decision, Review};
+use super::approvals::Review;
 use super::attend::{attend, attend_unless_stopped};
 use super::call_hooks;
+use super::call_order::{CallOrder, HeldCall, Reach};
 use super::call_plan::{Outcome, Slot, arguments, plan};
 use super::call_task::{self, CarriedOut};
-use super::call_turns::CallTurns;
 use super::clock::{millis_since, now};
 use super::event_hooks;
+use super::folder_instructions;
 use super::gate;
 use super::grants;
 use super::panics;
@@ -30,8 +31,8 @@ use super::state::Engine;
 use super::undo_queries;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage};
-use crate::agent::protocol::run::{ParallelCalls, SteerMode};
-use crate::tools::{AnyTool, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use crate::agent::protocol::run::SteerMode;
+use crate::tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// Most calls that run concurrently.
 const MAX_CONCURRENT: usize = 8;
@@ -52,39 +53,48 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
     if !slots.is_empty() {
         run.loop_guard.next_turn();
     }
+    let batch = Batch { order: order_of(run.engine, &slots), ..Batch::default() };
     let mut runner = ToolRunner { run, slots, ended: 0 };
-    let mut at = 0;
-    while at < runner.slots.len() {
-        let batch = runner.batch(at);
-        let next = at + batch.len().max(1);
-        if batch.is_empty() || runner.run.engine.current.stop.is_cancelled() || runner.is_steered() {
-            runner.skip(at);
-            at += 1;
-        } else {
-            runner.run_batch(batch).await;
-            at = next;
-        }
-    }
+    runner.run(batch).await;
     runner.results()
 }
 
-/// What a step of a batch brought.
+/// Which of the calls may run beside which.
+fn order_of(engine: &Engine, slots: &[Slot]) -> CallOrder {
+    let mut order = CallOrder::default();
+    for Slot { call, tool, .. } in slots {
+        match tool {
+            // One alone waits for nothing.
+            Ok(tool) if slots.len() > 1 => {
+                let access = tool.touches(&call.arguments, engine.cwd());
+                let early = !tool.spec().read_only && tool.prepares_from_arguments();
+                order.push(Reach::of(&**tool, access.as_ref(), engine.cwd()), early);
+            }
+            _ => order.push(Reach::nothing(), false),
+        }
+    }
+    order
+}
+
+/// What a step of the calls brought.
 enum Step {
     Ended(Result<(Id, CarriedOut), JoinError>),
     Progress(usize, ToolOutput),
     Prepared(usize, Review),
-    /// It is the turn of a call, and this was decided about it.
-    Turn(usize, Decision),
+    /// The calls that a decided one waited for have ended.
+    Free(HeldCall),
 }
 
-/// Calls that run now.
+/// The calls, and those of them that run now.
 #[derive(Default)]
 struct Batch {
     tasks: JoinSet<CarriedOut>,
     started: HashMap<Id, (usize, Instant)>,
     updates: SelectAll<BoxStream<'static, (usize, ToolOutput)>>,
     reviews: Reviews,
-    turns: CallTurns,
+    order: CallOrder,
+    /// Those that were reported to have started.
+    reported: HashSet<usize>,
 }
 
 /// The way of prepared calls to the gate.
@@ -110,7 +120,7 @@ impl Batch {
             biased;
             Some((index, review)) = self.reviews.receiver.recv() => Some(Step::Prepared(index, review)),
             Some(ended) = self.tasks.join_next_with_id() => Some(Step::Ended(ended)),
-            (index, decision) = self.turns.next() => Some(Step::Turn(index, decision)),
+            held = self.order.next_held() => Some(Step::Free(held)),
             Some((index, output)) = self.updates.next() => Some(Step::Progress(index, output)),
         }
     }
@@ -125,47 +135,6 @@ struct ToolRunner<'r, 'a> {
 }
 
 impl ToolRunner<'_, '_> {
-    /// The calls from `at` on that are started together: one, several that only read, or several that
-    /// the user is asked about at once. Empty when the one at `at` cannot run.
-    fn batch(&self, at: usize) -> VecDeque<usize> {
-        if self.runs_all() {
-            let beside = self.adjacent(at, |tool| tool.spec().read_only || tool.prepares_from_arguments());
-            if !beside.is_empty() {
-                return beside;
-            }
-        }
-        let together = self.adjacent(at, |tool| tool.spec().read_only);
-        match self.slots.get(at) {
-            Some(Slot { tool: Ok(_), .. }) if together.is_empty() => {
-                let asked = if self.takes_turns(at) {
-                    self.adjacent(at, |tool| !tool.spec().read_only && tool.prepares_from_arguments())
-                } else {
-                    VecDeque::new()
-                };
-                if asked.is_empty() { VecDeque::from([at]) } else { asked }
-            }
-            _ => together,
-        }
-    }
-
-    /// Whether calls that change something may run beside others.
-    fn runs_all(&self) -> bool {
-        self.run.engine.config.behavior.parallel == ParallelCalls::All
-    }
-
-    /// The calls from `at` on, up to the first of another kind.
-    fn adjacent(&self, at: usize, is_one: impl Fn(&dyn AnyTool) -> bool) -> VecDeque<usize> {
-        let rest = self.slots.iter().enumerate().skip(at);
-        let kind = rest.take_while(|(_, slot)| slot.tool.as_ref().is_ok_and(|tool| is_one(&**tool)));
-        kind.map(|(index, _)| index).collect()
-    }
-
-    /// Whether a batch that begins with this call runs one call after another.
-    fn takes_turns(&self, at: usize) -> bool {
-        let changes = |slot: &Slot| slot.tool.as_ref().is_ok_and(|tool| !tool.spec().read_only);
-        !self.runs_all() && gate::asks(self.run.engine) && self.slots.get(at).is_some_and(changes)
-    }
-
     /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a
     /// call has ended, so an answer that calls tools gets at least one result.
     fn is_steered(&self) -> bool {
@@ -176,76 +145,73 @@ impl ToolRunner<'_, '_> {
     }
 
     /// Ends a call that cannot or must not run.
-    fn skip(&mut self, index: usize) {
+    fn skip(&mut self, batch: &mut Batch, index: usize) {
         let stopped = self.run.engine.current.stop.is_cancelled();
         let reason = match self.slots.get(index).map(|slot| &slot.tool) {
             _ if stopped => "aborted".to_owned(),
             Some(Err(reason)) => reason.clone(),
             _ => SKIPPED.to_owned(),
         };
-        self.report_start(index);
-        self.end(index, Outcome::unrun(&reason));
+        self.end(batch, index, Outcome::unrun(&reason));
     }
 
-    async fn run_batch(&mut self, mut waiting: VecDeque<usize>) {
-        let mut batch = Batch::default();
-        if waiting.len() > 1 && waiting.front().is_some_and(|first| self.takes_turns(*first)) {
-            batch.turns = CallTurns::of(waiting.iter().copied());
-        }
+    async fn run(&mut self, mut batch: Batch) {
         loop {
             while batch.tasks.len() < MAX_CONCURRENT
+                && !self.run.engine.current.stop.is_cancelled()
                 && !self.is_steered()
-                && let Some(index) = waiting.pop_front()
+                && let Some(index) = batch.order.next_to_start(gate::asks(self.run.engine))
             {
                 self.start(&mut batch, index);
             }
             match attend_unless_stopped(self.run.engine, batch.step()).await {
                 Some(Some(step)) => self.step(&mut batch, step),
-                Some(None) => return waiting.into_iter().for_each(|index| self.skip(index)),
-                None => return self.abort_batch(batch, waiting).await,
+                Some(None) => break,
+                None => {
+                    self.abort(&mut batch).await;
+                    break;
+                }
             }
+        }
+        for index in batch.order.waiting() {
+            self.skip(&mut batch, index);
         }
     }
 
     /// Gives aborted calls a moment to end properly, then drops those that do not.
-    async fn abort_batch(&mut self, mut batch: Batch, waiting: VecDeque<usize>) {
+    async fn abort(&mut self, batch: &mut Batch) {
         gate::withdraw_all(self.run.engine);
         let deadline = Instant::now() + GRACE;
         while let Ok(Some(step)) = attend(self.run.engine, timeout_at(deadline, batch.step())).await {
-            self.step(&mut batch, step);
+            self.step(batch, step);
         }
-        let mut hanging: Vec<(usize, Instant)> = batch.started.values().copied().collect();
+        batch.tasks.abort_all();
+        let mut hanging: Vec<(usize, Instant)> = batch.started.drain().map(|(_, started)| started).collect();
         hanging.sort_unstable_by_key(|(index, _)| *index);
         for (index, since) in hanging {
-            self.end(index, Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) });
-        }
-        for index in waiting {
-            self.skip(index);
+            let outcome = Outcome { duration_ms: Some(millis_since(since)), ..Outcome::unrun(DROPPED) };
+            self.end(batch, index, outcome);
         }
     }
 
     fn start(&mut self, batch: &mut Batch, index: usize) {
-        // A call that waits for its turn is reported when it has it.
-        if !batch.turns.has(index) {
-            self.report_start(index);
-        }
         let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) else {
-            return;
+            return self.skip(batch, index);
         };
         let arguments = match self.run.engine.config.behavior.masking.arguments(&call.name, &call.arguments) {
             Ok(filled) => filled.unwrap_or_else(|| call.arguments.clone()),
-            Err(reason) => {
-                if batch.turns.ended(index) {
-                    self.report_start(index);
-                }
-                return self.end(index, Outcome::unrun(&reason));
-            }
+            Err(reason) => return self.end(batch, index, Outcome::unrun(&reason)),
         };
         let (progress, updates) = ToolProgress::channel();
         let (tool, context) = (tool.clone(), context(self.run.engine, progress));
         let reviews = (index, batch.reviews.sender.clone());
         let undo = undo_queries::of_call(self.run.engine, call);
         let hooks = call_hooks::of_call(self.run.engine, call);
+        batch.order.start(index);
+        // A call that is only prepared yet is reported when it may run.
+        if batch.order.is_free(index) {
+            self.report_start(batch, index);
+        }
         let task = batch.tasks.spawn(call_task::carry_out(tool, arguments, context, reviews, undo, hooks));
         batch.started.insert(task.id(), (index, Instant::now()));
         batch.updates.push(changes(index, updates));
@@ -254,20 +220,12 @@ impl ToolRunner<'_, '_> {
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
-            // It has its turn already.
+            // It runs already.
             Step::Prepared(index, review) if review.again => self.judge(index, review),
-            Step::Prepared(index, review) => {
-                if batch.turns.has(index) && self.is_steered() {
-                    // Its task ends with that, or is gone already.
-                    let _ = review.decide.send(Err(ToolError::refused(SKIPPED)));
-                    return;
-                }
-                let decide = batch.turns.hold(index, review.decide);
-                self.judge(index, Review { decide, ..review });
-            }
-            Step::Turn(index, decision) => {
-                self.report_start(index);
-                batch.turns.run(index, decision);
+            Step::Prepared(index, review) => self.prepared(batch, index, review),
+            Step::Free(held) => {
+                self.report_start(batch, held.index);
+                held.run();
             }
             Step::Ended(ended) => {
                 let id = match &ended {
@@ -275,27 +233,44 @@ impl ToolRunner<'_, '_> {
                     Err(error) => error.id(),
                 };
                 if let Some((index, since)) = batch.started.remove(&id) {
-                    if batch.turns.ended(index) {
-                        // Stopped, or not even prepared.
-                        self.report_start(index);
-                    }
                     self.ended += 1;
                     let outcome = self.outcome(ended.map(|(_, ended)| ended), millis_since(since));
-                    self.end(index, outcome);
-                    self.skip_turns(batch);
+                    self.end(batch, index, outcome);
+                    self.skip_held(batch);
                 }
             }
         }
     }
 
-    /// Ends the calls that wait for their turn if a steering message made them unnecessary.
-    fn skip_turns(&mut self, batch: &mut Batch) {
+    /// A call is prepared: it is judged, and what is decided is held while it has to wait for others.
+    fn prepared(&mut self, batch: &mut Batch, index: usize, review: Review) {
+        if review.changed.is_some()
+            && let Some(Slot { tool: Ok(tool), .. }) = self.slots.get(index)
+        {
+            // By a hook, after it was known beside what it may run.
+            let reach = Reach::of(&**tool, Some(&review.access), self.run.engine.cwd());
+            batch.order.revise(index, reach);
+        }
+        if batch.order.is_free(index) {
+            return self.judge(index, review);
+        }
         if self.is_steered() {
-            let skipped = batch.turns.skip_rest(SKIPPED);
-            if !skipped.is_empty() {
+            // Its task ends with that, or is gone already.
+            let _ = review.decide.send(Err(ToolError::refused(SKIPPED)));
+            return;
+        }
+        let decide = batch.order.hold(index, review.decide);
+        self.judge(index, Review { decide, ..review });
+    }
+
+    /// Ends the calls whose decision is held if a steering message made them unnecessary.
+    fn skip_held(&mut self, batch: &mut Batch) {
+        if self.is_steered() {
+            let refused = batch.order.refuse_held(SKIPPED);
+            if !refused.is_empty() {
                 gate::withdraw_all(self.run.engine);
             }
-            skipped.into_iter().for_each(|index| self.report_start(index));
+            refused.into_iter().for_each(|index| self.report_start(batch, index));
         }
     }
 
@@ -304,6 +279,7 @@ impl ToolRunner<'_, '_> {
         let (result, waited, hooks) = match ended {
             Ok(CarriedOut { result, waited, notices, hooks }) => {
                 undo_queries::tell(self.run.engine, notices);
+                self.run.engine.tell_of_directory();
                 let hooks = event_hooks::after_call(self.run.engine, hooks);
                 (result, waited, hooks)
             }
@@ -335,8 +311,11 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    fn report_start(&mut self, index: usize) {
-        if let Some(slot) = self.slots.get(index) {
+    /// Reports that a call has started, once.
+    fn report_start(&mut self, batch: &mut Batch, index: usize) {
+        if let Some(slot) = self.slots.get(index)
+            && batch.reported.insert(index)
+        {
             self.run.engine.emit(AgentEvent::ToolExecutionStart {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
@@ -358,13 +337,16 @@ impl ToolRunner<'_, '_> {
     }
 
     /// Keeps the outcome of a call without its secrets and reports it, with a warning for the model if it repeats itself.
-    fn end(&mut self, index: usize, mut outcome: Outcome) {
+    fn end(&mut self, batch: &mut Batch, index: usize, mut outcome: Outcome) {
+        self.report_start(batch, index);
+        batch.order.end(index);
         let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
         self.run.engine.config.behavior.masking.answer(&mut outcome.output);
         if !outcome.is_error {
             grants::skill_read(self.run.engine, &slot.call);
+            folder_instructions::reached_by(self.run.engine, &slot.call);
         }
         if !self.run.engine.current.stop.is_cancelled() {
             let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
@@ -413,7 +395,9 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
         scratch: engine.config.scratch.clone(),
         env: engine.config.env.clone(),
         sandbox: engine.config.behavior.sandbox.in_directory(engine.cwd()),
+        files: engine.config.behavior.permissions.file_filter(engine.cwd(), std::env::home_dir().as_deref()),
         editor: engine.config.behavior.editor.clone(),
+        user: Some(engine.user.link()),
         limits: OutputLimits { images, ..OutputLimits::default() }.within_window(window),
         default_timeout: engine.config.bash_timeout,
     }

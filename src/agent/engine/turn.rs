@@ -14,6 +14,8 @@ use super::compact::CompactionEnd;
 use super::exchange;
 use super::exchange::{Exchange, ExchangeEnd};
 use super::hooks::Hooks;
+use super::refused_parts;
+use super::refused_parts::RefusedParts;
 use super::retry::{AfterFailure, Retries};
 use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
@@ -33,7 +35,8 @@ const ABORTED: &str = "aborted";
 /// is in the session, and its `MessageEnd` reported, when this returns.
 pub(crate) async fn answer(run: &mut Run<'_>) -> Arc<Message> {
     let retries = retries(run.engine);
-    let mut turn = Turn { run, retries, retrying: false, compacted: false };
+    let mut turn =
+        Turn { run, retries, retrying: false, compacted: false, refused: None, sent_without: false };
     if let Some(message) = turn.wait_on().await {
         return message;
     }
@@ -88,6 +91,10 @@ struct Turn<'r, 'a> {
     retrying: bool,
     /// True once the conversation was compacted because the request was too long.
     compacted: bool,
+    /// The failure after which the request was sent again without parts that may be its reason.
+    refused: Option<(Failure, RefusedParts)>,
+    /// True once that was done.
+    sent_without: bool,
 }
 
 /// The request of an attempt.
@@ -109,21 +116,25 @@ impl Exchange for Request<'_, '_, '_> {
 
     fn messages(&self) -> (Vec<Arc<Message>>, Option<Hooks>) {
         let config = &self.turn.run.engine.config;
-        (config.session.context().messages, Some(config.behavior.hooks.clone()))
+        let messages = config.session.context().messages;
+        let messages = refused_parts::left_out(&messages, &self.attempt.model, self.turn.refused());
+        (messages, Some(config.behavior.hooks.clone()))
     }
 
     fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
         let config = &self.turn.run.engine.config;
+        let engine = &self.turn.run.engine;
+        let (context, model) = (config.session.context().messages, &self.attempt.model);
         ModelRequest {
             model: self.attempt.model.with_thinking_budgets(&config.behavior.budgets),
             key: None,
             system: config.system.clone(),
             messages,
             tools: config.tools.specs().into(),
-            thinking: self.turn.run.engine.thinking(),
+            thinking: refused_parts::level(engine.thinking(), &context, model, self.turn.refused()),
             max_tokens: None,
             temperature: config.behavior.temperature,
-            session_id: self.turn.run.engine.conversation_id(),
+            session_id: engine.conversation_id(),
         }
     }
 
@@ -173,8 +184,37 @@ impl Turn<'_, '_> {
         attempt.begun = true;
         self.end_retry(None);
         self.run.open_turn();
+        self.note_refused();
         let message = Arc::new(Message::Assistant(attempt.empty_message()));
         self.run.engine.emit(AgentEvent::MessageStart { message });
+    }
+
+    /// Records, once the answer has begun, that the refused parts stay out of requests, and shows a notice.
+    fn note_refused(&mut self) {
+        let Some((failure, parts)) = self.refused.take() else { return };
+        self.run.commit(parts.note());
+        let text =
+            format!("the provider refused {} of this conversation: {}", parts.names(), failure.message);
+        let hint = "the request was sent once more without them, and they stay out for this model";
+        self.run.engine.notice(NoticeLevel::Warning, text, Some(hint));
+    }
+
+    /// What the request is sent without.
+    fn refused(&self) -> Option<&RefusedParts> {
+        self.refused.as_ref().map(|(_, parts)| parts)
+    }
+
+    /// Sends the request once more if something in the conversation may be why it failed.
+    fn send_without(&mut self, attempt: &Attempt, failure: &Failure) -> bool {
+        if attempt.begun || self.sent_without {
+            return false;
+        }
+        let messages = self.run.engine.config.session.context().messages;
+        let Some(parts) = RefusedParts::of(failure, &messages, &attempt.model) else { return false };
+        self.run.engine.meters.used.spend(&attempt.assembler.usage());
+        self.refused = Some((failure.clone(), parts));
+        self.sent_without = true;
+        true
     }
 
     fn complete(&mut self, mut attempt: Attempt) -> Arc<Message> {
@@ -183,15 +223,22 @@ impl Turn<'_, '_> {
         if matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) {
             let text = "the provider ended the answer with an error";
             message.error_message.get_or_insert_with(|| text.into());
-        } else if message.content.is_empty() {
+        } else if message.tool_calls().next().is_none() && message.text().trim().is_empty() {
             let hint = "send a message to continue, or choose another model";
-            self.run.engine.notice(NoticeLevel::Warning, "the model sent an empty answer", Some(hint));
+            let thinks = message.content.iter().any(|block| matches!(block, Block::Thinking { .. }));
+            let text = if thinks {
+                "the model only thought, and gave no answer"
+            } else {
+                "the model sent an empty answer"
+            };
+            self.run.engine.notice(NoticeLevel::Warning, text, Some(hint));
         }
         self.run.commit_answer(message)
     }
 
     /// Keeps what arrived before an abort. Complete calls stay, and get a result each.
     fn stopped(&mut self, mut attempt: Attempt) -> Arc<Message> {
+        self.refused = None;
         self.end_retry(Some(ABORTED));
         self.begin(&mut attempt);
         let mut message = attempt.assembler.message();
@@ -209,13 +256,23 @@ impl Turn<'_, '_> {
         if failure.kind == FailureKind::Overflow && !self.compacted {
             return self.too_long(attempt, failure).await;
         }
-        let failure = with_hint(failure);
+        if self.send_without(&attempt, &failure) {
+            return None;
+        }
+        let failure = match self.refused.take_if(|_| !failure.retryable()) {
+            // It says why the request was sent again, which did not help.
+            Some((first, _)) => first,
+            None => with_hint(failure),
+        };
         if self.run.exceeded() == Some(RunEnd::Dollars) {
             return Some(self.give_up(attempt, &failure.to_string()));
         }
         let delay_ms = match self.retries.after(&failure) {
             AfterFailure::Wait(delay_ms) => delay_ms,
-            AfterFailure::GiveUp(text) => return Some(self.give_up(attempt, &text)),
+            AfterFailure::GiveUp(text) => {
+                self.refused = None;
+                return Some(self.give_up(attempt, &text));
+            }
         };
         let error_message = failure.to_string();
         if attempt.begun {

@@ -20,6 +20,43 @@ use crate::agent::undo::{SessionUndo, prompts};
 /// The type of the message that tells the model that files went back.
 const NOTE: &str = "tau.undo";
 
+/// Which way files go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Back,
+    Forward,
+}
+
+impl Direction {
+    fn command(self) -> &'static str {
+        match self {
+            Direction::Back => "undo",
+            Direction::Forward => "redo",
+        }
+    }
+
+    /// What was done, and what takes it back; `moves` says whether the conversation goes, too.
+    fn said(self, report: &RestoreReport, moves: bool) -> String {
+        let (changes, conversation, back) = match self {
+            Direction::Back => {
+                ("took back changes of", "took the conversation back", "; /redo brings it back")
+            }
+            Direction::Forward => {
+                ("brought back changes of", "brought the conversation back", "; /undo takes it back again")
+            }
+        };
+        let files = report.summary(changes);
+        let is_changed = !report.restored.is_empty() || !report.merged.is_empty();
+        let is_untouched = *report == RestoreReport::default();
+        match (is_changed, moves) {
+            (true, _) => files + back,
+            (false, true) if is_untouched => format!("{conversation}{back}"),
+            (false, true) => format!("{conversation}, {files}{back}"),
+            (false, false) => files,
+        }
+    }
+}
+
 /// Goes back to a prompt.
 pub(crate) async fn undo(engine: &mut Engine, order: UndoOrder) {
     engine.load_all();
@@ -29,7 +66,7 @@ pub(crate) async fn undo(engine: &mut Engine, order: UndoOrder) {
     let scope = order.scope;
     let entry_id = order.entry_id.clone();
     let restored = carry_out(engine, move |undo| undo.undo(&prompts, &order, leaf)).await;
-    let said = report(engine, restored, scope == UndoScope::Files);
+    let said = report(engine, restored, scope == UndoScope::Files, Direction::Back);
     if said.is_ok() && scope.conversation() {
         branch::go_to(engine, &entry_id, None).await;
     }
@@ -45,7 +82,7 @@ pub(crate) async fn redo(engine: &mut Engine, order: UndoOrder) {
         leaf = was;
         report
     });
-    let said = report(engine, restored, leaf.is_none());
+    let said = report(engine, restored, leaf.is_none(), Direction::Forward);
     if let Some(leaf) = leaf.filter(|_| said.is_ok()) {
         branch::go_to(engine, &leaf, None).await;
     }
@@ -55,7 +92,7 @@ pub(crate) async fn redo(engine: &mut Engine, order: UndoOrder) {
 /// Takes back one hunk, or the whole change of a file.
 pub(crate) async fn revert(engine: &mut Engine, order: RevertOrder) {
     let restored = carry_out(engine, move |undo| undo.revert(&order)).await;
-    let said = report(engine, restored, true);
+    let said = report(engine, restored, true, Direction::Back);
     say(engine, said);
 }
 
@@ -82,6 +119,7 @@ fn report(
     engine: &mut Engine,
     restored: Result<RestoreReport, String>,
     stays: bool,
+    direction: Direction,
 ) -> Result<String, String> {
     let (report, error) = match restored {
         Ok(report) => (report, None),
@@ -99,8 +137,8 @@ fn report(
         announce::record_external(engine, Arc::new(Message::Custom(note)));
     }
     let said = match &error {
-        Some(error) => Err(format!("cannot undo: {error}")),
-        None => Ok(report.summary()),
+        Some(error) => Err(format!("cannot {}: {error}", direction.command())),
+        None => Ok(direction.said(&report, !stays)),
     };
     engine.emit(AgentEvent::FilesRestored { report, error });
     said
@@ -122,6 +160,51 @@ fn say(engine: &mut Engine, said: Result<String, String>) {
         Ok(text) => engine.notice(NoticeLevel::Info, text, None),
         Err(text) => {
             engine.notice(NoticeLevel::Error, text, Some("see /diff for what can be taken back"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_says_which_way() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let report = |restored: &[&str], merged: &[&str], kept: &[&str]| RestoreReport {
+            restored: names(restored),
+            merged: names(merged),
+            kept: names(kept),
+            failed: Vec::new(),
+        };
+        let (back, forward) = (Direction::Back, Direction::Forward);
+        let cases = [
+            (back, report(&["a"], &[], &[]), false, "took back changes of a; /redo brings it back"),
+            (
+                back,
+                report(&["a", "b"], &["c"], &["d"]),
+                true,
+                "took back changes of 2 files, merged c, left as they are: d; /redo brings it back",
+            ),
+            (back, report(&[], &[], &[]), true, "took the conversation back; /redo brings it back"),
+            (
+                back,
+                report(&[], &[], &["d"]),
+                true,
+                "took the conversation back, left as they are: d; /redo brings it back",
+            ),
+            (back, report(&[], &[], &["d"]), false, "left as they are: d"),
+            (back, report(&[], &[], &[]), false, "no file had to be changed"),
+            (forward, report(&["a"], &[], &[]), true, "brought back changes of a; /undo takes it back again"),
+            (
+                forward,
+                report(&[], &[], &[]),
+                true,
+                "brought the conversation back; /undo takes it back again",
+            ),
+        ];
+        for (direction, report, moves, expected) in cases {
+            assert_eq!(direction.said(&report, moves), expected);
         }
     }
 }

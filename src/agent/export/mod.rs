@@ -8,6 +8,7 @@ mod html;
 mod markdown;
 pub(crate) mod pen;
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::protocol::message::Message;
@@ -15,7 +16,8 @@ use super::protocol::title;
 pub use super::secrets::redact::Redactor;
 use super::session::Session;
 use super::session::entry::{Body, Entry};
-use crate::tools::process::environment::is_secret_name;
+use crate::tools::process::secret_variables::{SecretName, secret_name};
+use crate::tools::recognise;
 pub use pen::Highlight;
 
 /// What a session is written as.
@@ -89,12 +91,25 @@ pub fn coloured_document(
     Document { text, masked: redactor.count() }
 }
 
-/// Values of environment variables whose names say that they are secret.
+/// Values of environment variables whose names say that they are secret, and the passwords in the others.
 pub(crate) fn own_secrets() -> Vec<String> {
-    let secret = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        is_secret_name(&name).then(|| value.into_string().ok()).flatten()
+    own_secrets_of(std::env::vars_os())
+}
+
+fn own_secrets_of(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let secrets = |(name, value): (OsString, OsString)| {
+        let value = value.into_string().unwrap_or_default();
+        let is_secret = match secret_name(&name) {
+            Some(SecretName::Value) => recognise::is_own_secret(&value),
+            Some(SecretName::Related) => recognise::looks_secret(&value),
+            None => false,
+        };
+        let passwords = recognise::passwords(&value).filter(|password| recognise::is_own_secret(password));
+        let mut secrets: Vec<String> = passwords.map(str::to_owned).collect();
+        secrets.extend(Some(value).filter(|_| is_secret));
+        secrets
     };
-    std::env::vars_os().filter_map(secret).collect()
+    variables.flat_map(secrets).collect()
 }
 
 /// The lines as they are in the file, with every field that is not known here.
@@ -155,5 +170,26 @@ fn is_shown(entry: &Entry) -> bool {
         Body::Message { .. } | Body::Compaction { .. } | Body::BranchSummary { .. } => true,
         Body::CustomMessage { display, .. } => *display,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_the_environment_are_values_and_passwords() {
+        let given = [
+            ("DB_PASS", "correcthorse"),
+            ("MY_TOKEN", "hunter2-password"),
+            ("DATABASE_URL", "postgres://app:batterystaple@db/x"),
+            ("POSTGRES_PASSWORD", "postgres"),
+            ("DEPLOY_KEY", "/home/u/key"),
+            ("API_AUTH", "required2"),
+            ("KEY_NAME", "production"),
+            ("PATH", "/bin"),
+        ];
+        let given = given.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        assert_eq!(own_secrets_of(given.into_iter()), ["correcthorse", "hunter2-password", "batterystaple"]);
     }
 }

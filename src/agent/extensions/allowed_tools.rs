@@ -4,30 +4,12 @@
 //! for stays denied or asked, and so do protected paths.
 
 use super::custom_tools;
-use crate::agent::permissions::Rule;
+use crate::agent::permissions::{Rule, grant};
 use crate::agent::protocol::extension::ExtensionSource;
 
-/// What other agents call our tools.
-const NAMES: [(&str, &str); 16] = [
-    ("bash", "bash"),
-    ("read", "read"),
-    ("notebookread", "read"),
-    ("edit", "edit"),
-    ("multiedit", "edit"),
-    ("notebookedit", "edit"),
-    ("write", "write"),
-    ("grep", "grep"),
-    ("search", "grep"),
-    ("glob", "find"),
-    ("find", "find"),
-    ("ls", "ls"),
-    ("webfetch", "web_fetch"),
-    ("web_fetch", "web_fetch"),
-    ("websearch", "web_search"),
-    ("web_search", "web_search"),
-];
-/// Tools that a project's files cannot open for all calls.
-const NARROW: [&str; 3] = ["bash", "edit", "write"];
+/// Names that skills use besides those of Claude Code, and what tau calls these tools.
+const NAMES: [(&str, &str); 4] =
+    [("search", "grep"), ("find", "find"), ("web_fetch", "web_fetch"), ("web_search", "web_search")];
 
 /// The rules, and what is not granted. Names of tools that neither tau nor a custom tool can have are left out.
 pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, Vec<String>) {
@@ -37,7 +19,8 @@ pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, 
             .split_once('(')
             .map_or((text.as_str(), ""), |(name, _)| (name, text.get(name.len()..).unwrap_or_default()));
         let lower = name.trim().to_ascii_lowercase();
-        let known = NAMES.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
+        let of_skills = || NAMES.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
+        let known = grant::tool_of_others(&lower).or_else(of_skills);
         // Other agents write the names of their tools with capital letters.
         let is_custom = known.is_none() && !lower.starts_with("mcp__");
         if is_custom && (lower != name.trim() || custom_tools::name_problem(&lower).is_some()) {
@@ -45,16 +28,10 @@ pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, 
         }
         let tool = known.unwrap_or(&lower);
         match format!("{tool}{pattern}").parse::<Rule>() {
-            Ok(rule)
-                if rule.is_bare()
-                    && source == ExtensionSource::Project
-                    && (is_custom || NARROW.contains(&tool)) =>
-            {
-                problems.push(format!(
-                    "allowed-tools: a project cannot allow all calls of {tool}; name some of them"
-                ));
-            }
-            Ok(rule) => rules.push(rule),
+            Ok(rule) => match grant::objection(&rule).filter(|_| source == ExtensionSource::Project) {
+                Some(why) => problems.push(format!("allowed-tools: {text}: {why}")),
+                None => rules.push(rule),
+            },
             Err(error) => problems.push(format!("allowed-tools: {error}")),
         }
     }
@@ -84,5 +61,17 @@ mod tests {
         assert_eq!((rules, problems), (vec!["todos(src/**)".to_owned()], 1));
         let (rules, problems) = texts(&["Bash", "Bash(*)", "Write", "Read"], ExtensionSource::Project);
         assert_eq!((rules, problems), (vec!["read".to_owned()], 3));
+        let wide = [
+            "Bash(* *)",
+            "Bash(*:*)",
+            "Bash(t*)",
+            "Bash(env:*)",
+            "Edit(**/*)",
+            "Edit(.)",
+            "Write(*)",
+            "mcp__*",
+        ];
+        assert_eq!(texts(&wide, ExtensionSource::Project), (Vec::new(), wide.len()));
+        assert_eq!(texts(&wide, ExtensionSource::User).1, 0);
     }
 }

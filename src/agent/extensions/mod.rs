@@ -19,6 +19,7 @@ pub mod prompt;
 pub mod registry;
 pub mod skills;
 pub mod templates;
+pub mod used_files;
 mod walk;
 pub mod watched;
 

@@ -8,6 +8,7 @@ use super::skills::Skill;
 use super::templates::Template;
 use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
 use crate::agent::settings::private_files::read_capped;
+use crate::tools::encoding;
 
 /// What a command stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Skill {
 fn body(path: &Path) -> Result<String, String> {
     let bytes =
         read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;
-    let text = String::from_utf8_lossy(&bytes).replace('\0', "\u{fffd}");
+    let text = encoding::text(&bytes).replace('\0', "\u{fffd}");
     let length = FrontMatter::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?.length;
     Ok(text.get(length..).unwrap_or_default().trim().to_owned())
 }

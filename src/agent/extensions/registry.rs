@@ -162,7 +162,7 @@ impl Loaded {
             self.rows.push(row);
         }
         self.skills.sort_by(|one, other| one.name.cmp(&other.name));
-        self.listing = listing(&self.skills, options.skill_budget.unwrap_or(SKILL_BUDGET));
+        self.listing = listing(&self.skills, SKILL_BUDGET);
         let tokens: HashMap<&Path, u64> = self
             .skills
             .iter()
@@ -250,8 +250,6 @@ fn off(row: ExtensionRow) -> ExtensionRow {
 pub struct ExtensionOptions {
     /// Those that are off, as `skill:name`.
     pub off: Vec<String>,
-    /// Tokens that the list of skills may take of the system prompt; `None` for the usual number.
-    pub skill_budget: Option<u64>,
     /// The shell that runs the commands of custom tools, where one is configured.
     pub shell: Option<PathBuf>,
     /// The commands of the screen, without the slash, that hide prompt templates of their names.

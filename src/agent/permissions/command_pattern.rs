@@ -32,8 +32,10 @@ pub(super) struct CommandPattern {
     signs: Vec<Sign>,
     /// Whether arguments may follow, or not.
     open: bool,
-    /// How many words of a command it names in full.
-    named: usize,
+    /// The words at the start of a command that it names in full.
+    leading: Vec<String>,
+    /// All words that it names in full.
+    literals: Vec<String>,
 }
 
 impl CommandPattern {
@@ -71,16 +73,24 @@ impl CommandPattern {
             }
             starts = false;
         }
-        let first_any = signs.iter().position(|sign| *sign == Sign::Any);
-        let known = signs.get(..first_any.unwrap_or(signs.len())).unwrap_or_default();
-        let gaps = known.iter().filter(|sign| **sign == Sign::Gap).count();
-        let named = if first_any.is_some() { gaps } else { gaps + 1 };
-        CommandPattern { signs, open, named }
+        let words: Vec<Option<String>> = signs.split(|sign| *sign == Sign::Gap).map(literal).collect();
+        let leading = words.iter().map_while(Clone::clone).collect();
+        CommandPattern { signs, open, leading, literals: words.into_iter().flatten().collect() }
     }
 
     /// How many words at the start of a command it names in full.
     pub(super) fn named(&self) -> usize {
-        self.named
+        self.leading.len()
+    }
+
+    /// The words at the start of a command that it names in full.
+    pub(super) fn leading(&self) -> &[String] {
+        &self.leading
+    }
+
+    /// All words that it names in full.
+    pub(super) fn literals(&self) -> &[String] {
+        &self.literals
     }
 
     /// Whether it matches these words. What is not known of them is matched by `*` only.
@@ -111,6 +121,19 @@ impl CommandPattern {
         let longer: Vec<Sign> = self.signs.iter().copied().chain([Sign::Gap, Sign::Any]).collect();
         intersects(&self.signs, command, unknown_is_any) || intersects(&longer, command, unknown_is_any)
     }
+}
+
+/// A word of a pattern, if nothing in it is left open.
+fn literal(signs: &[Sign]) -> Option<String> {
+    let mut text = String::new();
+    for sign in signs {
+        match sign {
+            Sign::Char(c) => text.push(*c),
+            Sign::Empty => {}
+            Sign::Gap | Sign::Any => return None,
+        }
+    }
+    Some(text)
 }
 
 /// The signs of words. With `may_vanish`, a word that may become none, or several, takes its gap with it.

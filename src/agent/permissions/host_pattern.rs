@@ -5,9 +5,38 @@ use url::Host;
 /// A pattern of hosts: one host, or all below a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HostPattern {
-    host: String,
+    host: Host<String>,
     /// Names below it, and not itself.
     below: bool,
+}
+
+/// A host as it is reached, however it is written: other numerals, a dot at the end, capital or percent-encoded
+/// letters, other digits, an IPv4 address within an IPv6 address.
+fn parsed(text: &str) -> Option<Host<String>> {
+    // An IPv6 address may have its brackets or not.
+    let bracketed = format!("[{text}]");
+    let whole = if text.matches(':').count() > 1 && !text.starts_with('[') { &bracketed } else { text };
+    Some(match Host::parse(whole).ok()? {
+        Host::Domain(name) => match name.strip_suffix('.') {
+            // Without the dot it may be an address.
+            Some(name) => Host::parse(name).ok()?,
+            None => Host::Domain(name),
+        },
+        Host::Ipv6(address) => address.to_ipv4_mapped().map_or(Host::Ipv6(address), Host::Ipv4),
+        address @ Host::Ipv4(_) => address,
+    })
+}
+
+/// Whether a host is this machine, by its name or address.
+fn is_here(host: &Host<String>) -> bool {
+    match host {
+        Host::Domain(name) => {
+            let names = ["localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"];
+            names.contains(&name.as_str()) || name.ends_with(".localhost")
+        }
+        Host::Ipv4(address) => address.is_loopback() || address.is_unspecified(),
+        Host::Ipv6(address) => address.is_loopback() || address.is_unspecified(),
+    }
 }
 
 impl HostPattern {
@@ -24,24 +53,48 @@ impl HostPattern {
         if name.is_empty() || has_empty_label || name.contains(['*', '/', '@', '?', '#']) {
             return Err(wrong().to_owned());
         }
-        // An IPv6 address may have its brackets or not.
-        let bracketed = format!("[{name}]");
-        let whole = if name.matches(':').count() > 1 && !name.starts_with('[') { &bracketed } else { name };
-        let host = match Host::parse(whole.trim_end_matches('.')).map_err(|_| wrong().to_owned())? {
-            Host::Domain(name) => name,
-            _ if below => return Err(wrong().to_owned()),
-            Host::Ipv4(address) => address.to_string(),
-            Host::Ipv6(address) => address.to_string(),
-        };
+        let host = parsed(name).ok_or_else(|| wrong().to_owned())?;
+        if below && !matches!(host, Host::Domain(_)) {
+            return Err(wrong().to_owned());
+        }
         Ok(HostPattern { host, below })
     }
 
-    /// Whether it is about a host, which is in lower case and has neither brackets nor a dot at the end.
+    /// Whether it is about a host.
     pub(super) fn matches(&self, host: &str) -> bool {
-        match self.below {
-            true => host.strip_suffix(self.host.as_str()).is_some_and(|rest| rest.ends_with('.')),
-            false => host == self.host,
+        parsed(host).is_some_and(|host| self.is_about(&host))
+    }
+
+    /// Whether it may be about a host, so that it asks or denies: names of this machine and its addresses are one
+    /// another, and what is no host is anything.
+    pub(super) fn concerns(&self, host: &str) -> bool {
+        // The address that stands for all of them leads to the usual one.
+        let is_usual = |host: &Host<String>| match host {
+            Host::Ipv4(address) => address.is_unspecified() || address.octets() == [127, 0, 0, 1],
+            Host::Ipv6(_) | Host::Domain(_) => is_here(host),
+        };
+        let same_machine = |host: &Host<String>| {
+            let is_name = |host: &Host<String>| matches!(host, Host::Domain(_));
+            is_here(&self.host)
+                && !self.below
+                && is_here(host)
+                && (is_name(&self.host) || is_name(host) || is_usual(&self.host) && is_usual(host))
+        };
+        parsed(host).is_none_or(|host| self.is_about(&host) || same_machine(&host))
+    }
+
+    fn is_about(&self, host: &Host<String>) -> bool {
+        match (&self.host, host) {
+            (Host::Domain(own), Host::Domain(name)) if self.below => {
+                name.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('.'))
+            }
+            (own, host) => own == host && !self.below,
         }
+    }
+
+    /// Whether it names one host, or those below a name of at least two labels.
+    pub(super) fn is_narrow(&self) -> bool {
+        !self.below || matches!(&self.host, Host::Domain(name) if name.contains('.'))
     }
 }
 
@@ -77,6 +130,44 @@ mod tests {
         ] {
             assert!(!matches(pattern, host), "{pattern} and {host}");
         }
+        let concerns = |pattern: &str, host: &str| HostPattern::new(pattern).unwrap().concerns(host);
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1.",
+            "0x7f.1",
+            "0x7F.0.0.1",
+            "2130706433",
+            "0x7f000001",
+            "017700000001",
+            "127.1",
+            "127.0.1",
+            "0177.0.0.1",
+            "[::ffff:127.0.0.1]",
+            "::ffff:127.0.0.1",
+            "[::ffff:7f00:1]",
+            "%31%32%37.0.0.1",
+            "１２７.0.0.1",
+            "127。0。0。1",
+            "①27.0.0.1",
+            "0.0.0.0",
+            "0",
+            "[::]",
+            "[::1]",
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "loca%6chost",
+            "a.localhost",
+            "no host",
+        ] {
+            assert!(concerns("127.0.0.1", host), "{host}");
+            assert!(concerns("localhost", host), "{host}");
+        }
+        for host in ["128.0.0.1", "127.0.0.2", "example.com", "localhost.example.com", "[::2]"] {
+            assert!(!concerns("127.0.0.1", host), "{host}");
+        }
+        assert!(concerns("localhost", "127.0.0.2") && concerns("evil.example", "EVIL.example."));
+        assert!(!matches("127.0.0.1", "localhost") && !matches("localhost", "127.0.0.1"));
         for pattern in ["https://example.com", "a.*.com", "*example.com", "a b", "*.10.0.0.1", ""] {
             assert!(HostPattern::new(pattern).is_err(), "{pattern}");
         }

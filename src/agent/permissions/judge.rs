@@ -1,13 +1,14 @@
 //! The judge: what the rules, the built-in lists and the mode say of a call, part by part.
 
-use std::path::{Path, PathBuf};
+mod files;
 
-use super::path_pattern::{JudgedPath, Places};
-use super::protected::{Protected, Use, named_in, perhaps_protected, protected};
+use super::command_pattern::Match;
+use super::path_pattern::Places;
+use super::protected::{Use, named_in};
 use super::rule::{Pattern, Rule};
-use super::shell::{self, Analysis, Direction, Doubt, Part};
-use super::words_as_paths::{Directories, Named, named_paths};
-use super::{CallFacts, Options, Verdict, command_pattern, read_only, suggest};
+use super::shell::{self, Analysis, Doubt, Part};
+use super::words_as_paths::Scene;
+use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
 use crate::agent::protocol::approval::{ApprovalReason, PermissionMode};
 use crate::tools::access::Access;
 
@@ -22,7 +23,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// What was found of one part of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Finding {
     /// What is done about it.
     pub verdict: Verdict,
@@ -32,6 +33,10 @@ pub struct Finding {
     pub part: String,
     /// The rule that would allow it.
     pub(super) suggestion: Option<Rule>,
+    /// Whether it is a part of a command that is allowed because it is known to read, and not by a rule.
+    pub(super) unasked: bool,
+    /// Whether it cannot be taken back.
+    pub is_dangerous: bool,
 }
 
 impl Judge<'_> {
@@ -99,12 +104,16 @@ impl Judge<'_> {
             rule.names_tool(call.tool)
                 && matches!(rule.pattern(), Pattern::Host(pattern) if pattern.matches(host))
         };
+        let concerns = |rule: &&&Rule| {
+            rule.names_tool(call.tool)
+                && matches!(rule.pattern(), Pattern::Host(pattern) if pattern.concerns(host))
+        };
         for (rules, verdict, what) in
             [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
         {
             let found = rules
                 .iter()
-                .find(is_about)
+                .find(concerns)
                 .map(|rule| of_rule(verdict, &format!("a rule {what} {host}"), rule));
             findings.extend(found.map(|finding| Finding { part: host.to_owned(), ..finding }));
         }
@@ -118,7 +127,7 @@ impl Judge<'_> {
         }
         let mut finding = match (call.read_only, self.mode) {
             // It changes nothing, so plan mode asks as well.
-            (true, PermissionMode::Plan | PermissionMode::Ask) => {
+            (true, PermissionMode::Plan | PermissionMode::Ask | PermissionMode::Edits) => {
                 by_mode(PermissionMode::Ask, format!("no rule allows {host}"), host)
             }
             (true, PermissionMode::Auto) | (false, _) => self.by_mode(format!("it contacts {host}"), host),
@@ -134,115 +143,52 @@ impl Judge<'_> {
         by_mode(self.mode, text, part)
     }
 
-    /// What is said of a file that a tool touches.
-    fn file(&self, path: &Path, is_used: Use, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
-        let judged = JudgedPath::new(path);
-        let before = findings.len();
-        self.strict_about(&judged, is_used, Some(call.tool), findings);
-        let shown = self.shown(path);
-        for finding in findings.iter_mut().skip(before) {
-            finding.part.clone_from(&shown);
-        }
-        if is_used == Use::Read {
-            if before == findings.len() {
-                findings.push(Finding { part: shown, ..allowed("reading is free", "") });
-            }
-            return;
-        }
-        if let Some(rule) = self.allowing_all(call).or_else(|| self.allows_write(&judged, Some(call.tool))) {
-            let finding = of_rule(Verdict::Allow, "a rule allows it", rule);
-            findings.push(Finding { part: shown, ..finding });
-            return;
-        }
-        let mut finding = self.by_mode(format!("{} changes {shown}", call.tool), &shown);
-        finding.reason.path = Some(path.to_owned());
-        if finding.verdict == Verdict::Ask {
-            finding.suggestion = suggest::for_file(&judged, &self.places);
-        }
-        findings.push(finding);
-    }
-
-    /// A path as people know it.
-    fn shown(&self, path: &Path) -> String {
-        let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
-        rest.display().to_string()
-    }
-
-    /// Rules that deny or ask for a path, and protected paths.
-    fn strict_about(&self, path: &JudgedPath, is_used: Use, tool: Option<&str>, findings: &mut Vec<Finding>) {
-        self.ruled(path, is_used, tool, findings);
-        self.kept(path, is_used, findings);
-    }
-
-    /// Rules that deny or ask for a path.
-    fn ruled(&self, path: &JudgedPath, is_used: Use, tool: Option<&str>, findings: &mut Vec<Finding>) {
-        for (rules, verdict, what) in
-            [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
-        {
-            let found = rules.iter().find(|rule| match rule.pattern() {
-                Pattern::Path(pattern) => {
-                    governs(rule, is_used, tool) && pattern.concerns(path, &self.places)
-                }
-                Pattern::All => tool.is_none() && governs(rule, is_used, None),
-                Pattern::Command(_) | Pattern::Host(_) => false,
-            });
-            if let Some(rule) = found {
-                let mut finding =
-                    of_rule(verdict, &format!("a rule {what} {}", self.shown(&path.plain)), rule);
-                finding.reason.path = Some(path.plain.clone());
-                findings.push(finding);
-            }
-        }
-    }
-
-    /// Protected paths.
-    fn kept(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
-        if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
-            findings.extend(self.protected(kind, path.plain.clone()));
-        }
-    }
-
-    fn protected(&self, kind: Protected, path: PathBuf) -> Option<Finding> {
-        if self.options.unprotected.contains(&kind) {
-            return None;
-        }
-        let text = format!("{} is protected: {}", self.shown(&path), kind.what());
-        let reason = ApprovalReason { text, path: Some(path), ..ApprovalReason::default() };
-        let part = reason.path.as_ref().map(|path| self.shown(path)).unwrap_or_default();
-        Some(Finding { verdict: Verdict::Ask, reason, part, suggestion: None })
-    }
-
-    /// The rule that allows writing a path.
-    fn allows_write(&self, path: &JudgedPath, tool: Option<&str>) -> Option<&Rule> {
-        let allows = |rule: &&&Rule| match rule.pattern() {
-            Pattern::Path(pattern) => governs(rule, Use::Write, tool) && pattern.allows(path, &self.places),
-            Pattern::All => tool.is_none() && governs(rule, Use::Write, None),
-            Pattern::Command(_) | Pattern::Host(_) => false,
-        };
-        let rules = if self.mode == PermissionMode::Plan { &[] } else { self.allow.as_slice() };
-        rules.iter().find(allows).copied()
-    }
-
     /// What is said of a command of the shell.
     fn command(&self, command: &str, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
         let analysis = shell::analyse(command);
-        let directories = Directories::of(&analysis, &self.places);
+        let scene = Scene::of(&analysis, &self.places);
         let bare = self.allowing_all(call);
         let start = findings.len();
+        let mut free = Vec::new();
         for part in &analysis.parts {
             let before = findings.len();
             let within = |doubt: &Doubt| doubt.span.start < part.span.end && part.span.start < doubt.span.end;
             let is_doubted = analysis.doubts.iter().any(within);
-            self.part(part, bare, is_doubted, &directories, findings);
+            self.part(part, bare, is_doubted, (&analysis, &scene), findings);
             let text = command.get(part.span.clone()).unwrap_or_default();
             for finding in findings.iter_mut().skip(before) {
                 finding.part = text.to_owned();
                 finding.reason.span.get_or_insert((part.span.start, part.span.end));
             }
+            free.extend((before..findings.len()).map(|at| (at, part)));
         }
         self.doubts(command, &analysis, bare, findings);
+        self.unknown_targets(command, &analysis, &scene, findings, start);
+        self.dangers(command, &analysis, &scene, findings);
         if findings.len() == start {
-            findings.push(allowed("it runs nothing", command));
+            findings.push(Finding { unasked: true, ..allowed("it runs nothing", command) });
+        }
+        self.unconfined(&free, start, findings);
+    }
+
+    /// One process runs the whole command. Where a rule allows a part of it, none of it is confined, so what is
+    /// known to read is asked there, unless it cannot run anything else.
+    fn unconfined(&self, free: &[(usize, &Part)], start: usize, findings: &mut [Finding]) {
+        let by_rule = |finding: &Finding| finding.verdict == Verdict::Allow && !finding.unasked;
+        let is_confined = !self.options.unconfined && !findings.iter().skip(start).any(by_rule);
+        if is_confined || self.mode == PermissionMode::Auto {
+            return;
+        }
+        for (at, part) in free {
+            let Some(finding) = findings.get_mut(*at).filter(|finding| finding.unasked) else { continue };
+            if read_only::runs_nothing_else(part) {
+                continue;
+            }
+            (finding.verdict, finding.unasked) = (Verdict::Ask, false);
+            finding.reason.text = match self.options.unconfined {
+                true => "it only reads, but this machine cannot confine it".to_owned(),
+                false => "it only reads, but runs unconfined beside what a rule allows".to_owned(),
+            };
         }
     }
 
@@ -254,12 +200,7 @@ impl Judge<'_> {
         if let Some(kind) = named_in(command, &self.places, &self.options.own)
             && !findings.iter().any(|finding| finding.verdict > Verdict::Allow)
         {
-            let finding = self.protected(kind, PathBuf::new());
-            findings.extend(finding.map(|mut finding| {
-                finding.reason.text = format!("it may touch {}", kind.what());
-                finding.reason.path = None;
-                finding
-            }));
+            findings.extend(self.may_touch(kind));
         }
         for Doubt { span, text } in analysis.doubts.iter().take(8) {
             let finding = self.doubted(text, bare);
@@ -281,9 +222,20 @@ impl Judge<'_> {
                 verdict: Verdict::Ask,
                 reason: ApprovalReason { text: text.to_owned(), ..ApprovalReason::default() },
                 part: String::new(),
-                suggestion: None,
+                ..Finding::default()
             },
         }
+    }
+
+    /// Why a part may do more than read.
+    fn objection(&self, part: &Part, scene: &Scene<'_>) -> Option<String> {
+        let directories = scene.directories_of(part);
+        let surroundings = read_only::Surroundings {
+            directories: directories.as_deref(),
+            workspace: &self.places.workspace,
+            home: self.places.home.as_ref().map(|home| home.plain.as_path()),
+        };
+        read_only::objection(part, &surroundings)
     }
 
     /// What is said of a simple command.
@@ -292,34 +244,26 @@ impl Judge<'_> {
         part: &Part,
         bare: Option<&Rule>,
         is_doubted: bool,
-        directories: &Directories,
+        (analysis, scene): (&Analysis, &Scene<'_>),
         findings: &mut Vec<Finding>,
     ) {
         let before = findings.len();
         self.strict_about_words(part, findings);
-        let objection = read_only::objection(part);
-        let is_used = if objection.is_none() { Use::Read } else { Use::Write };
-        for named in named_paths(part, is_used, directories, &self.places) {
-            match named {
-                Named::Path { path, is_used, counts } => {
-                    self.ruled(&path, is_used, None, findings);
-                    if counts {
-                        self.kept(&path, is_used, findings);
-                    }
-                }
-                Named::Half(text, is_used) => {
-                    if let Some(kind) = perhaps_protected(&text, is_used) {
-                        findings.extend(self.protected(kind, PathBuf::from(text)));
-                    }
-                }
-            }
-        }
-        self.redirects(part, bare, directories, findings);
+        let objection = self.objection(part, scene);
+        self.named_files(part, objection.is_none(), scene, findings);
+        self.redirects(part, bare, analysis.reopens, scene, findings);
         let name =
             part.words.first().and_then(crate::agent::permissions::shell::Word::literal).unwrap_or_default();
         let Some(why) = objection else {
-            if before == findings.len() {
-                findings.push(allowed("it only reads", ""));
+            if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
+                findings.push(match bare.or_else(|| self.allowing(part)) {
+                    Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
+                    None => Finding {
+                        suggestion: suggest::for_command(part),
+                        unasked: true,
+                        ..allowed("it only reads", "")
+                    },
+                });
             }
             return;
         };
@@ -346,7 +290,7 @@ impl Judge<'_> {
 
     /// Rules of commands that deny or ask for a part.
     fn strict_about_words(&self, part: &Part, findings: &mut Vec<Finding>) {
-        if part.words.is_empty() {
+        if part.words.is_empty() && part.outer.is_empty() {
             return;
         }
         for (rules, verdict, what) in
@@ -354,18 +298,12 @@ impl Judge<'_> {
         {
             for rule in rules {
                 let Pattern::Command(pattern) = rule.pattern() else { continue };
-                let found = suggest::forms(part)
-                    .iter()
-                    .map(|words| pattern.may_match(words, part.more_arguments))
-                    .max();
-                match found {
-                    Some(command_pattern::Match::Yes) => {
-                        findings.push(of_rule(verdict, &format!("a rule {what} it"), rule));
-                    }
-                    Some(command_pattern::Match::Perhaps) => {
+                match strict::concerns(pattern, part) {
+                    Match::Yes => findings.push(of_rule(verdict, &format!("a rule {what} it"), rule)),
+                    Match::Perhaps => {
                         findings.push(of_rule(Verdict::Ask, &format!("it may be what a rule {what}"), rule));
                     }
-                    Some(command_pattern::Match::No) | None => {}
+                    Match::No => {}
                 }
             }
         }
@@ -379,71 +317,14 @@ impl Judge<'_> {
         let allows = |rule: &&&Rule| {
             let Pattern::Command(pattern) = rule.pattern() else { return false };
             let of_outer = |(words, start): &(Vec<shell::Word>, usize)| {
-                pattern.named() > *start && pattern.matches(words)
+                pattern.named() > *start
+                    && pattern.matches(words)
+                    && arguments::covers(pattern, words.get(*start..).unwrap_or_default(), *start)
             };
-            pattern.matches(&part.words) || part.outer.iter().any(of_outer)
+            pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0)
+                || part.outer.iter().any(of_outer)
         };
         self.allow.iter().find(allows).copied()
-    }
-
-    fn redirects(
-        &self,
-        part: &Part,
-        bare: Option<&Rule>,
-        directories: &Directories,
-        findings: &mut Vec<Finding>,
-    ) {
-        for redirect in &part.redirects {
-            let is_used = match redirect.direction {
-                Direction::Read => Use::Read,
-                Direction::Write => Use::Write,
-            };
-            let span = Some((redirect.target.span.start, redirect.target.span.end));
-            let before = findings.len();
-            let paths = directories.paths_of(&redirect.target, part.elsewhere, &self.places);
-            match paths.as_deref() {
-                Some(paths) => {
-                    if paths.iter().all(|path| is_sink(&path.plain)) {
-                        continue;
-                    }
-                    paths.iter().for_each(|path| self.strict_about(path, is_used, None, findings));
-                    let rules: Option<Vec<&Rule>> =
-                        paths.iter().map(|path| self.allows_write(path, None)).collect();
-                    if is_used == Use::Write {
-                        let allowing = bare.or_else(|| rules.and_then(|rules| rules.first().copied()));
-                        let path = paths.first().map(|path| path.plain.clone()).unwrap_or_default();
-                        let mut finding = match allowing {
-                            Some(rule) => of_rule(Verdict::Allow, "a rule allows writing there", rule),
-                            None => self.by_mode(format!("it writes {}", self.shown(&path)), ""),
-                        };
-                        if finding.verdict == Verdict::Ask && paths.len() == 1 {
-                            finding.suggestion =
-                                paths.first().and_then(|path| suggest::for_file(path, &self.places));
-                        }
-                        finding.reason.path = Some(path);
-                        findings.push(finding);
-                    }
-                }
-                None => {
-                    let half = directories.half(&redirect.target, &self.places);
-                    if let Some(kind) = perhaps_protected(&half, is_used) {
-                        findings.extend(self.protected(kind, PathBuf::from(half)));
-                    }
-                    if is_used == Use::Write {
-                        let strict =
-                            self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
-                        let mut finding =
-                            self.by_mode("it writes a file that is not known beforehand".to_owned(), "");
-                        if strict && finding.verdict == Verdict::Allow {
-                            finding.verdict = Verdict::Ask;
-                            finding.reason.text = "it writes a file that is not known beforehand".to_owned();
-                        }
-                        findings.push(finding);
-                    }
-                }
-            }
-            findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
-        }
     }
 }
 
@@ -451,36 +332,20 @@ impl Judge<'_> {
 fn by_mode(mode: PermissionMode, text: String, part: &str) -> Finding {
     let (verdict, text) = match mode {
         PermissionMode::Auto => (Verdict::Allow, "the mode auto allows it".to_owned()),
-        PermissionMode::Ask => (Verdict::Ask, text),
+        PermissionMode::Ask | PermissionMode::Edits => (Verdict::Ask, text),
         PermissionMode::Plan => (Verdict::Deny, format!("plan mode: {text}")),
     };
     let reason = ApprovalReason { text, ..ApprovalReason::default() };
-    Finding { verdict, reason, part: part.to_owned(), suggestion: None }
-}
-
-/// Whether what is written there is lost or shown.
-fn is_sink(path: &Path) -> bool {
-    const SINKS: [&str; 6] =
-        ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin", "/dev/zero"];
-    SINKS.iter().any(|sink| path == Path::new(sink)) || path.starts_with("/dev/fd")
-}
-
-/// Whether a rule of files is about such a use; `tool` is the tool whose call it is.
-fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
-    let own = tool.is_some_and(|tool| rule.names_tool(tool));
-    match is_used {
-        Use::Read => own || rule.tool() == "read",
-        Use::Write => own || rule.tool() == "edit" || rule.tool() == "write" && tool.is_none(),
-    }
+    Finding { verdict, reason, part: part.to_owned(), ..Finding::default() }
 }
 
 fn of_rule(verdict: Verdict, text: &str, rule: &Rule) -> Finding {
     let reason =
         ApprovalReason { text: text.to_owned(), rule: Some(rule.to_string()), ..ApprovalReason::default() };
-    Finding { verdict, reason, part: String::new(), suggestion: None }
+    Finding { verdict, reason, part: String::new(), ..Finding::default() }
 }
 
 fn allowed(text: &str, part: &str) -> Finding {
     let reason = ApprovalReason { text: text.to_owned(), ..ApprovalReason::default() };
-    Finding { verdict: Verdict::Allow, reason, part: part.to_owned(), suggestion: None }
+    Finding { verdict: Verdict::Allow, reason, part: part.to_owned(), ..Finding::default() }
 }

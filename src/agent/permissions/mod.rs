@@ -1,18 +1,31 @@
 //! Whether a call may run: allowed, asked or denied, and why.
 //!
 //! [`Permissions::judge`] is given what a call would touch and answers at once: it waits for nothing
-//! and runs nothing. The only thing it reads is where symbolic links lead.
+//! and runs nothing. Of the disk it reads where symbolic links lead, and which names are in folders that a
+//! pattern or a rule is about; never what is in a file.
 
+mod arguments;
 mod command_pattern;
+mod dangerous;
+mod file_filter;
+mod folders;
+pub(crate) mod grant;
 mod host_pattern;
 mod judge;
+mod links;
 mod path_pattern;
+mod path_text;
+mod programs;
 mod protected;
 mod read_only;
 mod rule;
 mod shell;
+mod strict;
+mod subcommands;
 mod suggest;
+mod word_texts;
 mod words_as_paths;
+mod writers;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,7 +39,11 @@ pub use protected::Protected;
 pub use rule::{InvalidRule, Rule};
 
 use judge::Judge;
+use links::Moment;
 use path_pattern::Places;
+
+/// Most rules that are suggested for one call: more cannot be looked through.
+const MAX_SUGGESTED: usize = 4;
 
 /// What is known of a call before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +66,13 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why it is not allowed: at least one reason then, none otherwise.
     pub reasons: Vec<ApprovalReason>,
-    /// The rule that would allow calls like this one; `None` if there is no sound one.
-    pub suggested_rule: Option<String>,
+    /// The rules that together would allow calls like this one, if it is asked; none if there are no sound ones.
+    pub suggested_rules: Vec<String>,
+    /// Whether its commands are allowed only because they are known to read: no rule allows them, and nobody is
+    /// asked. They run confined.
+    pub unasked: bool,
+    /// Whether it would do what cannot be taken back: then it does not run where nobody can be asked.
+    pub is_dangerous: bool,
 }
 
 /// A rule in force, and where it comes from.
@@ -101,6 +123,8 @@ pub struct Options {
     pub unprotected: Vec<Protected>,
     /// The folders of tau's settings and sessions. Absolute.
     pub own: Vec<PathBuf>,
+    /// Whether this machine cannot confine a command that nobody was asked about.
+    pub unconfined: bool,
 }
 
 /// The rules in force.
@@ -136,6 +160,13 @@ impl Permissions {
     /// What is set besides the rules.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Files and directories with keys in the home directory, which a command cannot read that nobody was asked
+    /// about.
+    pub(crate) fn secret_places(&self) -> Vec<PathBuf> {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        home.map_or_else(Vec::new, |home| protected::secret_places(&home, &self.options.unprotected))
     }
 
     /// All rules for people, with what is done without any.
@@ -188,29 +219,35 @@ impl Permissions {
 
     /// What is done about a call.
     pub fn judge(&self, call: &CallFacts<'_>) -> Judgement {
+        let _moment = Moment::begin();
         let findings = self.explain(call);
         let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or_default();
-        if verdict == Verdict::Allow {
+        let unasked = verdict == Verdict::Allow && findings.iter().all(|finding| finding.unasked);
+        if verdict == Verdict::Allow && !unasked {
             return Judgement::default();
         }
         let counting: Vec<&Finding> = findings.iter().filter(|finding| finding.verdict == verdict).collect();
         let mut reasons: Vec<ApprovalReason> = Vec::new();
-        for finding in &counting {
+        for finding in counting.iter().filter(|_| verdict != Verdict::Allow) {
             if !reasons.contains(&finding.reason) {
                 reasons.push(finding.reason.clone());
             }
         }
-        let first = counting.first().and_then(|finding| finding.suggestion.clone());
-        let suggested = first.filter(|rule| {
-            verdict == Verdict::Ask
-                && counting.iter().all(|finding| finding.suggestion.as_ref() == Some(rule))
-                && covers(rule, call.tool, call.access, call.cwd, call.home)
-        });
-        Judgement { verdict, reasons, suggested_rule: suggested.map(|rule| rule.to_string()) }
+        let is_dangerous = findings.iter().any(|finding| finding.is_dangerous);
+        let suggested_rules = if verdict == Verdict::Ask { suggestions(&counting, call) } else { Vec::new() };
+        Judgement { verdict, reasons, suggested_rules, unasked, is_dangerous }
+    }
+
+    /// The rules that would allow calls like one that is allowed because it only reads; none if there are no
+    /// sound ones.
+    pub(crate) fn suggested_rules(&self, call: &CallFacts<'_>) -> Vec<String> {
+        let findings = self.explain(call);
+        suggestions(&findings.iter().collect::<Vec<_>>(), call)
     }
 
     /// Every part of a call with its verdict, and the rule or the reason for it; at least one.
     pub fn explain(&self, call: &CallFacts<'_>) -> Vec<Finding> {
+        let _moment = Moment::begin();
         let list = |list: Verdict| {
             let rules = self.rules.iter().filter(move |rule| rule.list == list);
             rules.map(|rule| &rule.rule).collect()
@@ -267,10 +304,37 @@ impl Permissions {
     }
 }
 
+/// The rules that these parts of a call suggest, each once, if every part suggests one and they cover the call.
+fn suggestions(findings: &[&Finding], call: &CallFacts<'_>) -> Vec<String> {
+    let mut rules: Vec<&Rule> = Vec::new();
+    for finding in findings {
+        match &finding.suggestion {
+            Some(rule) if rules.contains(&rule) => {}
+            Some(rule) if rules.len() < MAX_SUGGESTED => rules.push(rule),
+            _ => return Vec::new(),
+        }
+    }
+    let is_sound = !rules.is_empty() && all_cover(&rules, call.tool, call.access, call.cwd, call.home);
+    rules.into_iter().filter(|_| is_sound).map(Rule::to_string).collect()
+}
+
+/// Whether a command is known to change nothing, whatever the rules say of it.
+pub(crate) fn only_reads(command: &str, cwd: &Path) -> bool {
+    let (home, access) = (std::env::home_dir(), Access::command(command));
+    let (mode, tool, read_only) = (PermissionMode::Plan, "bash", false);
+    let facts = CallFacts { mode, tool, access: &access, read_only, cwd, home: home.as_deref() };
+    Permissions::default().judge(&facts).unasked
+}
+
 /// Whether this rule alone would have let the call run, were it a rule that allows.
 pub fn covers(rule: &Rule, tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
+    all_cover(&[rule], tool, access, cwd, home)
+}
+
+/// Whether these rules alone would have let the call run.
+fn all_cover(rules: &[&Rule], tool: &str, access: &Access, cwd: &Path, home: Option<&Path>) -> bool {
     let mut alone = Permissions::default();
-    alone.allow_for_session(rule.clone());
+    rules.iter().for_each(|rule| alone.allow_for_session((*rule).clone()));
     let (mode, read_only) = (PermissionMode::Ask, false);
     let call = CallFacts { mode, tool, access, read_only, cwd, home };
     alone.explain(&call).iter().all(|finding| finding.verdict == Verdict::Allow)
@@ -298,4 +362,8 @@ pub fn decides(
 }
 
 #[cfg(test)]
+mod path_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unasked_tests;

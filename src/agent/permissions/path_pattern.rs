@@ -4,7 +4,8 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::tools::paths::identity;
+use super::links::followed;
+use super::path_text::{self, PathText};
 
 /// What a pattern begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,23 @@ enum Base {
 pub(super) struct PathPattern {
     base: Base,
     globs: GlobSet,
+    /// The same without regard to case, for file systems that have none.
+    caseless: GlobSet,
+    /// The folder whose inside the pattern is, if it ends in `/**`.
+    folder: Option<GlobSet>,
+    /// The pattern as texts with holes.
+    texts: Vec<PathText>,
+}
+
+/// Whether a rule is about a path of which not everything is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Match {
+    #[default]
+    No,
+    /// It depends on a value that only the shell knows.
+    May,
+    /// It is, or one of the files that a pattern of the command stands for would be.
+    Yes,
 }
 
 /// A path in both of its forms.
@@ -35,7 +53,13 @@ pub(super) struct JudgedPath {
 impl JudgedPath {
     /// Both forms of an absolute path.
     pub(super) fn new(path: &Path) -> Self {
-        JudgedPath { plain: normalised(path), real: normalised(&identity(path)) }
+        JudgedPath { plain: normalised(path), real: normalised(&followed(path)) }
+    }
+
+    /// The form as it is written, and that with links followed if it is another.
+    pub(super) fn forms(&self) -> Vec<&Path> {
+        let real = (self.real != self.plain).then_some(self.real.as_path());
+        std::iter::once(self.plain.as_path()).chain(real).collect()
     }
 }
 
@@ -99,25 +123,92 @@ impl PathPattern {
             (Base::Floating, glob) if !glob.starts_with("**") => format!("**/{glob}"),
             (_, glob) => glob.to_owned(),
         };
-        let mut globs = GlobSetBuilder::new();
-        for glob in [glob.clone(), format!("{glob}/**")] {
-            let built = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
-            globs.add(built.map_err(|error| error.kind().to_string())?);
-        }
-        Ok(PathPattern { base, globs: globs.build().map_err(|error| error.kind().to_string())? })
+        let set = |globs: &[String], caseless: bool| {
+            let mut set = GlobSetBuilder::new();
+            for glob in globs {
+                let mut builder = GlobBuilder::new(glob);
+                builder.literal_separator(true).backslash_escape(true).case_insensitive(caseless);
+                set.add(builder.build().map_err(|error| error.kind().to_string())?);
+            }
+            set.build().map_err(|error| error.kind().to_string())
+        };
+        let both = [glob.clone(), format!("{glob}/**")];
+        let folder = glob.strip_suffix("/**").map(|folder| set(&[folder.to_owned()], false)).transpose()?;
+        let texts = path_text::of_glob(&glob);
+        Ok(PathPattern { base, globs: set(&both, false)?, caseless: set(&both, true)?, folder, texts })
+    }
+
+    /// Whether it is about files outside of the working directory.
+    pub(super) fn is_outside(&self) -> bool {
+        matches!(self.base, Base::Home | Base::Root)
     }
 
     /// Whether it matches in both forms: then it may allow.
     pub(super) fn allows(&self, path: &JudgedPath, places: &Places) -> bool {
-        self.is_match(&path.plain, places, false, false) && self.is_match(&path.real, places, true, false)
+        self.is_match(&self.globs, &path.plain, places, false, false)
+            && self.is_match(&self.globs, &path.real, places, true, false)
     }
 
     /// Whether it matches in either form: then it asks or denies.
     pub(super) fn concerns(&self, path: &JudgedPath, places: &Places) -> bool {
-        self.is_match(&path.plain, places, false, true) || self.is_match(&path.real, places, true, true)
+        let either = |globs: &GlobSet| {
+            self.is_match(globs, &path.plain, places, false, true)
+                || self.is_match(globs, &path.real, places, true, true)
+        };
+        either(&self.globs) || either(&self.caseless) && has_no_case(&path.real)
     }
 
-    fn is_match(&self, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
+    /// Whether it is about everything in this folder, and so about removing or replacing it.
+    pub(super) fn is_of_folder(&self, path: &JudgedPath, places: &Places) -> bool {
+        self.folder.as_ref().is_some_and(|folder| {
+            self.is_match(folder, &path.plain, places, false, true)
+                || self.is_match(folder, &path.real, places, true, true)
+        })
+    }
+
+    /// Whether it may be about something in this folder.
+    pub(super) fn reaches_into(&self, folder: &PathText, places: &Places) -> bool {
+        let below = folder.below();
+        self.patterns(places).iter().any(|pattern| self.compared(&below).meets(pattern))
+    }
+
+    /// Whether it is about a path of which not everything is known.
+    pub(super) fn may_concern(&self, path: &PathText, places: &Places) -> Match {
+        let path = self.compared(path);
+        let patterns = self.patterns(places);
+        let meets = |path: &PathText| {
+            patterns.iter().any(|pattern| path.meets(pattern) || path.meets(&pattern.below()))
+        };
+        if !meets(&path) {
+            Match::No
+        } else if meets(&path.opaque()) {
+            Match::Yes
+        } else {
+            Match::May
+        }
+    }
+
+    /// A text as it is compared with [`PathPattern::patterns`].
+    fn compared(&self, path: &PathText) -> PathText {
+        match self.base {
+            Base::Floating => path.strip_prefix("/").unwrap_or_else(|| path.clone()),
+            Base::Workspace | Base::Home | Base::Root => path.clone(),
+        }
+    }
+
+    /// What it matches as absolute texts, from both forms of its base; a floating one from anywhere.
+    fn patterns(&self, places: &Places) -> Vec<PathText> {
+        let bases = match self.base {
+            Base::Floating => return self.texts.clone(),
+            Base::Root => vec![Path::new("")],
+            Base::Workspace => places.workspace.forms(),
+            Base::Home => places.home.iter().flat_map(JudgedPath::forms).collect(),
+        };
+        let bases = bases.into_iter().map(PathText::from);
+        bases.flat_map(|base| self.texts.iter().map(move |text| text.within(&base))).collect()
+    }
+
+    fn is_match(&self, globs: &GlobSet, path: &Path, places: &Places, real: bool, anywhere: bool) -> bool {
         let of = |place: &JudgedPath| if real { place.real.clone() } else { place.plain.clone() };
         let base = match self.base {
             Base::Root => PathBuf::from("/"),
@@ -128,13 +219,30 @@ impl PathPattern {
             Base::Workspace | Base::Floating => of(&places.workspace),
         };
         match path.strip_prefix(&base) {
-            Ok(rest) => self.globs.is_match(rest),
+            Ok(rest) => globs.is_match(rest),
             Err(_) if anywhere && self.base == Base::Floating => {
-                self.globs.is_match(path.strip_prefix("/").unwrap_or(path))
+                globs.is_match(path.strip_prefix("/").unwrap_or(path))
             }
             Err(_) => false,
         }
     }
+}
+
+/// Whether the file system takes another spelling of this path, in other case, for the same file.
+fn has_no_case(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| path.symlink_metadata().ok().map(|found| (found.dev(), found.ino()));
+    let other = |name: &str| -> String {
+        name.chars()
+            .map(|c| if c.is_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+            .collect()
+    };
+    path.ancestors().any(|path| {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+        let other = other(name);
+        other != name
+            && identity(path).is_some_and(|found| identity(&path.with_file_name(other)) == Some(found))
+    })
 }
 
 #[cfg(test)]

@@ -39,6 +39,11 @@ impl Eq for Rule {}
 pub struct InvalidRule(pub String);
 
 impl Rule {
+    /// The one about every call: `*`.
+    pub(crate) fn any_call() -> Self {
+        Rule { tool: "*".to_owned(), text: None, pattern: Pattern::All }
+    }
+
     /// The name of its tool; it may hold `*`.
     pub fn tool(&self) -> &str {
         &self.tool
@@ -47,6 +52,11 @@ impl Rule {
     /// Whether it is about all calls of its tool.
     pub fn is_bare(&self) -> bool {
         matches!(self.pattern, Pattern::All)
+    }
+
+    /// Its pattern, as it is written.
+    pub(super) fn inside(&self) -> Option<&str> {
+        self.text.as_deref()
     }
 
     pub(super) fn pattern(&self) -> &Pattern {

@@ -2,44 +2,13 @@
 
 use std::path::Path;
 
+use super::arguments::{self, is_plain};
 use super::path_pattern::{JudgedPath, Places};
 use super::rule::Rule;
-use super::shell::{Part, Word};
+use super::shell::Part;
 
-/// Commands whose first argument says what they do, and with which arguments that may be widened.
-const SUBCOMMANDS: [(&str, &[&str]); 14] = [
-    ("cargo", &["test", "build", "check", "clippy", "fmt", "doc", "bench", "tree", "metadata", "nextest"]),
-    ("git", &["add", "commit", "fetch", "pull", "switch", "stash", "merge", "status", "log", "diff", "show"]),
-    ("npm", &["test", "ci", "ls", "outdated", "audit"]),
-    ("pnpm", &["test", "ls", "outdated", "lint", "build"]),
-    ("yarn", &["test", "lint", "build"]),
-    ("bun", &["test", "build"]),
-    ("go", &["test", "build", "vet", "fmt", "list", "mod"]),
-    ("dotnet", &["test", "build"]),
-    ("mvn", &["test", "verify", "compile", "package"]),
-    ("gradle", &["test", "build", "check"]),
-    ("make", &["test", "check", "build", "lint", "all"]),
-    ("docker", &["ps", "images", "logs", "inspect"]),
-    ("kubectl", &["get", "describe", "logs"]),
-    ("rustup", &["show", "component", "target"]),
-];
-/// Commands that may be widened to all arguments.
-const WIDE: [&str; 13] = [
-    "pytest",
-    "ruff",
-    "mypy",
-    "black",
-    "eslint",
-    "prettier",
-    "tsc",
-    "jest",
-    "vitest",
-    "rustfmt",
-    "gofmt",
-    "shellcheck",
-    "mkdir",
-];
-/// Commands for which no rule is offered: with other arguments, or at another time, they do other things.
+/// Commands for which no rule is offered, but for those that are known: with other arguments, or at another time,
+/// they do other things.
 const NEVER: [&str; 61] = [
     "rm",
     "rmdir",
@@ -111,25 +80,16 @@ pub(super) fn for_command(part: &Part) -> Option<Rule> {
     }
     let name = part.words.first()?.literal()?;
     let base = name.rsplit('/').next().unwrap_or_default();
-    if !is_plain(&name) || NEVER.contains(&base) || base.starts_with("python") || base.starts_with("mkfs") {
+    if !is_plain(&name) {
         return None;
     }
-    let second = part.words.get(1).and_then(Word::literal).filter(|word| is_plain(word));
-    if WIDE.contains(&name.as_str()) {
-        return format!("bash({name} *)").parse().ok();
+    // What is known of a command counts more than that its program runs others.
+    if let Some(command) = arguments::command_of(&part.words) {
+        let pattern = command.pattern(&part.words).filter(|_| command.covers(&part.words, 0));
+        return format!("bash({})", pattern?).parse().ok();
     }
-    if let Some((_, known)) = SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
-        let subcommand = second?;
-        if known.contains(&subcommand.as_str()) {
-            return format!("bash({name} {subcommand} *)").parse().ok();
-        }
-        let third =
-            part.words.get(2).and_then(Word::literal).filter(|word| is_plain(word) && !word.starts_with('-'));
-        if let ("run", Some(script)) = (subcommand.as_str(), third)
-            && ["npm", "pnpm", "yarn", "bun"].contains(&name.as_str())
-        {
-            return format!("bash({name} run {script} *)").parse().ok();
-        }
+    if NEVER.contains(&base) || base.starts_with("python") || base.starts_with("mkfs") {
+        return None;
     }
     exact(part)
 }
@@ -139,12 +99,6 @@ fn exact(part: &Part) -> Option<Rule> {
     let words: Option<Vec<String>> =
         part.words.iter().map(|word| word.literal().filter(|text| is_plain(text))).collect();
     format!("bash({})", words?.join(" ")).parse().ok()
-}
-
-/// Whether a word means the same in a pattern.
-fn is_plain(word: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
-    !word.is_empty() && word.len() <= 200 && word.chars().all(plain) && !word.ends_with(":*")
 }
 
 /// The rule for a file: its folder within the workspace, or the file itself at the top of it.
@@ -168,40 +122,4 @@ pub(super) fn for_file(path: &JudgedPath, places: &Places) -> Option<Rule> {
 pub(super) fn for_host(tool: &str, host: &str) -> Option<Rule> {
     let rule = if tool == "web_fetch" { format!("{tool}({host})") } else { tool.to_owned() };
     rule.parse().ok()
-}
-
-/// The words of a part in the forms in which rules that ask or deny look at it: as they are, without the
-/// directory of the program, and without the options before a subcommand.
-pub(super) fn forms(part: &Part) -> Vec<Vec<Word>> {
-    let mut forms = vec![part.words.clone()];
-    let Some(name) = part.words.first().and_then(Word::literal) else { return forms };
-    let base = name.rsplit('/').next().unwrap_or_default();
-    if base != name {
-        let mut words = part.words.clone();
-        if let Some(first) = words.first_mut() {
-            first.pieces = vec![super::shell::Piece::Text(base.to_owned())];
-        }
-        forms.push(words);
-    }
-    let valued: &[&str] = match base {
-        "git" => &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"],
-        "npm" | "pnpm" | "yarn" => &["--prefix", "-C", "--dir", "--cwd"],
-        "docker" => &["-H", "--host", "--context", "--config", "-l"],
-        "kubectl" => &["-n", "--namespace", "--context", "--kubeconfig", "--cluster"],
-        "cargo" => &["-C", "--config", "-Z", "--color", "--manifest-path"],
-        _ => return forms,
-    };
-    let mut at = 1;
-    while let Some(text) =
-        part.words.get(at).and_then(Word::literal).filter(|text| text.starts_with(['-', '+']))
-    {
-        at += if valued.contains(&text.as_str()) { 2 } else { 1 };
-    }
-    if at > 1
-        && let (Some(last), Some(rest)) =
-            (forms.last().and_then(|form| form.first()).cloned(), part.words.get(at..))
-    {
-        forms.push([&[last], rest].concat());
-    }
-    forms
 }

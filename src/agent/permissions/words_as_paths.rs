@@ -1,190 +1,539 @@
 //! The paths that the words of a command name, as far as they are known without running it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::path_pattern::{JudgedPath, Places};
-use super::protected::Use;
+use super::links::followed;
+use super::path_pattern::{JudgedPath, Places, normalised};
+use super::path_text::{MAX_ALTERNATIVES, Mark, PathText};
 use super::shell::{Analysis, Part, Piece, Word};
 
 /// Most directories that a command may be in after its `cd`s.
-const MOST_DIRECTORIES: usize = 6;
+const MAX_DIRECTORIES: usize = 6;
 /// Most words of a part whose links are followed; of the others only the text counts.
-const MOST_RESOLVED: usize = 64;
+const MAX_RESOLVED: usize = 64;
+/// Longest path that systems take, and so the longest word that is one.
+const MAX_PATH: usize = 4096;
+/// Most names on the disk that a pattern is compared with.
+const MAX_NAMES: usize = 4_000;
+/// Most folders of other words that a path may begin at.
+const MAX_FOLDERS: usize = 8;
+/// Most parts of a word, between its `:`, `=`, `,` and `@`, that are taken for names without a sign of it.
+const MAX_BARE_PARTS: usize = 6;
+/// Builtins whose words give variables values that are written out.
+const DECLARING: [&str; 5] = ["export", "declare", "typeset", "local", "readonly"];
+/// Variables of the shell that are numbers.
+const NUMBERS: [&str; 7] = ["RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "SRANDOM"];
 
 /// A path that a command names.
-pub(super) enum Named {
-    Path {
-        path: JudgedPath,
-        is_used: Use,
-        /// False for a bare word that names no file, which cannot be read.
-        counts: bool,
-    },
-    /// Only parts are known; `*` is any text.
-    Half(String, Use),
+#[derive(Clone, Debug)]
+pub(super) enum NamedPath {
+    Known(JudgedPath),
+    /// Absolute, and not known in full.
+    Partly(PathText),
 }
 
-/// The directories in which the parts of a command may run.
-pub(super) struct Directories {
-    known: Vec<PathBuf>,
-    /// Whether there may be others.
-    others: bool,
+/// A path among the words of a part, and how it is named there.
+pub(super) struct Named {
+    pub path: NamedPath,
+    pub how: Naming,
+    /// False for a bare word that names no file, which cannot be read.
+    pub counts: bool,
 }
 
-impl Directories {
-    /// The directories that a command may change to.
-    pub(super) fn of(analysis: &Analysis, places: &Places) -> Self {
-        let mut directories = Directories { known: vec![places.workspace.plain.clone()], others: false };
+/// How a word names a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// As an operand, or the value of an option.
+    Word,
+    /// Somewhere in a text, such as a program of another language.
+    InText,
+    /// From a folder on that another word names, as in `cp x DIR` and `tar -C DIR x`.
+    Through,
+}
+
+/// What is known of a command before it runs: its directories, and the values of its variables.
+pub(super) struct Scene<'a> {
+    places: &'a Places,
+    /// The directories in which its parts may run.
+    directories: Vec<PathText>,
+    /// The values that it gives to variables; one that is not known is [`PathText::any`].
+    values: BTreeMap<String, Vec<PathText>>,
+    /// Folders that its words name: links to them may be made before they are used.
+    folders: Vec<PathBuf>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn of(analysis: &Analysis, places: &'a Places) -> Self {
+        let start = PathText::from(places.workspace.plain.as_path());
+        let (values, folders) = (BTreeMap::new(), Vec::new());
+        let mut scene = Scene { places, directories: vec![start], values, folders };
         for part in &analysis.parts {
+            scene.assign(part);
             let name = part.words.first().and_then(Word::literal);
-            match name.as_deref() {
-                Some("cd") => directories.change(part, analysis.loops, places),
-                Some("pushd" | "popd") => directories.others = true,
-                _ => {}
+            if matches!(name.as_deref(), Some("cd" | "pushd")) {
+                scene.change_directory(part, analysis.loops);
             }
         }
-        directories
+        if analysis.parts.len() > 1 {
+            let words = analysis.parts.iter().flat_map(|part| &part.words);
+            scene.folders = words.flat_map(|word| scene.folder(word)).take(MAX_FOLDERS).collect();
+        }
+        scene
     }
 
-    fn change(&mut self, part: &Part, loops: bool, places: &Places) {
+    /// Notes what a part does to variables.
+    fn assign(&mut self, part: &Part) {
+        let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+        for variable in &part.assigned {
+            let mut known = part.values.iter().filter(|(of, _)| of == variable).peekable();
+            let mut values = match known.peek() {
+                Some(_) => known.flat_map(|(_, word)| self.texts(word)).collect(),
+                None => vec![PathText::any()],
+            };
+            if variable == "CDPATH" {
+                self.directories = vec![PathText::any()];
+            }
+            if !part.words.is_empty() {
+                // Its own words still have the value from before.
+                values.push(PathText::any());
+            }
+            self.set(variable, values);
+        }
+        for word in part.words.iter().skip(1) {
+            let literal = word.pieces.first().and_then(|piece| match piece {
+                Piece::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            let Some(text) = literal else { continue };
+            if DECLARING.contains(&name.as_str()) {
+                let Some((variable, _)) = text.split_once('=') else { continue };
+                let values = word.clone().value_of(variable).map_or_else(Vec::new, |word| self.texts(&word));
+                self.set(variable.trim_end_matches('+'), values);
+            } else if ["read", "printf", "getopts", "mapfile", "readarray", "let", "wait"].contains(&&*name) {
+                self.set(text, vec![PathText::any()]);
+            }
+        }
+    }
+
+    fn set(&mut self, variable: &str, values: Vec<PathText>) {
+        let known = self.values.entry(variable.to_owned()).or_default();
+        known.extend(values);
+        known.dedup();
+        if known.len() > MAX_ALTERNATIVES || known.is_empty() {
+            *known = vec![PathText::any()];
+        }
+    }
+
+    fn change_directory(&mut self, part: &Part, loops: bool) {
         let operands = part.words.get(1..).unwrap_or_default();
-        let operand =
-            operands.iter().find(|word| !matches!(word.literal().as_deref(), Some("-P" | "-L" | "--")));
-        let target = match operand {
-            None => places.home.as_ref().map(|home| home.plain.clone()),
-            Some(word) => text_of(word, places).filter(|text| text != "-").map(PathBuf::from),
+        let is_option =
+            |word: &&Word| matches!(word.literal().as_deref(), Some("-P" | "-L" | "-e" | "-@" | "--"));
+        let targets = match operands.iter().find(|word| !is_option(word)) {
+            None => self.home(),
+            Some(word) if word.literal().is_some_and(|text| text == "-" || text.starts_with('+')) => {
+                vec![PathText::any()]
+            }
+            Some(word) => self.texts(word).iter().flat_map(|text| self.expanded(text)).collect(),
         };
-        let Some(target) = target else {
-            self.others = true;
-            return;
-        };
-        if target.is_absolute() {
-            self.add(target);
-            return;
+        let others = loops && targets.iter().any(|target| !target.is_absolute());
+        let known = self.directories.clone();
+        for target in targets {
+            known.iter().for_each(|from| self.add_directory(target.within(from)));
         }
-        self.others |= loops;
-        for base in self.known.clone() {
-            self.add(base.join(&target));
+        if others {
+            self.add_directory(PathText::any());
         }
     }
 
-    fn add(&mut self, directory: PathBuf) {
-        if self.known.contains(&directory) {
+    fn add_directory(&mut self, directory: PathText) {
+        let directory = if directory.text().is_some() { directory } else { directory.normalised() };
+        if self.directories.contains(&directory) {
             return;
         }
-        if self.known.len() >= MOST_DIRECTORIES {
-            self.others = true;
+        let is_full = self.directories.len() >= MAX_DIRECTORIES;
+        self.directories.push(if is_full { PathText::any() } else { directory });
+    }
+
+    fn home(&self) -> Vec<PathText> {
+        let home = self.places.home.as_ref().map(|home| PathText::from(home.plain.as_path()));
+        let set = self.values.get("HOME").into_iter().flatten().cloned();
+        let all: Vec<PathText> = home.into_iter().chain(set).collect();
+        if all.is_empty() { vec![PathText::any()] } else { all }
+    }
+
+    /// What the value of a variable may be.
+    fn value(&self, name: &str, splits: bool) -> Vec<PathText> {
+        if name == "HOME" {
+            return self.home();
+        }
+        let Some(values) = self.values.get(name) else {
+            return match name {
+                "PWD" => self.directories.clone(),
+                "OLDPWD" => self.directories.iter().cloned().chain([PathText::any()]).collect(),
+                _ if NUMBERS.contains(&name) => {
+                    let mut number = PathText::default();
+                    number.push(Mark::Name);
+                    vec![number]
+                }
+                _ => vec![PathText::any()],
+            };
+        };
+        if splits { values.iter().map(split).collect() } else { values.clone() }
+    }
+
+    /// The texts that a word may become: braces and the values of variables in every combination.
+    pub(super) fn texts(&self, word: &Word) -> Vec<PathText> {
+        let all = super::word_texts::atoms(word);
+        let mut found = Vec::new();
+        for atoms in all {
+            found.extend(self.filled(&atoms, word.splits));
+            if found.len() > MAX_ALTERNATIVES {
+                return vec![PathText::any()];
+            }
+        }
+        found.dedup();
+        found
+    }
+
+    fn filled(&self, atoms: &[super::word_texts::Atom], splits: bool) -> Vec<PathText> {
+        use super::word_texts::Atom;
+        let mut found = vec![PathText::default()];
+        for atom in atoms {
+            let values = match atom {
+                Atom::Mark(mark) => {
+                    found.iter_mut().for_each(|text| text.push_of_pattern(*mark));
+                    continue;
+                }
+                Atom::Home => self.home(),
+                Atom::Value(name) => self.value(name, splits),
+            };
+            if found.len() * values.len() > MAX_ALTERNATIVES {
+                return vec![PathText::any()];
+            }
+            let joined = |text: &PathText| {
+                let joined = values.iter().map(|value| {
+                    let mut whole = text.clone();
+                    whole.extend(value);
+                    whole
+                });
+                joined.collect::<Vec<_>>()
+            };
+            found = found.iter().flat_map(joined).collect();
+        }
+        found
+    }
+
+    /// A path with its `~` replaced, and what leads through `/proc` and `/dev/fd` where it leads to.
+    fn expanded(&self, text: &PathText) -> Vec<PathText> {
+        if text.starts_with("~") {
+            let (name, rest) =
+                text.split_once('/').map_or((text.clone(), None), |(name, rest)| (name, Some(rest)));
+            let folders = match name.text().as_deref() {
+                Some("~") => self.home(),
+                Some("~+") => self.directories.clone(),
+                _ => vec![PathText::any()],
+            };
+            let rest = rest.unwrap_or_default();
+            return folders.iter().map(|folder| rest.within(folder)).collect();
+        }
+        for start in ["/proc/", "/dev/fd/"] {
+            let Some(rest) = text.strip_prefix(start) else { continue };
+            let parts = rest.split(|c| c == '/');
+            let is_process = start == "/proc/";
+            // `/proc/PID/task/TID` is as `/proc/PID`.
+            let is_task = parts.get(1).and_then(PathText::text).as_deref() == Some("task");
+            let at = if is_process { if is_task { 3 } else { 1 } } else { 0 };
+            let Some(inner) = parts.get(at + 1..).filter(|inner| !inner.is_empty()) else { continue };
+            let kind = parts.get(at).and_then(PathText::text);
+            let froms = match kind.as_deref() {
+                Some("root") if is_process => vec![PathText::default()],
+                Some("cwd") if is_process => self.directories.clone(),
+                _ => vec![PathText::any()],
+            };
+            let mut rest = PathText::default();
+            for part in inner {
+                rest.push(Mark::Char('/'));
+                rest.extend(part);
+            }
+            return froms
+                .into_iter()
+                .map(|mut from| {
+                    from.extend(&rest);
+                    from
+                })
+                .collect();
+        }
+        vec![text.clone()]
+    }
+
+    /// The paths that a text may be, from any of the directories in which the part may run.
+    fn paths(&self, text: &PathText, elsewhere: bool, follows: bool) -> Vec<NamedPath> {
+        let unknown = [PathText::any()];
+        let directories = if elsewhere { &unknown } else { self.directories.as_slice() };
+        let mut found = Vec::new();
+        for text in self.expanded(text) {
+            let is_fixed = text.is_absolute() || text.marks().first() == Some(&Mark::Any);
+            let bases = if is_fixed { directories.get(..1).unwrap_or_default() } else { directories };
+            for base in bases {
+                self.add_path(&text.within(base), follows, &mut found);
+            }
+        }
+        found
+    }
+
+    fn add_path(&self, text: &PathText, follows: bool, found: &mut Vec<NamedPath>) {
+        if let Some(path) = text.path() {
+            found.push(NamedPath::Known(if follows { JudgedPath::new(&path) } else { unlinked(&path) }));
+            return;
+        }
+        if !text.is_possible() {
+            return;
+        }
+        let normal = text.normalised();
+        // The folder before the first hole may be reached through links.
+        let known = text.known_start();
+        if let Some((folder, _)) = known.rsplit_once('/').filter(|(folder, _)| follows && !folder.is_empty())
+        {
+            let real = followed(Path::new(folder));
+            if let Some(rest) = text.strip_prefix(folder).filter(|_| real != Path::new(folder)) {
+                let mut whole = PathText::from(real.as_path());
+                whole.extend(&rest);
+                let whole = whole.normalised();
+                found.extend((whole != normal).then_some(NamedPath::Partly(whole)));
+            }
+        }
+        if !text.is_open() {
+            // What a pattern matches now may be links.
+            let now = text.on_disk(MAX_NAMES).unwrap_or_default();
+            let links = now.iter().filter(|path| follows && path.is_symlink());
+            found.extend(links.map(|path| NamedPath::Known(JudgedPath::new(path))));
+            found.extend(now.iter().map(|path| NamedPath::Known(unlinked(path))));
+        }
+        found.push(NamedPath::Partly(normal));
+    }
+
+    /// The paths that the target of a redirection may be, and those where links that are made before may lead.
+    pub(super) fn target(&self, word: &Word, part: &Part) -> (Vec<NamedPath>, Vec<NamedPath>) {
+        let texts = self.texts(word);
+        let through = |text: &PathText| {
+            self.folders.iter().flat_map(|folder| ends_in(text, folder)).collect::<Vec<_>>()
+        };
+        (
+            texts.iter().flat_map(|text| self.paths(text, part.elsewhere, true)).collect(),
+            texts.iter().flat_map(through).collect(),
+        )
+    }
+
+    /// The folders that the words of the command name.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// The directories in which a part may run; `None` if that is not known.
+    pub(super) fn directories_of(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        self.directories
+            .iter()
+            .filter(|_| !part.elsewhere)
+            .map(PathText::path)
+            .collect::<Option<Vec<_>>>()
+            .filter(|known| !known.is_empty())
+    }
+
+    /// The directories in which parts may run, as far as they are known.
+    pub(super) fn working_directories(&self) -> Vec<JudgedPath> {
+        self.directories.iter().filter_map(PathText::path).map(|path| JudgedPath::new(&path)).collect()
+    }
+
+    /// Whether a word names something that is there.
+    pub(super) fn is_there(&self, word: &Word) -> bool {
+        let is_there = |path: NamedPath| match path {
+            NamedPath::Known(path) => path.plain.symlink_metadata().is_ok(),
+            NamedPath::Partly(_) => true,
+        };
+        self.texts(word).iter().flat_map(|text| self.paths(text, false, false)).any(is_there)
+    }
+
+    /// The existing folders that a word names.
+    fn folder(&self, word: &Word) -> Vec<PathBuf> {
+        let known = self.texts(word).into_iter().flat_map(|text| self.paths(&text, false, true));
+        let folders = known.filter_map(|path| match path {
+            NamedPath::Known(path) if path.real.is_dir() => Some(path.real),
+            NamedPath::Known(_) | NamedPath::Partly(_) => None,
+        });
+        folders.collect()
+    }
+
+    /// The paths that the name and the arguments of a part may be. `changes` says whether it may do more
+    /// than read them.
+    pub(super) fn named(&self, part: &Part, changes: bool) -> Vec<Named> {
+        let mut named = Vec::new();
+        let folders: Vec<PathBuf> = if changes {
+            part.words.iter().skip(1).flat_map(|word| self.folder(word)).take(MAX_FOLDERS).collect()
         } else {
-            self.known.push(directory);
-        }
-    }
-
-    /// The paths that a word may be; `None` if that is not known.
-    pub(super) fn paths_of(&self, word: &Word, elsewhere: bool, places: &Places) -> Option<Vec<JudgedPath>> {
-        let text = text_of(word, places)?;
-        let path = Path::new(&text);
-        if path.is_absolute() {
-            return Some(vec![JudgedPath::new(path)]);
-        }
-        if self.others || elsewhere {
-            return None;
-        }
-        Some(self.known.iter().map(|base| JudgedPath::new(&base.join(path))).collect())
-    }
-
-    /// A word with `*` for what is not known of it.
-    pub(super) fn half(&self, word: &Word, places: &Places) -> String {
-        half(word, places)
-    }
-}
-
-/// A word as text, with the home directory in it.
-fn text_of(word: &Word, places: &Places) -> Option<String> {
-    let mut text = String::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text(piece) => text.push_str(piece),
-            Piece::Home => text.push_str(places.home.as_ref()?.plain.to_str()?),
-            Piece::Variable(name) if name == "HOME" => text.push_str(places.home.as_ref()?.plain.to_str()?),
-            Piece::Variable(name) if name == "PWD" && text.is_empty() => {
-                text.push_str(places.workspace.plain.to_str()?);
-            }
-            Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown => return None,
-        }
-    }
-    Some(text)
-}
-
-fn half(word: &Word, places: &Places) -> String {
-    let mut text = String::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text(piece) => text.push_str(piece),
-            Piece::Home => {
-                text.push_str(places.home.as_ref().and_then(|home| home.plain.to_str()).unwrap_or("*"));
-            }
-            Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown => text.push('*'),
-        }
-    }
-    text
-}
-
-/// The paths that the name and the arguments of a part may be.
-pub(super) fn named_paths(
-    part: &Part,
-    is_used: Use,
-    directories: &Directories,
-    places: &Places,
-) -> Vec<Named> {
-    let mut named = Vec::new();
-    for (index, word) in part.words.iter().enumerate() {
-        let Some(text) = text_of(word, places) else {
-            named.push(Named::Half(half(word, places), is_used));
-            continue;
+            Vec::new()
         };
-        for candidate in candidates(&text, index == 0) {
-            let path = match (candidate.strip_prefix("~/"), &places.home) {
-                (Some(rest), Some(home)) => home.plain.join(rest),
-                _ => PathBuf::from(candidate),
-            };
-            let bases: &[PathBuf] = if path.is_absolute() { &[] } else { &directories.known };
-            let paths: Vec<PathBuf> = if path.is_absolute() {
-                vec![path.clone()]
-            } else {
-                bases.iter().map(|base| base.join(&path)).collect()
-            };
-            for path in paths {
-                // A bare word that names no file is no path that could be read.
-                let is_there = || path.symlink_metadata().is_ok();
-                let counts = is_used == Use::Write || candidate.contains('/') || is_there();
-                let judged = if index < MOST_RESOLVED {
-                    JudgedPath::new(&path)
-                } else {
-                    let plain = super::path_pattern::normalised(&path);
-                    JudgedPath { real: plain.clone(), plain }
-                };
-                named.push(Named::Path { path: judged, is_used, counts });
+        let values = part.values.iter().filter(|_| !part.words.is_empty()).map(|(_, word)| (1, word));
+        for (index, word) in part.words.iter().enumerate().chain(values) {
+            if super::folders::is_text(part, index) {
+                continue;
+            }
+            for text in self.word_texts(part, word) {
+                let (whole, inner) = candidates(&text, index == 0);
+                for candidate in whole {
+                    let counts = changes || candidate.marks().contains(&Mark::Char('/'));
+                    for path in self.paths(&candidate, part.elsewhere, index < MAX_RESOLVED) {
+                        let is_there = || matches!(&path, NamedPath::Known(path) if path.plain.symlink_metadata().is_ok());
+                        let counts = counts || is_there();
+                        named.push(Named { path, how: Naming::Word, counts });
+                    }
+                    if changes && index > 0 {
+                        let through = folders.iter().chain(&self.folders);
+                        let ends = through.flat_map(|folder| ends_in(&candidate, folder));
+                        named.extend(ends.map(|path| Named { path, how: Naming::Through, counts: true }));
+                    }
+                }
+                let inner = inner.into_iter().filter(|_| changes && index > 0);
+                for path in inner.flat_map(|text| self.paths(&text, part.elsewhere, true)) {
+                    named.push(Named { path, how: Naming::InText, counts: true });
+                }
             }
         }
+        if part.more_arguments && !part.words.iter().any(super::word_texts::is_filled_in) {
+            let path = NamedPath::Partly(PathText::any());
+            named.push(Named { path, how: Naming::Word, counts: false });
+        }
+        named
     }
-    named
+
+    /// The texts of a word; what `find` puts in its place is what it finds.
+    fn word_texts(&self, part: &Part, word: &Word) -> Vec<PathText> {
+        let is_whole = matches!(word.pieces.as_slice(), [Piece::Text(text), Piece::Unknown] if text == "{}");
+        match part.outer.last().filter(|_| is_whole) {
+            Some((outer, _)) => self.found(outer),
+            None => self.texts(word),
+        }
+    }
+
+    /// What a `find` with these words finds, as far as it says so by a single `-name`.
+    fn found(&self, words: &[Word]) -> Vec<PathText> {
+        let literals: Vec<String> = words.iter().map(|word| word.literal().unwrap_or_default()).collect();
+        let is_find = literals.first().is_some_and(|name| name == "find" || name.ends_with("/find"));
+        if !is_find {
+            return vec![PathText::any()];
+        }
+        let is_expression = |word: &String| word.starts_with(['-', '(', '!']);
+        let operands = literals.get(1..).unwrap_or_default();
+        let count = operands.iter().position(is_expression).unwrap_or(operands.len());
+        let (roots, tests) =
+            (words.get(1..=count).unwrap_or_default(), words.get(count + 1..).unwrap_or_default());
+        let excludes = ["-o", "-or", "!", "-not", ",", "-follow", "-L", "("];
+        let is_plain =
+            tests.iter().all(|word| word.literal().is_some_and(|text| !excludes.contains(&&*text)));
+        let name = literals.iter().position(|word| word == "-name").and_then(|at| literals.get(at + 1));
+        let names = match name.filter(|_| is_plain) {
+            Some(name) => super::path_text::of_glob(name),
+            None => vec![PathText::any()],
+        };
+        let mut roots: Vec<PathText> = roots.iter().flat_map(|word| self.texts(word)).collect();
+        if roots.is_empty() {
+            roots.push(PathText::literal("."));
+        }
+        let joined = |root: PathText| {
+            let joined = names.iter().map(move |name| {
+                let mut text = root.clone();
+                text.push(Mark::Char('/'));
+                text.push(Mark::Folders);
+                text.extend(name);
+                text
+            });
+            joined.collect::<Vec<_>>()
+        };
+        roots.into_iter().flat_map(joined).collect()
+    }
 }
 
-/// What of a word may be a path: all of it, what follows `=`, `:` or `@`, and the value of a short option.
-fn candidates(text: &str, is_name: bool) -> Vec<&str> {
-    if text.is_empty() || text.len() > 4096 || is_name && !text.contains('/') {
-        return Vec::new();
+/// A value without quotes: blanks make several words of it, and patterns in it are patterns.
+fn split(value: &PathText) -> PathText {
+    let mut whole = PathText::default();
+    for mark in value.marks() {
+        match mark {
+            Mark::Char(c) if c.is_whitespace() => return PathText::any(),
+            Mark::Char('*' | '[') => whole.push_of_pattern(Mark::Name),
+            Mark::Char('?') => whole.push_of_pattern(Mark::One),
+            mark => whole.push(*mark),
+        }
     }
+    whole
+}
+
+/// A path whose links are not followed.
+fn unlinked(path: &Path) -> JudgedPath {
+    let plain = normalised(path);
+    JudgedPath { real: plain.clone(), plain }
+}
+
+/// The last parts of a path, from a folder on.
+fn ends_in(text: &PathText, folder: &Path) -> Vec<NamedPath> {
+    let parts = text.split(|c| c == '/');
+    let mut end = PathText::default();
     let mut found = Vec::new();
-    if !text.starts_with('-') {
-        found.push(text);
+    for part in parts.iter().rev().take(4) {
+        if part.is_empty() || matches!(part.text().as_deref(), Some("." | ".." | "~")) {
+            break;
+        }
+        if part.is_open() && part.written_marks() == 0 {
+            break;
+        }
+        let mut longer = part.clone();
+        if !end.is_empty() {
+            longer.push(Mark::Char('/'));
+            longer.extend(&end);
+        }
+        end = longer;
+        let whole = end.within(&PathText::from(folder));
+        found.push(match whole.path() {
+            Some(path) => NamedPath::Known(unlinked(&path)),
+            None => NamedPath::Partly(whole.normalised()),
+        });
     }
-    if let Some((_, value)) = text.split_once('=') {
-        found.push(value);
+    found
+}
+
+/// What of a word may be a path: all of it, what follows `=`, `:`, `,` or `@`, and the value of a short option;
+/// and apart from that, what looks like one in a text of several words.
+fn candidates(text: &PathText, is_name: bool) -> (Vec<PathText>, Vec<PathText>) {
+    let has = |part: &PathText, of: &[char]| {
+        part.marks().iter().any(|mark| matches!(mark, Mark::Char(c) if of.contains(c)))
+    };
+    let is_hole = |part: &PathText| part.text().is_none();
+    if text.is_empty() || text.marks().len() > MAX_PATH || is_name && !has(text, &['/']) {
+        return (Vec::new(), Vec::new());
     }
-    found.extend(text.split([':', '@']).filter(|value| *value != text && value.contains(['/', '.'])));
-    if text.starts_with('-') && !text.starts_with("--") {
-        found.extend(text.get(2..).filter(|value| value.contains(['/', '.'])));
+    let is_option = text.starts_with("-");
+    let mut found = Vec::new();
+    if !is_option {
+        found.push(text.clone());
+    }
+    found.extend(text.split_once('=').map(|(_, value)| value));
+    let parts = text.split(|c| matches!(c, ':' | '@' | '=' | ','));
+    if parts.len() > 1 {
+        let is_short = parts.len() <= MAX_BARE_PARTS;
+        let may_be = |part: &PathText| is_short || has(part, &['/', '.', '~']) || is_hole(part);
+        found.extend(parts.into_iter().filter(may_be));
+    }
+    if is_option && !text.starts_with("--") {
+        let value = PathText::of(text.marks().get(2..).unwrap_or_default());
+        // A cluster of options may come before the value.
+        let begins = |mark: &Mark| matches!(mark, Mark::Char('/' | '.' | '~'));
+        let start = text.marks().iter().position(begins).and_then(|at| text.marks().get(at..));
+        found.extend(start.map(PathText::of));
+        found.extend(Some(value).filter(|value| value.marks().len() > 1 || is_hole(value)));
     }
     found.retain(|value| !value.is_empty());
-    found
+    found.dedup();
+    let is_text = has(text, &[' ', '\n', '\'', '"', '(', ';', '\t']);
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+');
+    let inner = if is_text { text.split(|c| !is_path(c)) } else { Vec::new() };
+    (found, inner.into_iter().filter(|part| has(part, &['/', '.'])).collect())
 }

@@ -20,19 +20,23 @@ pub enum PermissionMode {
     Auto,
     /// Whatever changes something is asked; reading is free.
     Ask,
+    /// As `Ask`, but files in the workspace are changed without a question.
+    Edits,
     /// Nothing that changes anything can run; the model ends with a plan.
     Plan,
 }
 
 impl PermissionMode {
     /// Every mode, in the order in which a key switches them.
-    pub const ALL: [PermissionMode; 3] = [PermissionMode::Ask, PermissionMode::Auto, PermissionMode::Plan];
+    pub const ALL: [PermissionMode; 4] =
+        [PermissionMode::Ask, PermissionMode::Edits, PermissionMode::Plan, PermissionMode::Auto];
 
     /// Its name in settings, on the command line and on the screen.
     pub fn name(self) -> &'static str {
         match self {
             PermissionMode::Auto => "auto",
             PermissionMode::Ask => "ask",
+            PermissionMode::Edits => "edits",
             PermissionMode::Plan => "plan",
         }
     }
@@ -40,6 +44,36 @@ impl PermissionMode {
     /// The mode of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         PermissionMode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// How much runs unasked: less in `plan` than in `ask`, more in `edits`, and most in `auto`.
+    fn rank(self) -> u8 {
+        match self {
+            PermissionMode::Plan => 0,
+            PermissionMode::Ask => 1,
+            PermissionMode::Edits => 2,
+            PermissionMode::Auto => 3,
+        }
+    }
+
+    /// The mode in which less runs unasked.
+    pub fn min(self, other: PermissionMode) -> Self {
+        if self.rank() <= other.rank() { self } else { other }
+    }
+
+    /// Refuses a mode above `ceiling`, the one that the user started a server in.
+    ///
+    /// # Errors
+    /// What the user has to do for it.
+    pub fn within(self, ceiling: PermissionMode) -> Result<Self, String> {
+        if self.rank() <= ceiling.rank() {
+            return Ok(self);
+        }
+        let (name, ceiling) = (self.name(), ceiling.name());
+        Err(format!(
+            "the permission mode cannot be raised to {name}: tau was started with {ceiling}, and no client may go \
+             above that; the user can start it with --permission-mode {name}"
+        ))
     }
 }
 
@@ -59,9 +93,12 @@ pub struct ApprovalRequest {
     pub preview: Preview,
     /// Why it is asked: at least one reason.
     pub reasons: Vec<ApprovalReason>,
-    /// The rule that would allow calls like this one from now on; absent if there is no sound one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suggested_rule: Option<String>,
+    /// The rules that together would allow calls like this one from now on; none if there are no sound ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested_rules: Vec<String>,
+    /// Whether this exact call can be allowed for the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub can_allow_exact: bool,
     /// What the call is confined to, in words.
     pub sandbox: String,
     /// What the sandbox refuses of it. Allowed once, it runs without the sandbox.
@@ -70,6 +107,13 @@ pub struct ApprovalRequest {
     /// True if it has run, and the sandbox refused it that: allowed, it runs a second time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran: bool,
+}
+
+impl ApprovalRequest {
+    /// Whether "always" makes a path writable in the sandbox, in place of adding a rule for calls.
+    pub fn adds_path(&self) -> bool {
+        self.blocked.as_ref().is_some_and(|denial| !denial.unasked)
+    }
 }
 
 /// Why a call is asked.
@@ -102,9 +146,15 @@ pub enum ApprovalAnswer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
     },
-    /// Run it, and let calls that this rule covers run without a question from now on.
+    /// Run it, and in this session this exact call without a question, as long as nothing else is to be said of it.
+    AllowExact {
+        /// Of this call only these hunks, by index; without it all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hunks: Option<Vec<usize>>,
+    },
+    /// Run it, and let calls that these rules cover run without a question from now on.
     AllowAlways {
-        rule: String,
+        rules: Vec<String>,
         scope: RuleScope,
         /// Of this call only these hunks, by index; without it all of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,9 +11,10 @@ use super::message::{Block, Message, UserMessage};
 use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::rules::RuleChange;
-use super::run::{ParallelCalls, QueueMode, RunLimits, SteerMode};
+use super::run::{QueueMode, RunLimits, SteerMode};
 use super::undo::{RevertOrder, UndoOrder};
 use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::user::UserAnswer;
 
 /// A command to the agent task. Commands take effect in the order in which they are sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,8 @@ pub enum AgentCommand {
     /// Decide on a call that waits for approval (`AgentEvent::ApprovalRequested`). Ignored if it does not
     /// wait any more.
     AnswerApproval { id: String, answer: ApprovalAnswer },
+    /// Forget the plan that the user has accepted.
+    DropPlan,
     /// Apply this permission mode from the next call on. Calls that wait are judged again.
     SetPermissionMode { mode: PermissionMode },
     /// Change a rule of permissions, in its file if it is in one. `AgentEvent::Answered` with the same
@@ -162,8 +165,6 @@ pub enum QueueChange {
 pub enum Tuning {
     /// Whether the conversation is compacted without being asked.
     AutoCompaction { enabled: bool },
-    /// Tokens of the context window that compaction keeps free.
-    CompactReserve { tokens: u64 },
     /// What commands may do from the next one on, and whether that holds for the user's own and for hooks,
     /// too. Paths that the user has added in the session stay writable.
     Sandbox { policy: Box<SandboxPolicy>, user_commands: bool, hooks: bool },
@@ -174,8 +175,6 @@ pub enum Tuning {
     ConversationId { id: Option<String> },
     /// The sampling temperature from the next request on; `None` for the provider's own.
     Temperature { temperature: Option<f64> },
-    /// Which calls of one answer may run at the same time, from the next answer on.
-    ParallelCalls { parallel: ParallelCalls },
     /// The files with permission rules have changed, or which of them count: they are read again.
     Rules,
     /// The files with MCP servers have changed, or which of them count: they are read again, and servers that
@@ -183,8 +182,13 @@ pub enum Tuning {
     McpServers,
     /// Whether secrets in the output of tools and commands are masked.
     MaskSecrets { enabled: bool },
+    /// Why settings that guard the user cannot be relied on; `None` if they can. Meanwhile every call is asked, and
+    /// the mode is `ask` or `plan`.
+    SettingsFault { fault: Option<String> },
     /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },
+    /// Whether the front end puts the model's questions to a user.
+    AskUser { enabled: bool },
 }
 
 /// The user's answer to a question of the agent.
@@ -197,6 +201,19 @@ pub enum QuestionAnswer {
     Confirmed(bool),
     /// The values of a form, by the names of its fields.
     Form(Map<String, Value>),
+    /// One answer for each question of the model.
+    Answers(Vec<UserAnswer>),
+    /// The plan is accepted, and carried out in this mode; `plan`, as the user changed it.
+    PlanAccepted {
+        mode: PermissionMode,
+        plan: Option<String>,
+    },
+    /// The plan is rejected, with a comment for the model.
+    PlanRejected {
+        comment: String,
+    },
+    /// The front end cannot ask the user this.
+    Unavailable,
     /// The user does not want to answer.
     Declined,
     Cancelled,

@@ -22,6 +22,11 @@ use super::query::QueryAnswer;
 use super::run::RunEnd;
 use super::undo::RestoreReport;
 use crate::tools::ToolOutput;
+use crate::tools::plan::WorkPlan;
+use crate::tools::user::UserQuestion;
+
+/// Why a conversation without anything to summarise is not compacted.
+pub const NOTHING_TO_COMPACT: &str = "nothing to compact";
 
 /// Something that happened in the agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,6 +166,9 @@ pub enum AgentEvent {
     ResourcesChanged { resources: Vec<McpResource> },
     /// *Own.* Another permission mode applies.
     PermissionModeChanged { mode: PermissionMode },
+    /// The plan that the user has accepted has changed, or there is none any more. `SessionOpened` means that there is
+    /// none.
+    PlanChanged { plan: Option<WorkPlan> },
     /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.
     RulesChanged,
     /// *Own.* Something the user should know that is not part of the conversation.
@@ -287,14 +295,14 @@ pub enum Question {
     Select { title: String, options: Vec<String> },
     /// Yes or no.
     Confirm { title: String, message: String },
+    /// The model asks. Its texts are not safe to print.
+    User { questions: Vec<UserQuestion> },
+    /// The model hands in a plan: its markdown, which is not safe to print.
+    Plan { plan: String },
     /// An MCP server asks for values. Its texts are not safe to print.
     Form { server: String, message: String, fields: Vec<FormField> },
     /// An MCP server asks the user to open an address. Its texts are not safe to print.
     Url { server: String, message: String, url: String },
-    /// An MCP server asks the model: `message` is what it asks, shortened where it is long, and its answer may
-    /// have `max_tokens` tokens. Its texts are not safe to print. Declining also refuses further requests
-    /// of this server.
-    Sampling { server: String, message: String, max_tokens: u32 },
 }
 
 /// How important a notice is.

@@ -292,6 +292,9 @@ pub struct ContextUsage {
     pub window: u64,
     /// The conversation is compacted above this size; 0 when it is not compacted automatically.
     pub limit: u64,
+    /// The instruction files that the model was given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<String>,
 }
 
 /// One kind of content in the context.

@@ -16,30 +16,6 @@ pub enum SteerMode {
     AfterTurnCalls,
 }
 
-/// Which tool calls of one answer may run at the same time. Their results are in the order of the calls
-/// either way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ParallelCalls {
-    /// Adjacent calls that only read.
-    #[default]
-    Reads,
-    /// Commands and calls of other programs, too. A change of a file still waits for the calls before it,
-    /// and the calls after it wait for the change.
-    All,
-}
-
-impl ParallelCalls {
-    /// The names in settings.
-    pub const NAMES: [(&str, ParallelCalls); 2] =
-        [("reads", ParallelCalls::Reads), ("all", ParallelCalls::All)];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, parallel)| *parallel == self).map_or("", |(name, _)| name)
-    }
-}
-
 /// How many messages leave a queue at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -161,15 +161,15 @@ pub struct RestoreReport {
 }
 
 impl RestoreReport {
-    /// In one line.
-    pub fn summary(&self) -> String {
+    /// In one line, which begins with what was done to files: "restored".
+    pub fn summary(&self, done: &str) -> String {
         let count = |names: &[String], words: &str| match names {
             [] => None,
             [one] => Some(format!("{words} {one}")),
             several => Some(format!("{words} {} files", several.len())),
         };
         let parts = [
-            count(&self.restored, "restored"),
+            count(&self.restored, done),
             count(&self.merged, "merged"),
             count(&self.kept, "left as they are:"),
             match self.failed.as_slice() {
@@ -184,7 +184,7 @@ impl RestoreReport {
             },
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { "no file had to be restored".to_owned() } else { parts.join(", ") }
+        if parts.is_empty() { "no file had to be changed".to_owned() } else { parts.join(", ") }
     }
 }
 

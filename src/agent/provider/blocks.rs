@@ -2,15 +2,17 @@
 //!
 //! Every decoder writes through this, so that the law of the events (`*_start` before deltas, then
 //! `*_end`, an index never used twice, no empty block, no empty delta) is held in one place. A block
-//! begins with its first piece of text, never before. The text of text and thinking is not kept
+//! begins with its first piece of text, never before. Thinking that comes as text at the start of an answer
+//! (`inline_thinking`) becomes a block of its own. The text of text and thinking is not kept
 //! here: the assembler joins it. That of calls is, because decoders tell dialects apart by it.
 
+use super::inline_thinking::{InlineThinking, Piece};
 use super::partial_json;
 use super::{Failure, StreamEvent};
 use crate::agent::protocol::event::Delta;
 use crate::agent::protocol::message::{StopReason, ToolCall};
 
-/// BlockIndex of a block in the message.
+/// Index of a block in the message, as decoders know it.
 pub(super) type BlockIndex = usize;
 
 /// What a block holds.
@@ -24,6 +26,12 @@ enum Kind {
 #[derive(Debug)]
 struct Open {
     place: BlockIndex,
+    /// Its index in the message; another one for the text after inline thinking.
+    index: BlockIndex,
+    /// Whether its start was written.
+    begun: bool,
+    /// Parts the first text of an answer.
+    parts: Option<InlineThinking>,
     kind: Kind,
     /// The JSON text of a call's arguments so far.
     arguments: String,
@@ -32,12 +40,64 @@ struct Open {
     signature: Option<String>,
 }
 
+impl Open {
+    fn new(place: BlockIndex, kind: Kind) -> Self {
+        let (arguments, id, name) = (String::new(), String::new(), String::new());
+        Open { place, index: place, begun: false, parts: None, kind, arguments, id, name, signature: None }
+    }
+
+    /// Writes the start of text or thinking, unless that was done.
+    fn start(&mut self, out: &mut Vec<StreamEvent>) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let content_index = self.index;
+        out.push(StreamEvent::Delta(match self.kind {
+            Kind::Text => Delta::TextStart { content_index },
+            _ => Delta::ThinkingStart { content_index },
+        }));
+    }
+
+    fn write(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+        if self.kind == Kind::Tool {
+            self.arguments.push_str(text);
+        }
+        let (content_index, delta) = (self.index, text.to_owned());
+        out.push(StreamEvent::Delta(match self.kind {
+            Kind::Text => Delta::TextDelta { content_index, delta },
+            Kind::Thinking => Delta::ThinkingDelta { content_index, delta },
+            Kind::Tool => Delta::ToolCallDelta { content_index, delta },
+        }));
+    }
+
+    fn end(&mut self, out: &mut Vec<StreamEvent>) {
+        let content_index = self.index;
+        out.push(StreamEvent::Delta(match self.kind {
+            Kind::Text => Delta::TextEnd { content_index, content: String::new() },
+            Kind::Thinking => Delta::ThinkingEnd { content_index, content: String::new() },
+            Kind::Tool => Delta::ToolCallEnd {
+                content_index,
+                tool_call: ToolCall {
+                    id: std::mem::take(&mut self.id),
+                    name: std::mem::take(&mut self.name),
+                    arguments: partial_json::arguments(&self.arguments),
+                    thought_signature: self.signature.take(),
+                },
+            },
+        }));
+    }
+}
+
 /// Writes the events of the blocks of one answer.
 #[derive(Debug, Default)]
 pub(super) struct BlockWriter {
     next: BlockIndex,
     open: Vec<Open>,
     calls: usize,
+    /// Whether the answer has had a text block.
+    said: bool,
+    /// The text that was parted from thinking: its place, and its index in the message.
+    moved: Option<(BlockIndex, BlockIndex)>,
 }
 
 impl BlockWriter {
@@ -66,8 +126,9 @@ impl BlockWriter {
         if text.is_empty() {
             return None;
         }
+        let continues = |place, open| if self.is_parted(place) { kind == Kind::Text } else { open == kind };
         let place = match self.current() {
-            Some((place, open)) if open == kind => place,
+            Some((place, open)) if continues(place, open) => place,
             other => {
                 if let Some((place, _)) = other {
                     self.close(place, out);
@@ -77,6 +138,11 @@ impl BlockWriter {
         };
         self.append(place, text, out);
         Some(place)
+    }
+
+    /// Whether this is the first text, which may hold thinking now.
+    fn is_parted(&self, place: BlockIndex) -> bool {
+        self.open.iter().any(|open| open.place == place && open.parts.is_some())
     }
 
     /// The open block of text or thinking that was begun last.
@@ -105,18 +171,14 @@ impl BlockWriter {
     fn begin(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> BlockIndex {
         let place = self.next;
         self.next += 1;
-        out.push(StreamEvent::Delta(match kind {
-            Kind::Text => Delta::TextStart { content_index: place },
-            _ => Delta::ThinkingStart { content_index: place },
-        }));
-        self.open.push(Open {
-            place,
-            kind,
-            arguments: String::new(),
-            id: String::new(),
-            name: String::new(),
-            signature: None,
-        });
+        let first = kind == Kind::Text && !std::mem::replace(&mut self.said, true);
+        let mut open = Open::new(place, kind);
+        match first {
+            // What it begins with decides what it is.
+            true => open.parts = Some(InlineThinking::default()),
+            false => open.start(out),
+        }
+        self.open.push(open);
         place
     }
 
@@ -130,14 +192,9 @@ impl BlockWriter {
             id: id.to_owned(),
             tool_name: name.to_owned(),
         }));
-        self.open.push(Open {
-            place,
-            kind: Kind::Tool,
-            arguments: String::new(),
-            id: id.to_owned(),
-            name: name.to_owned(),
-            signature: None,
-        });
+        let open =
+            Open { id: id.to_owned(), name: name.to_owned(), begun: true, ..Open::new(place, Kind::Tool) };
+        self.open.push(open);
         place
     }
 
@@ -147,15 +204,40 @@ impl BlockWriter {
             return;
         }
         let Some(open) = self.find(place) else { return };
-        if open.kind == Kind::Tool {
-            open.arguments.push_str(text);
+        match &mut open.parts {
+            None => open.write(text, out),
+            Some(parts) => {
+                let pieces = parts.push(text);
+                self.write_parts(place, pieces, out);
+            }
         }
-        let delta = text.to_owned();
-        out.push(StreamEvent::Delta(match open.kind {
-            Kind::Text => Delta::TextDelta { content_index: place, delta },
-            Kind::Thinking => Delta::ThinkingDelta { content_index: place, delta },
-            Kind::Tool => Delta::ToolCallDelta { content_index: place, delta },
-        }));
+    }
+
+    /// Writes what a text was parted into: thinking takes its place, and the text after that a new one.
+    fn write_parts(
+        &mut self,
+        place: BlockIndex,
+        pieces: impl IntoIterator<Item = Piece>,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        for piece in pieces {
+            let next = self.next;
+            let Some(open) = self.find(place) else { return };
+            let (kind, text) = match piece {
+                Piece::Thinking(text) => (Kind::Thinking, text),
+                Piece::Text(text) => (Kind::Text, text),
+            };
+            if open.begun && open.kind != kind {
+                open.end(out);
+                (open.begun, open.index) = (false, next);
+                self.moved = Some((place, next));
+                self.next += 1;
+            }
+            let Some(open) = self.find(place) else { return };
+            open.kind = kind;
+            open.start(out);
+            open.write(&text, out);
+        }
     }
 
     /// The arguments of an open call so far.
@@ -175,11 +257,15 @@ impl BlockWriter {
         if signature.is_empty() {
             return;
         }
+        let moved = self.moved.filter(|(from, _)| *from == place);
+        let mut content_index = moved.map_or(place, |(_, to)| to);
         if let Some(open) = self.find(place) {
             open.signature = Some(signature.to_owned());
+            open.start(out);
+            content_index = open.index;
         }
         let redacted = redacted == Redacted::Yes;
-        out.push(StreamEvent::Signature { content_index: place, signature: signature.to_owned(), redacted });
+        out.push(StreamEvent::Signature { content_index, signature: signature.to_owned(), redacted });
     }
 
     fn find(&mut self, place: BlockIndex) -> Option<&mut Open> {
@@ -188,22 +274,13 @@ impl BlockWriter {
 
     /// Closes a block.
     pub(super) fn close(&mut self, place: BlockIndex, out: &mut Vec<StreamEvent>) {
+        let rest = self.find(place).and_then(|open| open.parts.as_mut()?.finish());
+        self.write_parts(place, rest, out);
         let Some(at) = self.open.iter().position(|open| open.place == place) else { return };
-        let open = self.open.remove(at);
-        let content_index = place;
-        out.push(StreamEvent::Delta(match open.kind {
-            Kind::Text => Delta::TextEnd { content_index, content: String::new() },
-            Kind::Thinking => Delta::ThinkingEnd { content_index, content: String::new() },
-            Kind::Tool => Delta::ToolCallEnd {
-                content_index,
-                tool_call: ToolCall {
-                    id: open.id,
-                    name: open.name,
-                    arguments: partial_json::arguments(&open.arguments),
-                    thought_signature: open.signature,
-                },
-            },
-        }));
+        let mut open = self.open.remove(at);
+        if open.begun {
+            open.end(out);
+        }
     }
 
     /// Closes all blocks and says how the answer ended: calls make a stop a tool use.

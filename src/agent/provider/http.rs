@@ -8,6 +8,7 @@ mod body;
 mod client;
 mod exchange;
 pub(crate) mod guarded;
+mod peer;
 mod read_pace;
 pub(crate) mod tau_server;
 mod worker;
@@ -26,7 +27,8 @@ use super::{Failure, FailureKind, Headers, HttpRequest};
 pub use body::ResponseBody;
 use client::Roots;
 pub use client::{Network, ProxyChoice};
-use read_pace::ReadPace;
+use peer::Peer;
+use read_pace::{FRAME, ReadPace};
 pub(crate) use worker::RuntimeThread;
 use worker::Worker;
 
@@ -67,11 +69,16 @@ impl Http {
         Http { network, ..Http::default() }
     }
 
+    /// How its connections are made.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// The same, with a thread for the connections. It sleeps while more of an answer may come, so it
     /// is for a single agent whose user sees what comes at the pace of a screen.
     #[must_use]
     pub fn on_own_thread(self) -> Self {
-        Http { worker: Worker::own_thread(), ..self }
+        Http { worker: Worker::own_thread(), pace: ReadPace::up_to(FRAME), ..self }
     }
 
     /// The same, with pauses of at most `longest` in which small pieces of an answer are collected.
@@ -146,7 +153,7 @@ impl Http {
         cancel: &CancellationToken,
     ) -> Result<ResponseBody, Failure> {
         let parsed = address(url)?;
-        let host = authority(&parsed);
+        let peer = Peer::of(&parsed, &self.network.proxy);
         let client = self.client(&parsed)?;
         let request = match method {
             Method::Get => client.get(parsed),
@@ -158,11 +165,11 @@ impl Http {
             () = cancel.cancelled() => return Err(aborted()),
             answered = sending => answered.map_err(|_| closed())?,
         };
-        let response = answered.map_err(|error| transport_failure(&error, &host))?;
+        let response = answered.map_err(|error| transport_failure(&error, &peer))?;
         match response.status().as_u16() {
-            200..=299 => Ok(ResponseBody::read(response, host, &self.worker, self.pace)),
-            300..=399 => Err(redirected(&response, &host)),
-            _ => Err(refused(response, headers, cancel).await),
+            200..=299 => Ok(ResponseBody::read(response, peer, &self.worker, self.pace)),
+            300..=399 => Err(redirected(&response, peer.host())),
+            status => Err(of_proxy(refused(response, headers, cancel).await, status, &peer)),
         }
     }
 
@@ -297,29 +304,64 @@ fn now_ms() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn transport_failure(error: &reqwest::Error, host: &str) -> Failure {
+/// The failure with the proxy in it, if the status may be the proxy's own: it answers for plain HTTP.
+fn of_proxy(failure: Failure, status: u16, peer: &Peer) -> Failure {
+    let Some(proxy) = peer.proxy().filter(|_| matches!(status, 407 | 502..=504)) else { return failure };
+    let message = shortened(&format!("{} (status {status}, {peer})", failure.message));
+    match status {
+        407 => Failure::new(FailureKind::Config, message).hint(format!(
+            "the proxy wants a login: write it into {} as http://NAME:PASSWORD@HOST",
+            proxy.named_by
+        )),
+        _ => Failure { message, ..failure },
+    }
+}
+
+fn transport_failure(error: &reqwest::Error, peer: &Peer) -> Failure {
     let cause = cause(error);
-    let (kind, what, hint) = if error.is_timeout() {
-        (FailureKind::Timeout, format!("timed out waiting for {host}"), None)
+    let check_proxy = || {
+        let named_by = &peer.proxy()?.named_by;
+        Some(format!("check {named_by}, or go without a proxy: proxy = \"none\" in config.toml, or NO_PROXY"))
+    };
+    let (kind, what, hint) = if is_certificate_fault(error) {
+        let what = format!("cannot trust the certificate of {peer}");
+        (FailureKind::Config, what, Some(PRIVATE_CA.to_owned()))
+    } else if error.is_timeout() {
+        (FailureKind::Timeout, format!("timed out waiting for {peer}"), check_proxy())
     } else if error.is_builder() {
-        (FailureKind::Config, format!("cannot send a request to {host}"), None)
+        (FailureKind::Config, format!("cannot send a request to {peer}"), None)
     } else if error.is_connect() {
-        let hint = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
-            PRIVATE_CA
-        } else {
-            "check the provider's base URL, and that the network or the local server is up"
-        };
-        (FailureKind::Network, format!("cannot connect to {host}"), Some(hint))
+        let usual = "check the provider's base URL, and that the network or the local server is up";
+        let hint = check_proxy().unwrap_or_else(|| usual.to_owned());
+        (FailureKind::Network, format!("cannot connect to {peer}"), Some(hint))
     } else if error.is_body() || error.is_decode() {
-        (FailureKind::Network, format!("connection to {host} lost mid-answer"), None)
+        (FailureKind::Network, format!("connection to {peer} lost mid-answer"), None)
     } else {
-        (FailureKind::Network, format!("connection to {host} lost"), None)
+        (FailureKind::Network, format!("connection to {peer} lost"), check_proxy())
     };
     let failure = Failure::new(kind, shortened(&format!("{what}: {cause}")));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
+}
+
+/// Whether nobody vouches for the certificate of the server: trying again does not help.
+fn is_certificate_fault(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = cause {
+        let wrapped = current.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
+        let tls = current.downcast_ref().or_else(|| wrapped?.downcast_ref());
+        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        // The source of such an error is that of the error in it.
+        cause = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => current.source(),
+        };
+    }
+    false
 }
 
 /// The message of the innermost cause, which names what really happened.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::aborted;
 use super::key_source::KeySource;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use crate::agent::protocol::model::Model;
 
 /// Sends requests through another transport, and asks for another key when one is refused.
 #[derive(Clone)]
@@ -30,6 +31,20 @@ impl KeyRefresh {
     /// Over `inner`. `keys` is what the keys of the requests came from.
     pub fn new(inner: Arc<dyn Transport>, keys: Arc<dyn KeySource>) -> Self {
         KeyRefresh { inner, keys }
+    }
+
+    /// The refusal with whose key it was, where that came from, and what to do.
+    fn named(&self, model: &Model, refusal: Failure) -> Failure {
+        let provider = &model.provider;
+        match self.keys.place(model) {
+            Some(place) => {
+                let hint = format!(
+                    "{provider} refused the API key from {place}: change it there, or save another with `tau auth set {provider}` or /login"
+                );
+                Failure { hint: Some(hint), ..refusal }
+            }
+            None => refusal,
+        }
     }
 
     /// The answer to the request with another key.
@@ -65,6 +80,7 @@ struct Second {
 struct Answer {
     transport: KeyRefresh,
     stream: EventStream,
+    model: Arc<Model>,
     /// `None` once part of the answer came, or the second request is running.
     second: Option<Second>,
 }
@@ -81,6 +97,7 @@ impl Answer {
                     return Some(event);
                 }
             };
+            let refusal = self.transport.named(&self.model, refusal);
             let Some(second) = self.second.take() else { return Some(StreamEvent::Failed(refusal)) };
             match self.transport.again(second, refusal).await {
                 Ok(stream) => self.stream = stream,
@@ -94,7 +111,8 @@ impl Transport for KeyRefresh {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let second = Second { request: request.clone(), cancel: cancel.clone() };
         let stream = self.inner.stream(request, cancel);
-        let answer = Answer { transport: self.clone(), stream, second: Some(second) };
+        let model = Arc::clone(&second.request.model);
+        let answer = Answer { transport: self.clone(), stream, model, second: Some(second) };
         stream::unfold(answer, |mut answer| async move { Some((answer.next().await?, answer)) }).boxed()
     }
 }

@@ -29,4 +29,9 @@ pub trait KeySource: Send + Sync {
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
     }
+
+    /// Where the keys for this model come from, as users know it.
+    fn place(&self, _model: &Model) -> Option<String> {
+        None
+    }
 }

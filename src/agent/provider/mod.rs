@@ -19,6 +19,7 @@ pub mod google;
 pub mod handoff;
 pub mod http;
 mod idle_timeout;
+mod inline_thinking;
 mod json;
 pub mod key_refresh;
 pub(crate) mod key_source;

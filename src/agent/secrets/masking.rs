@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::recognise;
 use super::vault::Vault;
 use super::visible::{self, Visible};
 use crate::agent::protocol::message::BashExecution;
@@ -43,11 +42,11 @@ impl Masking {
         if self.vault.is_on {
             for content in &mut output.content {
                 if let Content::Text { text } = content {
-                    cut(text);
+                    text.truncate(settled(&self.vault, text));
                 }
             }
             if let Details::Terminal(terminal) = &mut output.details {
-                cut(&mut terminal.text);
+                terminal.text.truncate(settled(&self.vault, &terminal.text));
             }
         }
         self.answer(output);
@@ -179,16 +178,11 @@ fn lost(placeholder: &str) -> String {
     )
 }
 
-/// Cuts what may turn out to be a secret once its rest is there.
-fn cut(text: &mut String) {
-    text.truncate(settled(text));
-}
-
-/// How much of a text that continues can be shown.
-fn settled(text: &str) -> usize {
+/// How much of a text that continues can be shown: what comes then may turn out to be a secret.
+fn settled(vault: &Vault, text: &str) -> usize {
     let settled = match Visible::of(text) {
-        Some(visible) => visible.raw_at(recognise::settled(&visible.text), text.len()),
-        None => recognise::settled(text),
+        Some(visible) => visible.raw_at(vault.settled(&visible.text), text.len()),
+        None => vault.settled(text),
     };
     settled.min(visible::incomplete(text))
 }
@@ -226,7 +220,7 @@ impl Stream {
             self.is_echo = end.is_none();
             self.shown += echo;
         }
-        let mut ready = settled(&self.text).max(self.shown);
+        let mut ready = settled(vault, &self.text).max(self.shown);
         if self.text.len() - ready > HELD {
             ready = self.text.len();
         }

@@ -1,17 +1,16 @@
 //! Values that must not be seen: keys and tokens.
 //!
 //! A [`Secret`] has no `Display` and no `Serialize`, and its `Debug` shows nothing. The only way to
-//! its value is [`Secret::expose`]. `recognise` finds secrets in any text, [`redact`] takes them out
-//! for good, and `vault` puts placeholders in their place and keeps the values.
+//! its value is [`Secret::expose`]. [`redact`] takes secrets out of text for good, and `vault` puts placeholders in
+//! their place and keeps the values. Which text is a secret is known to `tools/recognise`.
 
+mod encoded;
 pub(crate) mod masking;
-pub(crate) mod recognise;
 pub(crate) mod redact;
 pub(crate) mod vault;
 mod visible;
 
-/// Shortest value that is redacted, in bytes: a shorter one is as likely to be a word.
-pub(crate) const SHORTEST: usize = 8;
+use crate::tools::recognise::SHORTEST;
 
 /// A key or token.
 #[derive(Clone, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 //! shapes in which providers write their keys. Errors and logs lose the first kind, text that is
 //! handed to others loses both. A word is redacted entirely or not at all.
 
-use super::{Secret, Secrets, recognise};
+use super::{Secret, Secrets};
+use crate::tools::recognise;
 
 /// What replaces a secret.
 const MARK: &str = "[redacted]";

@@ -5,19 +5,30 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::Secret;
-use super::recognise::{self, Found};
+use super::encoded::EncodedValues;
 use super::visible::{self, Visible};
 use crate::agent::protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use crate::tools::ids;
+use crate::tools::recognise::{self, Found};
 
 /// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
 const MOST: usize = 10_000;
 /// What a value is that was known before it was seen.
 const OWN: &str = "secret of your environment";
+/// What it is in another form.
+const OWN_ENCODED: &str = "encoded secret of your environment";
+/// Shortest known value that is looked for, in bytes, and the shortest that may be nothing but letters, or nothing
+/// but digits: a shorter one would be found in ordinary words.
+const MIN_KNOWN: usize = 4;
+const MIN_WORD: usize = 8;
+/// What stands for a key where a server wants none. It is no secret, and may be the name of the server.
+const STAND_INS: [&str; 6] =
+    ["dummy-key", "lm-studio", "no-key-required", "not-needed", "sk-no-key-required", "unused-key"];
 
 /// The secrets of one agent.
 #[derive(Clone)]
@@ -31,6 +42,14 @@ pub(crate) struct Vault {
     /// Values that are looked for although nothing near them says what they are.
     known: Vec<(Secret, &'static str)>,
     automaton: Option<AhoCorasick>,
+    encoded: EncodedValues,
+}
+
+/// Whether a value that is known to be secret can be looked for.
+fn can_be_found(value: &str) -> bool {
+    let alike = |is: fn(&u8) -> bool| value.bytes().all(|byte| is(&byte));
+    let is_word = alike(u8::is_ascii_alphabetic) || alike(u8::is_ascii_digit);
+    value.len() >= if is_word { MIN_WORD } else { MIN_KNOWN } && !STAND_INS.contains(&value)
 }
 
 impl fmt::Debug for Vault {
@@ -64,9 +83,11 @@ impl Vault {
             numbers: HashMap::new(),
             known: Vec::new(),
             automaton: None,
+            encoded: EncodedValues::default(),
         };
-        let own = own.iter().filter(|value| recognise::is_own_secret(value));
-        vault.known = own.map(|value| (Secret::new(value), OWN)).collect();
+        let own = own.iter().map(Secret::new).filter(|value| can_be_found(value.expose()));
+        vault.known = own.map(|value| (value, OWN)).collect();
+        vault.encoded = EncodedValues::new(vault.known.iter().map(|(value, _)| value.expose()));
         vault.build();
         vault
     }
@@ -131,6 +152,7 @@ impl Vault {
     /// What is recognised, and what is known.
     fn find(&self, text: &str) -> Vec<Found> {
         let mut found = recognise::find(text);
+        let encoded = self.encoded.find(text);
         let Some(automaton) = &self.automaton else { return found };
         let alnum = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         let bytes = text.as_bytes();
@@ -139,14 +161,31 @@ impl Vault {
             let continues = |last: Option<usize>, next: usize| at(last) && at(Some(next));
             !continues(start.checked_sub(1), start) && !continues(end.checked_sub(1), end)
         };
-        let hits = automaton.find_iter(text).filter(|hit| whole(hit.start(), hit.end()));
-        let known = hits.filter_map(|hit| {
-            let (_, kind) = self.known.get(hit.pattern().as_usize())?;
-            Some(Found { start: hit.start(), end: hit.end(), kind, value: None })
+        let known = automaton.find_iter(text).filter_map(|hit| {
+            let (value, kind) = self.known.get(hit.pattern().as_usize())?;
+            // A word within another one is another word.
+            let is_there =
+                (*kind == OWN && recognise::is_telling(value.expose())) || whole(hit.start(), hit.end());
+            is_there.then_some(Found { start: hit.start(), end: hit.end(), kind, value: None })
         });
         let count = found.len();
         found.extend(known);
+        let of = |range: Range<usize>| Found {
+            start: range.start,
+            end: range.end,
+            kind: OWN_ENCODED,
+            value: None,
+        };
+        found.extend(encoded.into_iter().map(of));
         if found.len() == count { found } else { recognise::joined(found) }
+    }
+
+    /// How much of a text that continues can be shown: behind it a value that is known may have begun.
+    pub(super) fn settled(&self, text: &str) -> usize {
+        if !self.is_on {
+            return text.len();
+        }
+        recognise::settled(text).min(self.encoded.settled(text))
     }
 
     /// The placeholder of a value, the same as before if it was seen before.
@@ -157,7 +196,8 @@ impl Vault {
             None => {
                 self.seen.push((Secret(value.to_owned()), kind));
                 self.numbers.insert(value.to_owned(), self.seen.len());
-                if recognise::is_telling(value) && !self.known.iter().any(|(known, _)| known.0 == value) {
+                let is_telling = kind != OWN_ENCODED && recognise::is_telling(value);
+                if is_telling && !self.known.iter().any(|(known, _)| known.0 == value) {
                     self.known.push((Secret(value.to_owned()), kind));
                     self.build();
                 }
@@ -293,9 +333,18 @@ mod tests {
 
     #[test]
     fn values_of_the_environment_are_known_from_the_start() {
-        let mut vault = Vault::new(true, &["zq81-kk2m-44xx".to_owned(), "/home/u/key1".to_owned()]);
+        let own = ["zq81-kk2m-44xx", "correcthorse", "hunter2-password", "pw1!", "word", "1234", "lm-studio"];
+        let mut vault = Vault::new(true, &own.map(str::to_owned));
         vault.tag = "aaaa".to_owned();
-        let masked = vault.mask("is zq81-kk2m-44xx, /home/u/key1");
-        assert_eq!(masked.as_deref(), Some("is [secret 1-aaaa: secret of your environment], /home/u/key1"));
+        let mut check = |text: &str, expected: &str| {
+            let masked = vault.mask(text).unwrap_or_else(|| text.to_owned());
+            let marks = ["secret of your environment", "encoded secret of your environment"];
+            let numbers = (1..9).flat_map(|n| marks.map(|mark| format!("[secret {n}-aaaa: {mark}]")));
+            assert_eq!(numbers.fold(masked, |text, mark| text.replace(&mark, "#")), expected);
+        };
+        check("is zq81-kk2m-44xx, xzq81-kk2m-44xxx", "is #, x#x");
+        check("correcthorse and correcthorses, hunter2-password", "# and correcthorses, #");
+        check("pw1! word 1234 lm-studio", "# word 1234 lm-studio");
+        check("aHVudGVyMi1wYXNzd29yZA== drowssap-2retnuh", "#A== #");
     }
 }

@@ -225,6 +225,9 @@ impl Entry {
     /// The data of an extension in this entry, if it is of this type.
     pub(crate) fn custom_data(&self, custom_type: &str) -> Option<Value> {
         let Body::Other { line } = &self.body else { return None };
+        if !line.contains(custom_type) {
+            return None;
+        }
         let mut value: Value = serde_json::from_str(line).ok()?;
         (value.get("customType").and_then(Value::as_str) == Some(custom_type)).then(|| value["data"].take())
     }

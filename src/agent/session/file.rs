@@ -212,6 +212,15 @@ impl SessionFile {
         }
     }
 
+    /// Makes the file, with what waits.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn make(&mut self) -> io::Result<()> {
+        self.due = true;
+        self.drain()
+    }
+
     /// Writes what waits, if the file is there or should be, and brings it to disk.
     ///
     /// # Errors

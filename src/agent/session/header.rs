@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -25,11 +26,20 @@ struct NewHeader<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd_bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    cwd_inode: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    printed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     parent_session: Option<&'a str>,
 }
 
-/// The header of a new session, without a line end.
-pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>) -> String {
+/// What a directory keeps when it gets another name.
+pub(super) fn inode(directory: &Path) -> Option<u64> {
+    std::fs::metadata(directory).ok().map(|metadata| metadata.ino())
+}
+
+/// The header of a new session, without a line end. `printed` says that nobody sits in front of it.
+pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>, printed: bool) -> String {
     let parent = parent.map(Path::to_string_lossy);
     let header = NewHeader {
         r#type: "session",
@@ -38,6 +48,8 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>)
         timestamp,
         cwd: &cwd.to_string_lossy(),
         cwd_bytes: cwd.to_str().is_none().then(|| hexadecimal(cwd.as_os_str().as_bytes())),
+        cwd_inode: inode(cwd),
+        printed,
         parent_session: parent.as_deref(),
     };
     // Texts and numbers always become JSON.
@@ -71,6 +83,12 @@ pub(crate) struct Header {
     /// The bytes of `cwd` when they are not UTF-8, in hexadecimal.
     #[serde(default)]
     cwd_bytes: Option<String>,
+    /// The inode of `cwd`, by which it is known under another name.
+    #[serde(default)]
+    pub cwd_inode: Option<u64>,
+    /// It was begun by a run whose answers are printed.
+    #[serde(default)]
+    pub printed: bool,
     /// Settings that version 1 kept here.
     #[serde(default)]
     pub provider: Option<String>,
@@ -137,7 +155,7 @@ mod tests {
     fn every_directory_comes_back() {
         for bytes in [&b"/srv/web"[..], b"/srv/\xff\xfe/x", "/srv/\u{e9}\u{fffd}".as_bytes(), b"/a\xc3"] {
             let cwd = PathBuf::from(OsString::from_vec(bytes.to_vec()));
-            let line = line("id", "2026-01-02T03:04:05.678Z", &cwd, None);
+            let line = line("id", "2026-01-02T03:04:05.678Z", &cwd, None, false);
             assert_eq!(Header::parse(line.as_bytes()).map(|header| header.cwd), Some(cwd.clone()), "{line}");
             assert_eq!(line.contains("cwdBytes"), cwd.to_str().is_none(), "{line}");
         }

@@ -14,7 +14,7 @@ use super::row::{ListedFile, SessionRow};
 use crate::agent::settings::private_files::{read_capped, write_private};
 
 /// First line of an index: its version. Another one makes the rest unreadable.
-const VERSION: &str = "tau sessions 1";
+const VERSION: &str = "tau sessions 2";
 /// Largest index that is read, in bytes: some hundred thousand sessions.
 const LARGEST: u64 = 256 * 1024 * 1024;
 

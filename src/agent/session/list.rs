@@ -12,7 +12,7 @@ use memchr::memmem;
 use serde::Deserialize;
 
 use super::entry::{Body, Entry, millis};
-use super::header::Header;
+use super::header::{self, Header};
 use super::index::SessionIndex;
 use super::read;
 use super::row::{ListedFile, SessionRow};
@@ -65,16 +65,41 @@ pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
 }
 
-/// The sessions whose id is `id` or begins with it: in an exact match that one alone.
+/// The type of the entry that a session has which was continued on the screen.
+pub(super) const ADOPTED: &str = "tau.screen";
+
+/// The newest session of a directory that is gone and that `cwd` may have been, before it was renamed or moved.
+pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
+    let inode = header::inode(cwd);
+    let was_here = |header: &Header| match header.cwd_inode {
+        Some(known) if inode == Some(known) => true,
+        // Its inode changes when it is copied, or moved to another file system.
+        _ => header.cwd.file_name() == cwd.file_name(),
+    };
+    let is_it = |file: &ListedFile| {
+        header(&file.path).is_some_and(|header| was_here(&header) && !header.cwd.is_dir())
+    };
+    files(root, None).into_iter().find(is_it).map(|file| file.path)
+}
+
+/// What lists say of one session file.
+pub fn row_of(path: &Path) -> Option<SessionRow> {
+    let metadata = std::fs::metadata(path).ok()?;
+    let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
+    row(&ListedFile { path: path.to_owned(), modified, size: metadata.len() })
+}
+
+/// The sessions whose id is `id`, begins or ends with it: in an exact match that one alone.
 pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
     for file in files(root, None) {
         // Names end with the id unless somebody renamed them; then only the header knows.
         let Some(header) = header(&file.path) else { continue };
         if header.id == id {
             return vec![file.path];
         }
-        if header.id.starts_with(id) {
+        let known = header.id.to_ascii_lowercase();
+        if known.starts_with(&wanted) || known.ends_with(&wanted) {
             found.push(file.path);
         }
     }
@@ -164,12 +189,13 @@ fn row(file: &ListedFile) -> Option<SessionRow> {
     let modified = times.into_iter().flatten().next();
     Some(SessionRow {
         path: file.path.clone(),
-        name: scan.name.filter(|name| !name.is_empty()),
+        name: scan.name.clone().filter(|name| !name.is_empty()),
         first_prompt: scan.first_prompt.unwrap_or_default(),
         created: header.created(),
         modified: modified.unwrap_or_else(|| i64::try_from(changed).unwrap_or(i64::MAX)),
         messages: scan.messages,
         size: file.size,
+        printed: header.printed && !scan.adopted && scan.name.as_ref().is_none_or(String::is_empty),
         id: header.id,
         cwd: header.cwd,
     })
@@ -181,6 +207,8 @@ struct Scan {
     name: Option<String>,
     first_prompt: Option<String>,
     messages: u64,
+    /// Somebody continued it on the screen.
+    adopted: bool,
     /// Latest time of a user or assistant message, as in the file: such times sort as text.
     latest: String,
 }
@@ -209,11 +237,14 @@ struct SlowMessage {
 impl Scan {
     fn line(&mut self, line: &[u8]) {
         const INFO: &[u8] = br#"{"type":"session_info","#;
+        const CUSTOM: &[u8] = br#"{"type":"custom","#;
         if line.starts_with(MESSAGE) {
             match glance(line) {
                 Some((role, time)) => self.message(role, time, line),
                 None => self.slow(line),
             }
+        } else if line.starts_with(CUSTOM) {
+            self.adopted |= memmem::find(line, ADOPTED.as_bytes()).is_some();
         } else if line.starts_with(INFO) || is_slow(line) {
             self.slow(line);
         }

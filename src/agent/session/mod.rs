@@ -31,12 +31,12 @@ pub mod tree;
 mod unread;
 pub(crate) mod usage;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::protocol::event::{CompactionResult, SessionInfo};
-use super::protocol::message::{AssistantMessage, Message};
+use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
 use crate::tools::paths::reason;
 use entry::{Body, Entry};
@@ -102,11 +102,33 @@ impl Session {
         Self::fresh(dir, cwd, id, None)
     }
 
+    /// As [`Session::begin`], for a run whose answers are printed.
+    pub fn begin_printed(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
+        Self::new(dir, cwd, id, None, true)
+    }
+
+    /// Somebody continues it on the screen: lists show it, also if it was begun by a run whose answers are printed.
+    ///
+    /// # Errors
+    /// As [`Session::append`].
+    pub(crate) fn continue_on_screen(&mut self) -> Result<(), SessionError> {
+        let is_printed = header::Header::parse(self.header.as_bytes()).is_some_and(|header| header.printed);
+        let is_adopted = |entry: &Entry| entry.custom_data(list::ADOPTED).is_some();
+        if !is_printed || self.is_read_only() || self.tree.entries().iter().any(is_adopted) {
+            return Ok(());
+        }
+        self.append_custom(list::ADOPTED, Value::Null)
+    }
+
     fn fresh(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>) -> Self {
+        Self::new(dir, cwd, id, parent, false)
+    }
+
+    fn new(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>, printed: bool) -> Self {
         let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::ids::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
-        let header = header::line(&id, &timestamp, cwd, parent);
+        let header = header::line(&id, &timestamp, cwd, parent, printed);
         let line = [header.as_bytes(), b"\n"].concat();
         let file = dir.map(|dir| SessionFile::absent(dir.join(name), [line]));
         let path = file.as_ref().map(|file| file.path().to_owned());
@@ -117,6 +139,16 @@ impl Session {
     /// As [`Session::begin`], for a session that continues the one in `parent`.
     pub(crate) fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
+    }
+
+    /// Makes the file now, so that others find the session by its ID.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn make_file(&mut self) -> Result<(), SessionError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let path = file.path().to_owned();
+        file.make().map_err(|source| SessionError::Io { path, source })
     }
 
     /// Takes entries into a session whose file is not made yet.
@@ -244,30 +276,6 @@ impl Session {
         let written = self.append_body(body);
         self.tree.move_leaf(leaf.as_deref());
         written
-    }
-
-    /// Appends what an answer has used that is no message of the conversation. `kind` says what it was for, and
-    /// `note` for whom.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
-    pub(crate) fn append_usage(
-        &mut self,
-        kind: &str,
-        answer: &AssistantMessage,
-        note: &str,
-    ) -> Result<(), SessionError> {
-        self.take_external_appends();
-        let mut entry = self.grow(Body::Other { line: Box::default() });
-        let fields = json!({
-            "kind": kind,
-            "provider": answer.provider,
-            "model": answer.model,
-            "usage": answer.usage,
-            "note": note,
-        });
-        entry.body = Body::Other { line: entry.line_of("usage", fields).into() };
-        self.put(entry, Flush::Later)
     }
 
     /// Appends a compaction; the id of its entry, and whether it was written. With no

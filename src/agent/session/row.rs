@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::protocol::title;
+
 /// One session in a list. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,6 +24,17 @@ pub struct SessionRow {
     pub messages: u64,
     /// Size of the file, in bytes.
     pub size: u64,
+    /// It was begun by a run whose answers are printed, and nobody has named it or continued it on the screen.
+    #[serde(default)]
+    pub printed: bool,
+}
+
+impl SessionRow {
+    /// Its name, or how it began.
+    pub fn title(&self) -> String {
+        let title = self.name.clone().or_else(|| title::of(&self.first_prompt));
+        title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned())
+    }
 }
 
 /// A session file before it is looked into.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::hooks::HookEvent;
-use super::table::TABLE;
+use super::table::{GROUPS, TABLE};
 use super::value::ValueKind;
 
 /// The table of all settings, for `docs/configuration.md`.
@@ -20,7 +20,7 @@ pub fn markdown_table() -> String {
         let env = columns.env.map(|name| format!("`{name}`")).unwrap_or_default();
         let flag = columns.flag.map(|flag| format!("`--{}`", flag.name)).unwrap_or_default();
         let cells = [
-            format!("`{}`", row.key),
+            if columns.in_files { format!("`{}`", row.key) } else { String::new() },
             row.kind.name(),
             columns.default.to_owned(),
             env,
@@ -106,21 +106,38 @@ pub fn schema() -> String {
             },
         }),
     };
-    let mut properties = Map::new();
-    for row in TABLE {
-        let mut value = property(row.kind);
-        if let Value::Object(fields) = &mut value {
-            fields.insert("description".to_owned(), row.help().into());
-        }
-        properties.insert(row.key.to_owned(), value);
-    }
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "config.toml of tau",
         "type": "object",
-        "properties": properties,
+        "properties": properties(property),
         "additionalProperties": false,
     });
     // Text as JSON always succeeds.
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// The schema of each setting by its key, those of a table in the schema of that.
+fn properties(property: impl Fn(ValueKind) -> Value) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for row in TABLE.iter().filter(|row| row.columns.in_files) {
+        let mut value = property(row.kind);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("description".to_owned(), row.help().into());
+        }
+        match row.key.split_once('.') {
+            Some((group, key)) => {
+                let about =
+                    GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about.trim());
+                let table = properties.entry(group).or_insert_with(|| {
+                    json!({"type": "object", "description": about, "properties": {}, "additionalProperties": false})
+                });
+                if let Some(inner) = table.get_mut("properties").and_then(Value::as_object_mut) {
+                    inner.insert(key.to_owned(), value);
+                }
+            }
+            None => drop(properties.insert(row.key.to_owned(), value)),
+        }
+    }
+    properties
 }

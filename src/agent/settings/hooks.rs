@@ -133,6 +133,16 @@ impl HookMatcher {
     }
 }
 
+/// What the failure of a hook means for what is about to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookFail {
+    /// It continues, with a warning.
+    Open,
+    /// It is denied.
+    Closed,
+}
+
 /// A hook as a file names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookEntry {
@@ -142,6 +152,9 @@ pub struct HookEntry {
     pub command: String,
     /// How long it may run, in seconds; `None` for the usual time.
     pub timeout: Option<u64>,
+    /// What its failure means. Without it, what is about to happen continues with a warning; a call is asked
+    /// about if the answer cannot be read.
+    pub fail: Option<HookFail>,
 }
 
 /// The table `hooks` as a setting: how many hooks there are. What they are is read by [`of_toml`].
@@ -178,6 +191,7 @@ struct TomlHook {
     command: String,
     matcher: Option<String>,
     timeout: Option<u64>,
+    fail: Option<HookFail>,
 }
 
 /// The hooks in the text of a `config.toml` that came from `path`, in its order, and what is wrong with the
@@ -198,7 +212,8 @@ pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) 
             let line = line_of(text, entry.span().start);
             let read: Result<TomlHook, String> =
                 entry.into_inner().try_into().map_err(|error: toml::de::Error| explain(error.message()));
-            let read = read.and_then(|hook| entry_of(event, &hook.command, hook.matcher, hook.timeout));
+            let read =
+                read.and_then(|hook| entry_of(event, &hook.command, hook.matcher, hook.timeout, hook.fail));
             match read {
                 Ok(hook) => hooks.push(hook),
                 Err(error) => wrong.push((line, format!("hook {}: {error}", event.name()))),
@@ -230,6 +245,7 @@ struct JsonHook {
     r#type: Option<String>,
     command: Option<String>,
     timeout: Option<f64>,
+    fail: Option<HookFail>,
 }
 
 /// The hooks in the text of a `settings.json` that came from `path`, and what is not used of them.
@@ -271,7 +287,7 @@ fn json_entry(event: HookEvent, matcher: Option<String>, hook: JsonHook) -> Resu
     }
     let seconds = hook.timeout.map(|seconds| std::time::Duration::try_from_secs_f64(seconds.ceil()));
     let timeout = seconds.and_then(Result::ok).map(|time| time.as_secs());
-    entry_of(event, hook.command.as_deref().unwrap_or_default(), matcher, timeout)
+    entry_of(event, hook.command.as_deref().unwrap_or_default(), matcher, timeout, hook.fail)
 }
 
 fn entry_of(
@@ -279,6 +295,7 @@ fn entry_of(
     command: &str,
     matcher: Option<String>,
     timeout: Option<u64>,
+    fail: Option<HookFail>,
 ) -> Result<HookEntry, String> {
     if command.trim().is_empty() {
         return Err("the `command` is empty".to_owned());
@@ -287,7 +304,7 @@ fn entry_of(
         return Err("the `timeout` needs at least 1 second".to_owned());
     }
     let matcher = HookMatcher::new(&matcher.unwrap_or_default())?;
-    Ok(HookEntry { event, matcher, command: command.to_owned(), timeout })
+    Ok(HookEntry { event, matcher, command: command.to_owned(), timeout, fail })
 }
 
 #[cfg(test)]

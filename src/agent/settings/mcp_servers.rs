@@ -51,10 +51,9 @@ pub struct McpServer {
     pub timeout: Option<u64>,
     /// Longest wait for the server to be ready, in seconds.
     pub start_timeout: Option<u64>,
-    /// Whether its process is sandboxed; `None` for what the setting `sandbox_mcp` says.
+    /// Whether its process is sandboxed; `None` for what the setting `sandbox.mcp` says, and without that for
+    /// whether the sandbox lets commands change its program.
     pub sandbox: Option<bool>,
-    /// Whether it may ask the model, which the user is asked each time.
-    pub sampling: bool,
 }
 
 impl McpServer {
@@ -69,7 +68,6 @@ impl McpServer {
             timeout: None,
             start_timeout: None,
             sandbox: None,
-            sampling: false,
         }
     }
 }
@@ -104,6 +102,9 @@ pub struct OauthClient {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entry {
+    /// Written by other agents; what there is says it, too.
+    #[serde(rename = "type")]
+    kind: Option<String>,
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
@@ -117,7 +118,6 @@ struct Entry {
     timeout: Option<u64>,
     start_timeout: Option<u64>,
     sandbox: Option<bool>,
-    sampling: bool,
 }
 
 impl Entry {
@@ -127,6 +127,12 @@ impl Entry {
     /// What is missing or does not fit together.
     fn server(self, name: &str) -> Result<McpServer, String> {
         check_name(name)?;
+        if self.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("sse")) {
+            return Err(format!(
+                "server `{name}` uses SSE, a transport that is too old: MCP has replaced it; give the server's address \
+                 for streamable HTTP, with \"type\": \"http\""
+            ));
+        }
         let transport = match (self.command, self.url) {
             (Some(command), None) if !command.trim().is_empty() => {
                 McpTransport::Stdio { command, args: self.args, env: self.env, cwd: self.cwd }
@@ -155,7 +161,6 @@ impl Entry {
             timeout: self.timeout,
             start_timeout: self.start_timeout,
             sandbox: self.sandbox,
-            sampling: self.sampling,
         })
     }
 }
@@ -212,6 +217,8 @@ struct JsonFile {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct JsonEntry {
+    #[serde(rename = "type", alias = "transport")]
+    kind: Option<String>,
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
@@ -243,6 +250,7 @@ pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsErr
         let entry: Result<JsonEntry, String> =
             serde_json::from_value(value).map_err(|error| format!("server `{name}`: {error}"));
         let entry = entry.map(|entry| Entry {
+            kind: entry.kind,
             command: entry.command,
             args: entry.args,
             env: entry.env,
@@ -270,13 +278,17 @@ mod tests {
         let text = r#"{"other": 1, "mcpServers": {
             "files": {"type": "stdio", "command": "npx", "args": ["a"], "alwaysAllow": ["x"], "disabled": true},
             "web": {"type": "http", "url": "https://h/mcp", "headers": {"A": "b"}},
-            "none": {"args": []}, "odd": {"command": 7}}}"#;
+            "none": {"args": []}, "odd": {"command": 7}, "old": {"type": "sse", "url": "https://h/sse"}}}"#;
         let (servers, wrong) = of_json_text(Path::new("m.json"), text);
         let found: Vec<_> = servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
         assert_eq!(found, [("files", false), ("web", true)]);
         let wrong: Vec<String> = wrong.into_iter().map(|error| error.0).collect();
         assert_eq!(wrong[0], "m.json: server `none` needs a `command` or a `url`");
         assert!(wrong[1].starts_with("m.json: server `odd`: invalid type"), "{wrong:?}");
+        assert!(
+            wrong[2].starts_with("m.json: server `old` uses SSE, a transport that is too old"),
+            "{wrong:?}"
+        );
         let (servers, wrong) = of_json_text(Path::new("m.json"), "{\n  nonsense");
         assert!(servers.is_empty() && wrong[0].0.starts_with("m.json:2: "), "{wrong:?}");
     }

@@ -3,13 +3,18 @@
 //! [`table`] has a row for each setting, [`value`] the types they have. What a project sets is in
 //! [`trust`]; [`mod@write`] saves one setting.
 
+pub mod chosen_mode;
+pub mod chosen_models;
+pub(crate) mod claude_permissions;
 pub mod documents;
 pub mod editing_mode;
 pub mod folder;
+pub(crate) mod guards;
 pub mod hooks;
 pub(crate) mod images;
 pub mod mcp_edit;
 pub mod mcp_servers;
+mod names;
 mod network;
 pub mod notify;
 pub mod paths;
@@ -88,11 +93,7 @@ impl Settings {
     /// When and how the context is compacted.
     pub fn compaction(&self) -> CompactionSettings {
         let usual = CompactionSettings::default();
-        CompactionSettings {
-            auto: self.auto_compact.unwrap_or(usual.auto),
-            reserve: self.compact_reserve.unwrap_or(usual.reserve),
-            ..usual
-        }
+        CompactionSettings { auto: self.auto_compact.unwrap_or(usual.auto), ..usual }
     }
 
     /// The folder new sessions of `cwd` are kept in.

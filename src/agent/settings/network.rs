@@ -12,7 +12,7 @@ impl Settings {
     pub fn network(&self) -> Network {
         let usual = Network::default();
         Network {
-            connect: seconds(self.connect_timeout).unwrap_or(usual.connect),
+            connect: seconds(self.timeouts.connect).unwrap_or(usual.connect),
             ca_file: self.ca_file.clone(),
             proxy: self.proxy.as_deref().map(ProxyChoice::parse).unwrap_or_default(),
         }
@@ -22,8 +22,8 @@ impl Settings {
     pub fn limits(&self) -> IdleLimits {
         let usual = IdleLimits::default();
         IdleLimits {
-            first: seconds(self.first_token_timeout).unwrap_or(usual.first),
-            idle: seconds(self.idle_timeout).unwrap_or(usual.idle),
+            first: seconds(self.timeouts.first_token).unwrap_or(usual.first),
+            idle: seconds(self.timeouts.idle).unwrap_or(usual.idle),
             report: usual.report,
         }
     }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn limits_come_from_the_file_and_the_environment() {
-        let text = "connect_timeout = 3\nidle_timeout = 20\nca_file = '/c.pem'\nproxy = 'none'\n";
+        let text = "ca_file = '/c.pem'\nproxy = 'none'\n[timeouts]\nconnect = 3\nidle = 20\n";
         let settings: Settings = toml::from_str(text).unwrap();
         let env = |name: &str| match name {
             "TAU_IDLE_TIMEOUT" => Some("30".to_owned()),
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_a_number_of_seconds() {
-        assert!(toml::from_str::<Settings>("idle_timeout = 0").is_err());
+        assert!(toml::from_str::<Settings>("timeouts.idle = 0").is_err());
         let env = |name: &str| (name == "TAU_CONNECT_TIMEOUT").then(|| "soon".to_owned());
         let error = Settings::default().with_env(&env).unwrap_err().to_string();
         assert_eq!(error, "TAU_CONNECT_TIMEOUT: `soon` is not a number of seconds above 0");

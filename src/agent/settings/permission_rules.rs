@@ -8,7 +8,7 @@ use toml_edit::{Array, Item, Table};
 
 use super::toml_file::{line_of, read_file};
 use super::{SettingsError, write};
-use crate::agent::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict};
+use crate::agent::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
 
 /// The lists of `[permissions]`.
 const LISTS: [(&str, Verdict); 3] =
@@ -57,7 +57,13 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
             let line = line_of(text, entry.span().start);
             let source = RuleSource::File { path: path.to_owned(), line, is_project };
             match (kind, entry.get_ref().parse::<Rule>(), Protected::from_name(entry.get_ref())) {
-                (Some(list), Ok(rule), _) => found.rules.push(RuleInForce { rule, list, source }),
+                (Some(list), Ok(rule), _) => {
+                    let is_limited = is_project && list == Verdict::Allow;
+                    match grant::objection(&rule).filter(|_| is_limited) {
+                        Some(why) => wrong.push((line, format!("`{rule}`: {why}"))),
+                        None => found.rules.push(RuleInForce { rule, list, source }),
+                    }
+                }
                 (Some(_), Err(error), _) => wrong.push((line, error.to_string())),
                 (None, _, Some(kind)) => found.unprotected.push(kind),
                 (None, _, None) => {
@@ -211,9 +217,19 @@ mod tests {
             [
                 "c.toml:6: `bash(` is not a rule: its `)` is missing at the end",
                 "c.toml:8: unknown name `alow` in [permissions]; use allow, ask, deny or unprotected",
-                "c.toml:9: no protected paths are called `gti`; use one of git, startup, ssh, tau, keys",
+                "c.toml:9: no protected paths are called `gti`; use one of git, startup, ssh, tau, keys, agents",
             ]
         );
+    }
+
+    #[test]
+    fn a_project_allows_less_than_the_user() {
+        let text = "[permissions]\nallow = [\"bash(* *)\", \"edit(.)\", \"bash(make *)\", \"bash(npm test)\"]\ndeny = [\"bash\"]\n";
+        let counts = |is_project| {
+            let (found, wrong) = of_text(Path::new("c.toml"), text, is_project);
+            (found.rules.len(), wrong.len())
+        };
+        assert_eq!((counts(true), counts(false)), ((3, 2), (5, 0)));
     }
 
     #[test]

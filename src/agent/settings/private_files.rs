@@ -1,52 +1,15 @@
-//! How the agent opens files that may be hostile and writes files that must never be half
-//! written.
+//! How the agent writes files that must never be half written and are private to the user.
 //!
-//! What is read here is somebody else's: it can be a pipe, a folder or a hundred megabytes. What
-//! is written here is private to the user. It knows nothing of what the files hold.
+//! It knows nothing of what the files hold. Files that may be hostile are opened by
+//! [`crate::tools::regular_files`].
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
-
-/// Opens `path` with `options`, never waiting and never taking a terminal.
-///
-/// # Errors
-/// Those of the file system, and `InvalidInput` when it is no regular file.
-pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // Opening a pipe without a writer would wait for ever; so would reading some devices.
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
-}
-
-/// Opens a regular file for reading.
-///
-/// # Errors
-/// As [`open_with`].
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path)
-}
-
-/// The content of a regular file of at most `cap` bytes.
-///
-/// # Errors
-/// As [`open_with`], and `FileTooLarge` when there is more in it.
-pub(crate) fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|len| len > cap) {
-        let message = format!("larger than {} KB", cap / 1024);
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
-}
+pub use crate::tools::regular_files::open_with;
+pub(crate) use crate::tools::regular_files::{open_regular, read_capped};
 
 /// Makes the folder and those above it that are missing, open to nobody else (0700).
 ///

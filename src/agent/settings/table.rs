@@ -23,7 +23,6 @@ use super::value::{self, BaseUrl, DiffLayout, SettingValue, Temperature, ValueKi
 use super::web::{PrivateHosts, WebSearch};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
-use crate::agent::protocol::run::ParallelCalls;
 use crate::agent::secrets::Secret;
 use crate::tools::sandbox::SandboxLevel;
 
@@ -36,6 +35,8 @@ pub struct Columns {
     pub env: Option<&'static str>,
     /// The flag that sets it.
     pub flag: Option<SettingFlag>,
+    /// Whether files may set it; else only a variable or a flag does, for one run.
+    pub in_files: bool,
     /// Whether `.tau/config.toml` of a trusted project may set it.
     pub project: bool,
     /// Whether a change applies while tau runs.
@@ -53,7 +54,8 @@ pub struct SettingFlag {
     pub heading: Option<&'static str>,
 }
 
-const COLUMNS: Columns = Columns { default: "", env: None, flag: None, project: false, live: false };
+const COLUMNS: Columns =
+    Columns { default: "", env: None, flag: None, in_files: true, project: false, live: false };
 
 const fn flag(name: &'static str, value: &'static str, heading: &'static str) -> Option<SettingFlag> {
     Some(SettingFlag { name, value, heading: Some(heading) })
@@ -122,45 +124,87 @@ impl SettingRow {
     }
 }
 
-macro_rules! settings {
-    ($(#[doc = $help:literal] $key:ident: $type:ty, $columns:expr;)*) => {
-        /// What is set. A field is `None` where nothing sets it.
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct Settings {
-            $(#[doc = $help] #[serde(deserialize_with = "value::read")] pub $key: Option<$type>,)*
-        }
-
-        impl Settings {
-            /// These settings, with those that `over` sets in their place.
-            pub fn overlaid(self, over: Settings) -> Settings {
-                Settings { $($key: over.$key.or(self.$key),)* }
-            }
-        }
-
-        /// All settings.
-        pub const TABLE: &[SettingRow] = &[$(SettingRow {
-            key: stringify!($key),
+/// A row of the table; `$field` is the way to the value.
+macro_rules! row {
+    ($key:expr, $type:ty, $help:literal, $columns:expr, $($field:ident).+) => {
+        SettingRow {
+            key: $key,
             kind: <$type as SettingValue>::KIND,
             help: $help,
             columns: $columns,
             set: |settings, value| {
-                settings.$key = Some(<$type as SettingValue>::parse(value)?);
+                settings.$($field).+ = Some(<$type as SettingValue>::parse(value)?);
                 Ok(())
             },
-            same: |one, other| one.$key == other.$key,
-            text: |settings| settings.$key.as_ref().map(SettingValue::show),
+            same: |one, other| one.$($field).+ == other.$($field).+,
+            text: |settings| settings.$($field).+.as_ref().map(SettingValue::show),
             secret: <$type as SettingValue>::SECRET,
-        },)*];
+        }
+    };
+}
+
+macro_rules! settings {
+    (
+        not_in_files
+        $(#[doc = $run_help:literal] $run:ident: $run_type:ty, $run_columns:expr;)*
+        end
+        $(#[doc = $help:literal] $key:ident: $type:ty, $columns:expr;)*
+        tables
+        $(
+            #[doc = $about:literal]
+            [$group:ident]: $group_type:ident,
+            $(#[doc = $inner_help:literal] $inner:ident: $inner_type:ty, $inner_columns:expr;)*
+            end
+        )*
+    ) => {
+        /// What is set. A field is `None` where nothing sets it.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Settings {
+            $(#[doc = $run_help] #[serde(skip)] pub $run: Option<$run_type>,)*
+            $(#[doc = $help] #[serde(deserialize_with = "value::read")] pub $key: Option<$type>,)*
+            $(#[doc = $about] pub $group: $group_type,)*
+        }
+
+        $(
+            /// A table of settings.
+            #[doc = ""]
+            #[doc = $about]
+            #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+            #[serde(default, deny_unknown_fields)]
+            pub struct $group_type {
+                $(#[doc = $inner_help] #[serde(deserialize_with = "value::read")] pub $inner: Option<$inner_type>,)*
+            }
+        )*
+
+        impl Settings {
+            /// These settings, with those that `over` sets in their place.
+            pub fn overlaid(self, over: Settings) -> Settings {
+                Settings {
+                    $($run: over.$run.or(self.$run),)*
+                    $($key: over.$key.or(self.$key),)*
+                    $($group: $group_type { $($inner: over.$group.$inner.or(self.$group.$inner),)* },)*
+                }
+            }
+        }
+
+        /// All settings.
+        pub const TABLE: &[SettingRow] = &[
+            $(row!(stringify!($run), $run_type, $run_help, Columns { in_files: false, ..$run_columns }, $run),)*
+            $(row!(stringify!($key), $type, $help, $columns, $key),)*
+            $($(row!(
+                concat!(stringify!($group), ".", stringify!($inner)),
+                $inner_type, $inner_help, $inner_columns, $group.$inner
+            ),)*)*
+        ];
+
+        /// The tables in `config.toml` that hold settings, and what each is about.
+        pub const GROUPS: &[(&str, &str)] = &[$((stringify!($group), $about),)*];
     };
 }
 
 settings! {
-    /// Model: id, provider/id, or part of a name
-    model: String, Columns {
-        default: "the default of the first provider with a key", env: Some("TAU_MODEL"),
-        flag: flag("model", "MODEL", "Model"), project: true, live: true,
-    };
+    not_in_files
     /// Provider; with a base URL, any name
     provider: String, Columns {
         env: Some("TAU_PROVIDER"), flag: flag("provider", "NAME", "Model"), ..COLUMNS
@@ -177,26 +221,31 @@ settings! {
     api_key: Secret, Columns {
         env: Some("TAU_API_KEY"), flag: flag("api-key", "KEY", "Model"), ..COLUMNS
     };
+    end
+
+    /// Model: id, provider/id, or part of a name
+    model: String, Columns {
+        default: "the default of the first provider with a key", env: Some("TAU_MODEL"),
+        flag: flag("model", "MODEL", "Model"), project: true, live: true, ..COLUMNS
+    };
     /// Look for model servers on the usual ports of this machine when no model is configured
     local_servers: bool, Columns { default: "`true`", env: Some("TAU_LOCAL_SERVERS"), ..COLUMNS };
     /// Thinking level
     thinking: ThinkingLevel, Columns {
         default: "`off`", env: Some("TAU_THINKING"), flag: flag("thinking", "LEVEL", "Model"),
-        project: true, live: true,
+        project: true, live: true, ..COLUMNS
     };
-    /// What is asked before a call: nothing (`auto`), whatever changes something (`ask`), or nothing may change (`plan`)
+    /// Permission mode: `ask` before commands and changes, `edits` before commands, `auto` never; in `plan` nothing can change
     permission_mode: PermissionMode, Columns {
         default: "`auto`", env: Some("TAU_PERMISSION_MODE"), flag: flag("permission-mode", "MODE", "Model"), live: true,
         ..COLUMNS
     };
-    /// As `permission_mode`, but only for the screen, where somebody can be asked: the answer of the first start
-    screen_permission_mode: PermissionMode, Columns { default: "`permission_mode`", live: true, ..COLUMNS };
     /// Rules for calls: lists `allow`, `ask` and `deny`; `unprotected` names protected paths that are not asked
     permissions: BTreeMap<String, Vec<String>>, Columns { project: true, live: true, ..COLUMNS };
     /// Tools that the model may use
     tools: Vec<String>, Columns {
         default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
-        project: true, live: true,
+        project: true, live: true, ..COLUMNS
     };
     /// The model may fetch web pages
     web_fetch: bool, Columns {
@@ -204,19 +253,13 @@ settings! {
     };
     /// Hosts outside the public internet that may be fetched: names, addresses and ranges such as 10.0.0.0/8
     web_allow_private: PrivateHosts, Columns { live: true, ..COLUMNS };
-    /// Service with which the model may search the web
+    /// Service that searches the web for the model
     web_search: WebSearch, Columns { default: "`off`", flag: rare_flag("web-search", "SERVICE"), live: true, ..COLUMNS };
-    /// Address of the service that searches, in place of its usual one; SearXNG has none
+    /// Address of the search service; required for SearXNG
     web_search_url: BaseUrl, Columns { live: true, ..COLUMNS };
     /// MCP servers: a table for each, as `[mcp.NAME]`
     mcp: McpTable, Columns { project: true, live: true, ..COLUMNS };
-    /// Longest wait of the first prompt for MCP servers that are starting, in seconds
-    mcp_wait: u64, Columns { default: "`5`", ..COLUMNS };
-    /// Percent of the context window that the schemas of MCP tools may take; with more, the model finds them with `tool_search`
-    mcp_schema_share: u64, Columns { default: "`10`", ..COLUMNS };
-    /// MCP servers run in the sandbox of the model's commands, unless theirs say otherwise
-    sandbox_mcp: bool, Columns { default: "`false`", ..COLUMNS };
-    /// Commands of yours that run at certain moments: a list for each event, as `[[hooks.PreToolUse]]`
+    /// Your commands that run on events: a list for each, as `[[hooks.PreToolUse]]`
     hooks: HookTable, Columns { project: true, live: true, ..COLUMNS };
     /// Also run the hooks in `~/.claude/settings.json`, and in `.claude/settings*.json` of trusted projects
     claude_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
@@ -228,7 +271,7 @@ settings! {
     /// auto, a name (`/theme` shows all), or a file
     theme: String, Columns {
         default: "`auto`", env: Some("TAU_THEME"), flag: flag("theme", "THEME", "Other"),
-        project: true, live: true,
+        project: true, live: true, ..COLUMNS
     };
     /// `false` leaves the mouse to the terminal
     mouse: bool, Columns { default: "`true`", live: true, ..COLUMNS };
@@ -236,95 +279,110 @@ settings! {
     hide_thinking: bool, Columns { default: "`false`", project: true, live: true, ..COLUMNS };
     /// Widest prose, in columns; 0 for no limit
     prose_width: u64, Columns { default: "`100`", project: true, live: true, ..COLUMNS };
-    /// Diffs: side by side (split), one below the other (unified), or by the width of the window
+    /// Diffs: split (side by side), unified, or by window width
     diff: DiffLayout, Columns { default: "`auto`", project: true, live: true, ..COLUMNS };
-    /// Links without their addresses, which the terminal opens (OSC 8)
+    /// Hide the addresses of links; the terminal opens them (OSC 8)
     hyperlinks: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
-    /// How pictures are shown: by the protocol of the terminal, as half blocks, or not
+    /// Pictures: by the terminal's protocol, as half blocks, or off
     images: ImageProtocol, Columns { default: "`auto`", live: true, ..COLUMNS };
-    /// When the window has no focus: how tau reports that a run has finished or waits for an answer
+    /// How tau notifies you when a run finishes or waits for you and the window has no focus
     notify: Notify, Columns { default: "`auto`", live: true, ..COLUMNS };
-    /// Show in the terminal's tab or taskbar that a run is under way (OSC 9;4)
+    /// Show progress in the terminal's tab or taskbar during a run (OSC 9;4)
     progress: Support, Columns { default: "`auto`", live: true, ..COLUMNS };
-    /// `false`: nothing on the screen moves by itself
+    /// `false` turns animations off
     animations: bool, Columns {
         default: "`true`", flag: rare_flag("animations", "BOOL"), live: true, ..COLUMNS
     };
-    /// Keys that edit your text: those of readline, or those of vim
+    /// Editing keys: readline or vim
     editing_mode: EditingMode, Columns { default: "`emacs`", live: true, ..COLUMNS };
-    /// Print what is finished on the shell's screen
+    /// Stay in the normal screen buffer; output scrolls into the scrollback
     inline: bool, Columns {
         default: "`false`", flag: flag("inline", "BOOL", "Other"), ..COLUMNS
     };
     /// Template of the status line
     status_line: StatusTemplate, Columns { live: true, ..COLUMNS };
-    /// Command whose first line of output is the part `command` of the status line
+    /// Command whose first line of output is shown as `command` in the status line
     status_command: String, Columns { live: true, ..COLUMNS };
     /// Plain lines for a screen reader
     screen_reader: bool, Columns {
         default: "`false`", flag: flag("screen-reader", "BOOL", "Other"), ..COLUMNS
     };
-    /// Skills and other extensions that are off: `skill:name`
+    /// Skills and other extensions to turn off, as `skill:name`
     extensions_off: Vec<String>, Columns { live: true, ..COLUMNS };
-    /// Tokens that the list of skills may take of the system prompt
-    skill_budget: u64, Columns { default: "`6000`", live: true, ..COLUMNS };
     /// Shell that runs commands
     shell: PathBuf, Columns { default: "`bash`", ..COLUMNS };
-    /// Time limit for commands of the model that set none themselves
+    /// Default time limit for the model's commands
     bash_timeout: u64, Columns { default: "none", project: true, live: true, ..COLUMNS };
     /// Sampling temperature, from 0 to 2, where the model takes one
     temperature: Temperature, Columns {
         default: "the provider's own", env: Some("TAU_TEMPERATURE"), flag: rare_flag("temperature", "NUMBER"), project: true,
-        live: true,
+        live: true, ..COLUMNS
     };
-    /// Which tool calls of one answer run at the same time: those that only read, or commands as well
-    parallel: ParallelCalls, Columns {
-        default: "`reads`", env: Some("TAU_PARALLEL"), flag: rare_flag("parallel", "READS|ALL"), project: true,
-        live: true,
-    };
-    /// What commands may change: anything, the workspace, or nothing
-    sandbox: SandboxLevel, Columns {
-        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS
-    };
-    /// Whether commands can use the network
-    network: NetworkAccess, Columns {
-        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), live: true, ..COLUMNS
-    };
-    /// Further files and directories that sandboxed commands may change
-    sandbox_writable: Vec<String>, Columns { live: true, ..COLUMNS };
-    /// The sandbox holds for your own `!` commands, too
-    sandbox_user_commands: bool, Columns { default: "`false`", live: true, ..COLUMNS };
-    /// The sandbox holds for hooks, too
-    sandbox_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
-    /// Environment variables that commands may see although their names look secret
+    /// Environment variables to pass to commands although their names look secret
     pass_env: Vec<String>, Columns { ..COLUMNS };
-    /// `false`: secrets in the output of tools and commands are not masked
+    /// `false` stops masking secrets in the output of tools and commands
     mask_secrets: bool, Columns {
         default: "`true`", flag: rare_flag("mask-secrets", "BOOL"), live: true, ..COLUMNS
     };
     /// Summarize the earlier conversation when the context window fills up
     auto_compact: bool, Columns { default: "`true`", project: true, live: true, ..COLUMNS };
-    /// Tokens of the context window to keep free; at most half of it is
-    compact_reserve: u64, Columns { default: "`20000`", project: true, live: true, ..COLUMNS };
-    /// Megabytes kept to undo what tools changed, over all sessions; 0 keeps nothing
+    /// Megabytes kept for undo, over all sessions; 0 turns undo off
     undo_quota: u64, Columns { default: "`512`", ..COLUMNS };
-    /// Longest wait for a connection
-    connect_timeout: NonZeroU64, Columns { default: "`10`", env: Some("TAU_CONNECT_TIMEOUT"), ..COLUMNS };
-    /// Longest wait for the first piece of an answer
-    first_token_timeout: NonZeroU64, Columns {
-        default: "`300`", env: Some("TAU_FIRST_TOKEN_TIMEOUT"), ..COLUMNS
-    };
-    /// Longest silence within an answer
-    idle_timeout: NonZeroU64, Columns { default: "`60`", env: Some("TAU_IDLE_TIMEOUT"), ..COLUMNS };
     /// Certificates (PEM) to trust besides those of the system
     ca_file: PathBuf, Columns { env: Some("TAU_CA_FILE"), ..COLUMNS };
     /// Proxy URL, or `none`
     proxy: String, Columns { default: "`HTTPS_PROXY`, `HTTP_PROXY`", env: Some("TAU_PROXY"), ..COLUMNS };
     /// Action name to list of keys
     keys: BTreeMap<String, Vec<String>>, Columns { live: true, ..COLUMNS };
+
+    tables
+
+    /// Sandbox for commands; see docs/sandbox.md
+    [sandbox]: SandboxSettings,
+    /// What commands may change: anything, the workspace, or nothing
+    level: SandboxLevel, Columns {
+        default: "`off`", env: Some("TAU_SANDBOX"), flag: flag("sandbox", "LEVEL", "Other"), live: true, ..COLUMNS
+    };
+    /// Whether commands can use the network
+    network: NetworkAccess, Columns {
+        default: "`on`", env: Some("TAU_NETWORK"), flag: flag("network", "ON|OFF", "Other"), live: true, ..COLUMNS
+    };
+    /// More files and directories that sandboxed commands may change
+    writable: Vec<String>, Columns { live: true, ..COLUMNS };
+    /// Also sandbox your own `!` commands
+    user_commands: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    /// Also sandbox hooks
+    hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
+    /// Also sandbox MCP servers, unless their own settings say otherwise
+    mcp: bool, Columns { default: "`false`", ..COLUMNS };
+    end
+
+    /// Timeouts for model servers
+    [timeouts]: TimeoutSettings,
+    /// Longest wait for a connection
+    connect: NonZeroU64, Columns { default: "`10`", env: Some("TAU_CONNECT_TIMEOUT"), ..COLUMNS };
+    /// Longest wait for the first piece of an answer
+    first_token: NonZeroU64, Columns { default: "`300`", env: Some("TAU_FIRST_TOKEN_TIMEOUT"), ..COLUMNS };
+    /// Longest silence within an answer
+    idle: NonZeroU64, Columns { default: "`60`", env: Some("TAU_IDLE_TIMEOUT"), ..COLUMNS };
+    end
 }
 
 /// The row of that key.
 pub fn row(key: &str) -> Option<&'static SettingRow> {
     TABLE.iter().find(|row| row.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::settings::names;
+
+    #[test]
+    fn the_names_of_tables_are_known_to_the_reader() {
+        assert_eq!(GROUPS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names::GROUPS);
+        for (gone, _) in names::RENAMED {
+            assert!(row(gone).is_none_or(|row| !row.columns.in_files), "{gone}");
+        }
+    }
 }

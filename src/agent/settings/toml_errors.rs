@@ -1,5 +1,7 @@
 //! Words for people in place of those of the TOML reader.
 
+use super::names::{AUTOMATIC, renamed};
+
 /// How alike a word and a known one have to be, from 0 to 1, for the known one to be meant.
 const LIKENESS: f32 = 0.7;
 /// A list of more names than this is not shown. Only that of all settings is as long.
@@ -24,6 +26,14 @@ pub(super) fn explain(message: &str) -> String {
     let first = first.replacen("unknown variant ", "unknown value ", 1);
     let Some((head, list)) = first.split_once(", expected ") else { return first };
     let (given, known) = (quoted(head), quoted(list));
+    // Other files may have the name.
+    let gone = given.first().filter(|_| known.contains(&"model"));
+    if let Some((old, instead)) = gone.and_then(|old| Some((old, renamed(old)?))) {
+        return match instead {
+            AUTOMATIC => format!("`{old}` is gone: tau finds the value by itself; remove the line"),
+            instead => format!("`{old}` is gone: write {instead}"),
+        };
+    }
     let near = given.first().map(|given| similar::get_close_matches(*given, &known, 1, LIKENESS));
     match near.unwrap_or_default().first() {
         Some(near) => format!("{head}; did you mean `{near}`?"),

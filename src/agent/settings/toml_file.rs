@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
+use super::names::GROUPS;
 use super::private_files::read_capped;
 use super::toml_errors::{explain, not_toml};
 use super::{MAX_BYTES, SettingsError};
@@ -55,7 +56,7 @@ pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Re
 }
 
 /// The text without a byte order mark.
-fn bare(text: &str) -> &str {
+pub(super) fn bare(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
@@ -66,15 +67,24 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
         Ok(text) => text.unwrap_or_default(),
         Err(error) => return (Vec::new(), vec![error]),
     };
-    let text = bare(&text);
+    let (values, wrong) = values_of(path, bare(&text));
+    (values, wrong.into_iter().map(|(_, error)| error).collect())
+}
+
+/// As [`read_toml_leniently`], for a text that came from `path`; what is wrong comes with its key, which is empty
+/// for a text that is no TOML.
+pub(super) fn values_of<T: DeserializeOwned>(
+    path: &Path,
+    text: &str,
+) -> (Vec<T>, Vec<(String, SettingsError)>) {
     let given: BTreeMap<toml::Spanned<String>, toml::Value> = match read_toml_text(path, text) {
         Ok(given) => given,
-        Err(error) => return (Vec::new(), vec![error]),
+        Err(error) => return (Vec::new(), vec![(String::new(), error)]),
     };
     let (mut values, mut wrong) = (Vec::new(), Vec::new());
-    for (key, value) in given {
-        let line = line_of(text, key.span().start);
-        let alone = toml::Table::from_iter([(key.into_inner(), value)]);
+    let spanned =
+        given.into_iter().map(|(key, value)| (line_of(text, key.span().start), key.into_inner(), value));
+    for (line, key, alone) in spanned.flat_map(|given| parts(text, given)) {
         match alone.try_into() {
             Ok(value) => values.push(value),
             Err(error) => {
@@ -87,7 +97,7 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
                     (Some((name, _)), Some(needs)) => format!("`{name}` needs {needs}"),
                     _ => why,
                 };
-                wrong.push((line, SettingsError(format!("{place}:{line}: {why}"))));
+                wrong.push((line, (key, SettingsError(format!("{place}:{line}: {why}")))));
             }
         }
     }
@@ -95,10 +105,30 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
     (values, wrong.into_iter().map(|(_, error)| error).collect())
 }
 
+/// A key of the top level with its value, as a table of its own; of a table that holds settings, each key of it, as
+/// `sandbox.level`.
+fn parts(text: &str, (line, key, value): (usize, String, toml::Value)) -> Vec<(usize, String, toml::Table)> {
+    let is_group = GROUPS.contains(&&*key);
+    match value {
+        toml::Value::Table(table) if is_group => {
+            let part = |(inner, value): (String, toml::Value)| {
+                let line = line_in(text, &[&key, &inner]).unwrap_or(line);
+                let name = format!("{key}.{inner}");
+                let alone = toml::Table::from_iter([(inner, value)]);
+                (line, name, toml::Table::from_iter([(key.clone(), toml::Value::Table(alone))]))
+            };
+            table.into_iter().map(part).collect()
+        }
+        value => vec![(line, key.clone(), toml::Table::from_iter([(key, value)]))],
+    }
+}
+
 /// The line on which a file sets a key, named after the tables that it is in; `None` if it does not.
 pub(crate) fn line_of_key(path: &Path, names: &[&str]) -> Option<usize> {
-    let text = read_file(path).ok().flatten()?;
-    let text = bare(&text);
+    line_in(bare(&read_file(path).ok().flatten()?), names)
+}
+
+fn line_in(text: &str, names: &[&str]) -> Option<usize> {
     let given = DeTable::parse(text).ok()?;
     let (mut table, mut line) = (Some(given.get_ref()), None);
     for name in names {

@@ -13,18 +13,21 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::claude_permissions;
+use super::names::GROUPS;
 use super::paths::lossless;
 use super::private_files::{LockFile, read_capped, write_private};
 use super::toml_file::line_of;
-use super::{Paths, Settings, SettingsError, read_toml_text, table};
+use super::{MAX_BYTES, Paths, Settings, SettingsError, read_toml_text, table};
+use crate::tools::regular_files::read_text;
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
 /// The files in it that have an effect.
-const ACTING: [&str; 4] = ["config.toml", "SYSTEM.md", "APPEND_SYSTEM.md", MCP_FILE];
+const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", MCP_FILE];
 /// The MCP servers of a project, where other agents have them.
 pub(crate) const MCP_FILE: &str = "../.mcp.json";
-/// The hooks of a project, where another agent has them; used if the user wants that.
+/// The permission rules and hooks of a project, where another agent has them; hooks are used if the user wants that.
 pub(crate) const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
 /// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
 /// They are not opened before they are trusted; what is in them may change later.
@@ -44,8 +47,8 @@ const TOOLS: &str = "a folder of tools: commands that the model may run when you
 const SKILLS: &str = "a folder of skills: the model sees what each is for, and can read and follow it";
 /// Before the names of what is not in `.tau/`.
 const BESIDE: &str = "../";
-/// Those of them that go into the system prompt.
-pub(crate) const PROMPT_FILES: [&str; 2] = ["SYSTEM.md", "APPEND_SYSTEM.md"];
+/// The one of them that goes into the system prompt.
+pub(crate) const PROMPT_FILE: &str = "SYSTEM.md";
 /// Largest file of a project that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
 /// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.
@@ -57,6 +60,8 @@ pub struct Project {
     /// The folder, without links.
     root: PathBuf,
     files: BTreeMap<String, String>,
+    /// Files with rules and other guards that are there and cannot be read.
+    unread: Vec<(PathBuf, String)>,
 }
 
 /// What the user has answered about a project.
@@ -88,7 +93,7 @@ impl Project {
         Project::with_others(cwd, &|| false)
     }
 
-    /// The same with the hooks of another agent, if `uses_others` says that they are used.
+    /// The same with the hooks of another agent, if `uses_others` says that they are used. Its permission rules are.
     pub(crate) fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
         let text = |name: &&str| {
@@ -97,14 +102,22 @@ impl Project {
             let bytes = read_capped(&path, LARGEST).ok().filter(|_| inside)?;
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
-        let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
-        let hooks = |(name, text): (String, String)| Some((name, only_hooks(&text)?));
-        let others: Vec<_> = OTHERS_HOOKS.iter().filter_map(text).filter_map(hooks).collect();
-        if !others.is_empty() && uses_others() {
-            files.extend(others);
+        let mut files: BTreeMap<String, String> = ACTING[1..].iter().filter_map(text).collect();
+        let mut unread = Vec::new();
+        let others = OTHERS_HOOKS.iter().filter(|_| !is_home(&root));
+        for name in std::iter::once(&ACTING[0]).chain(others) {
+            let text = match guard(&root, name) {
+                Ok(Some(text)) if *name == ACTING[0] => Some(text),
+                Ok(text) => text.and_then(|text| only_used(&text, uses_others)),
+                Err(error) => {
+                    unread.push((root.join(shown_name(name)), error.to_string()));
+                    None
+                }
+            };
+            files.extend(text.map(|text| ((*name).to_owned(), text)));
         }
         files.extend(extensions(&root));
-        (!files.is_empty()).then_some(Project { root, files })
+        (!files.is_empty() || !unread.is_empty()).then_some(Project { root, files, unread })
     }
 
     /// The projects that count in a directory, the nearest last: its own and those above it up to
@@ -134,6 +147,21 @@ impl Project {
     /// A file's place and its text, as it was when it was looked at.
     pub fn file(&self, name: &str) -> Option<(PathBuf, &str)> {
         Some((place(&self.root, name), self.files.get(name)?))
+    }
+
+    /// The settings that another agent reads, by their places, with what was kept of them.
+    pub(crate) fn files_of_others(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+        OTHERS_HOOKS.iter().filter_map(|name| Some((self.root.join(shown_name(name)), self.file(name)?.1)))
+    }
+
+    /// The files with rules and other guards that cannot be read, and why.
+    pub(crate) fn unread(&self) -> &[(PathBuf, String)] {
+        &self.unread
+    }
+
+    /// Whether it has nothing that could be trusted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
     }
 
     /// The files by name, with their texts.
@@ -183,8 +211,10 @@ impl Project {
         let Some(text) = self.files.get("config.toml") else { return Ok(Settings::default()) };
         let path = self.folder().join("config.toml");
         let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(&path, text)?;
-        let own =
-            |key: &&toml::Spanned<String>| table::row(key.get_ref()).is_some_and(|row| !row.columns.project);
+        let own = |key: &&toml::Spanned<String>| {
+            let key = key.get_ref();
+            GROUPS.contains(&&**key) || table::row(key).is_some_and(|row| !row.columns.project)
+        };
         match given.keys().find(own) {
             Some(key) => {
                 let (line, key) = (line_of(text, key.span().start), key.get_ref());
@@ -248,6 +278,18 @@ fn place(root: &Path, name: &str) -> PathBuf {
     }
 }
 
+/// The text of a file with rules and other guards; `None` without one.
+fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
+    let path = place(root, name);
+    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    match path.canonicalize() {
+        Err(error) if absent.contains(&error.kind()) => Ok(None),
+        Err(error) => Err(error),
+        Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
+        Ok(_) => read_text(&path, if name == ACTING[0] { LARGEST } else { MAX_BYTES }).map(Some),
+    }
+}
+
 /// A file or folder of a project, as people know it.
 pub(super) fn shown_name(name: &str) -> String {
     name.strip_prefix(BESIDE).map_or_else(|| format!("{FOLDER}/{name}"), str::to_owned)
@@ -256,8 +298,7 @@ pub(super) fn shown_name(name: &str) -> String {
 /// The folders of extensions in a directory, which are not opened. Those in the user's home directory are
 /// the user's own.
 fn extensions(root: &Path) -> Vec<(String, String)> {
-    let home = directories::BaseDirs::new().and_then(|dirs| dirs.home_dir().canonicalize().ok());
-    let is_home = home.as_deref() == Some(root);
+    let is_home = is_home(root);
     let found = EXTENSIONS.iter().filter(|_| !is_home).filter_map(|(folder, text)| {
         let real = root.join(folder).canonicalize().ok()?;
         (real.starts_with(root) && real.is_dir()).then(|| (format!("{BESIDE}{folder}"), (*text).to_owned()))
@@ -265,12 +306,23 @@ fn extensions(root: &Path) -> Vec<(String, String)> {
     found.collect()
 }
 
-/// The hooks in settings of another agent. The rest of them has no effect here, and changes often.
-fn only_hooks(text: &str) -> Option<String> {
-    let mut settings: serde_json::Value = serde_json::from_str(text).ok()?;
-    let hooks = settings.get_mut("hooks").map(serde_json::Value::take)?;
-    let has_hooks = hooks.as_object().is_some_and(|events| !events.is_empty());
-    has_hooks.then(|| serde_json::to_string_pretty(&serde_json::json!({ "hooks": hooks })).ok())?
+fn is_home(root: &Path) -> bool {
+    let home = directories::BaseDirs::new().and_then(|dirs| dirs.home_dir().canonicalize().ok());
+    home.as_deref() == Some(root)
+}
+
+/// The permission rules in settings of another agent, and the hooks if they are used. The rest of them has no
+/// effect here, and changes often. What cannot be read is kept as it is, to be shown and reported.
+fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
+    let Ok(settings) = claude_permissions::settings_of(text) else { return Some(text.to_owned()) };
+    let is_there = |value: &&serde_json::Value| {
+        !value.is_null() && value.as_object().is_none_or(|fields| !fields.is_empty())
+    };
+    let hooks = settings.get("hooks").filter(is_there).filter(|_| uses_hooks());
+    let used = [("hooks", hooks), ("permissions", settings.get("permissions").filter(is_there))];
+    let used = used.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.clone())));
+    let used: serde_json::Map<String, serde_json::Value> = used.collect();
+    (!used.is_empty()).then(|| serde_json::to_string_pretty(&used).ok())?
 }
 
 fn load(file: &Path) -> Result<Kept, SettingsError> {

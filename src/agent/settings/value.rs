@@ -10,7 +10,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
-use crate::agent::protocol::run::ParallelCalls;
 use crate::agent::secrets::Secret;
 
 /// What a setting holds, for help, documents and the schema.
@@ -353,22 +352,6 @@ impl SettingValue for Temperature {
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::checked(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
-    }
-}
-
-impl SettingValue for ParallelCalls {
-    const KIND: ValueKind = ValueKind::Choice(|| ParallelCalls::NAMES.map(|(name, _)| name).to_vec());
-
-    fn show(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, String> {
-        choice(value, &ParallelCalls::NAMES, Self::KIND)
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ParallelCalls::deserialize(deserializer)
     }
 }
 

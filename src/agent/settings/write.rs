@@ -25,7 +25,13 @@ pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
 /// # Errors
 /// As [`save`].
 pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
-    change(path, |file| put(file, row.key, value.map(|text| typed(row.kind, text))))
+    let value = value.map(|text| typed(row.kind, text));
+    match row.key.split_once('.') {
+        Some((group, key)) => change(path, |file| {
+            put_into(file, group, BTreeMap::from([(key.to_owned(), value)]));
+        }),
+        None => change(path, |file| put(file, row.key, value)),
+    }
 }
 
 /// Sets the keys of actions, or removes what is set for them.
@@ -36,7 +42,9 @@ pub(crate) fn set_keys(
     path: &Path,
     keys: &BTreeMap<String, Option<Vec<String>>>,
 ) -> Result<(), SettingsError> {
-    change(path, |file| put_keys(file, keys))
+    let list = |keys: &Vec<String>| Value::Array(keys.iter().collect());
+    let values = keys.iter().map(|(action, keys)| (action.clone(), keys.as_ref().map(list))).collect();
+    change(path, |file| put_into(file, "keys", values))
 }
 
 /// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
@@ -109,16 +117,16 @@ fn put(table: &mut dyn TableLike, key: &str, value: Option<Value>) {
     }
 }
 
-/// Puts keys into the table of keys, which is made when missing. What is no table is left alone, and
+/// Puts values into a table of the file, which is made when missing. What is no table is left alone, and
 /// refused when the file is checked.
-fn put_keys(file: &mut Table, keys: &BTreeMap<String, Option<Vec<String>>>) {
-    if keys.values().all(Option::is_none) && !file.contains_key("keys") {
+fn put_into(file: &mut Table, name: &str, values: BTreeMap<String, Option<Value>>) {
+    if values.values().all(Option::is_none) && !file.contains_key(name) {
         return;
     }
-    let table = file.entry("keys").or_insert_with(|| Item::Table(Table::new())).as_table_like_mut();
+    let table = file.entry(name).or_insert_with(|| Item::Table(Table::new())).as_table_like_mut();
     let Some(table) = table else { return };
-    for (action, keys) in keys {
-        put(table, action, keys.as_ref().map(|keys| Value::Array(keys.iter().collect())));
+    for (key, value) in values {
+        put(table, &key, value);
     }
 }
 
@@ -129,7 +137,7 @@ mod tests {
     use toml_edit::Value;
 
     use super::super::table;
-    use super::{put, put_keys, typed, with};
+    use super::{put, put_into, typed, with};
 
     fn changed(text: &str, key: &str, value: Option<Value>) -> String {
         let change = |file: &mut toml_edit::Table| put(file, key, value);
@@ -139,9 +147,9 @@ mod tests {
     #[test]
     fn keys_go_into_their_table_and_comments_stay() {
         let check = |text: &str, keys: &[(&str, Option<&[&str]>)], expected: &str| {
-            let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
-            let keys = keys.iter().map(|(name, keys)| ((*name).to_owned(), keys.map(owned))).collect();
-            let written = with(Path::new("config.toml"), text, |file| put_keys(file, &keys));
+            let list = |keys: &[&str]| Value::Array(keys.iter().copied().collect());
+            let keys = keys.iter().map(|(name, keys)| ((*name).to_owned(), keys.map(list))).collect();
+            let written = with(Path::new("config.toml"), text, |file| put_into(file, "keys", keys));
             assert_eq!(written.unwrap_or_else(|error| error.to_string()), expected);
         };
         check("", &[("help", Some(&["f9", "f1"]))], "[keys]\nhelp = [\"f9\", \"f1\"]\n");
@@ -188,7 +196,7 @@ mod tests {
         for (key, text, written) in [
             ("mouse", "false", "mouse = false\n"),
             ("prose_width", "80", "prose_width = 80\n"),
-            ("idle_timeout", "9", "idle_timeout = 9\n"),
+            ("undo_quota", "9", "undo_quota = 9\n"),
             ("tools", "read, bash", "tools = [\"read\", \"bash\"]\n"),
             ("thinking", "high", "thinking = \"high\"\n"),
             ("ca_file", "/x y", "ca_file = \"/x y\"\n"),

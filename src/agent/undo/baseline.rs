@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::content::{ContentStore, Hash};
+use super::cover::{Cover, Covering};
 use super::entry::{Entry, Kind};
 use super::git_index::{GitIndex, GitPlace};
 use super::git_objects::GitObjects;
-use super::ignore_rules::as_path;
-use super::scan::{Scanner, Snapshot};
+use super::ignore_rules::{OuterRules, as_path, outer_rules};
+use super::scan::Scanner;
+use super::snapshot::Snapshot;
 use super::state::{self, FileState, Stamp, StoredPath};
 
 /// Largest file that is copied, in bytes.
@@ -30,6 +32,8 @@ pub(crate) struct Baseline {
     /// Files whose objects hold something else than the files, as git converts them.
     converted: HashSet<Box<[u8]>>,
     scanner: Option<Scanner>,
+    /// What is covered although rules leave it out by now.
+    pub(super) cover: Cover,
     /// The workspace as it was looked at last.
     pub(crate) snapshot: Snapshot,
     copies: HashMap<Box<[u8]>, (Stamp, Hash)>,
@@ -51,6 +55,7 @@ impl Baseline {
             index: None,
             converted: HashSet::new(),
             scanner: None,
+            cover: Cover::default(),
             snapshot: Snapshot::default(),
             copies: HashMap::new(),
             waiting: Vec::new(),
@@ -69,18 +74,21 @@ impl Baseline {
             // There may be a repository by now.
             let git = GitPlace::find(&self.root);
             if self.scanner.is_none() || git.is_some() {
-                let place = git.as_ref().map(|git| (&*git.top, &*git.dir));
-                self.scanner = Some(Scanner::new(&self.root, place));
+                self.scanner = Some(Scanner::within(&self.root, &outer_of(&self.root, git.as_ref())));
             }
             self.git = git;
         }
-        let place = self.git.as_ref();
-        let current = |index: &GitIndex| place.is_some_and(|place| index.is_current(place));
-        if !self.index.as_ref().is_some_and(current) {
+        if !self.index_is_current() {
             self.read_index();
         }
-        self.snapshot = self.scan_again()?;
+        self.snapshot = self.scan_with(None)?;
+        self.cover.look(&self.snapshot);
         Ok(())
+    }
+
+    /// The rules from outside that hold in the workspace now.
+    pub(super) fn outer_rules(&self) -> OuterRules {
+        outer_of(&self.root, GitPlace::find(&self.root).as_ref())
     }
 
     /// Looks at the workspace again, for comparison; the index stays the one from before, as does
@@ -89,18 +97,26 @@ impl Baseline {
     /// # Errors
     /// When the workspace cannot be read.
     pub(crate) fn scan_again(&self) -> io::Result<Snapshot> {
+        self.scan_with(Some(&self.snapshot))
+    }
+
+    fn scan_with(&self, earlier: Option<&Snapshot>) -> io::Result<Snapshot> {
         let scanner = self.scanner.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        scanner.scan(self.index.as_ref())
+        scanner.scan_covering(self.index.as_ref(), Some(Covering { cover: &self.cover, earlier }))
     }
 
     fn read_index(&mut self) {
         self.converted.clear();
+        let old = self.index.take();
         self.index = self.git.as_ref().and_then(|git| GitIndex::read(git, &self.root));
-        let (Some(git), Some(index)) = (&self.git, &self.index) else { return };
+        let (Some(git), Some(index)) = (&self.git, &mut self.index) else { return };
+        if let Some(old) = old {
+            index.distrust(&old);
+        }
         if !git.converts() {
             return;
         }
-        let files: Vec<_> = index.from(b"").collect();
+        let files: Vec<_> = index.from(b"").filter(|file| !file.object.is_empty()).collect();
         let objects: Vec<&[u8]> = files.iter().map(|file| &*file.object).collect();
         match GitObjects::sizes(&git.dir, &objects) {
             Ok(sizes) => {
@@ -129,7 +145,7 @@ impl Baseline {
         let mut kept = HashMap::new();
         let mut bytes = 0_u64;
         for (at, entry) in self.snapshot.entries.iter().enumerate() {
-            if entry.kind != Kind::File || self.object(entry).is_some() {
+            if entry.kind != Kind::File {
                 continue;
             }
             match self.copy(entry) {
@@ -138,12 +154,13 @@ impl Baseline {
                     bytes = bytes.saturating_add(entry.stamp.size);
                     kept.insert(entry.path.clone(), (entry.stamp, hash));
                 }
-                _ if entry.stamp.size <= LARGEST_COPY => waiting.push(at),
+                _ if self.object(entry).is_none() && entry.stamp.size <= LARGEST_COPY => waiting.push(at),
                 _ => {}
             }
         }
-        let size = |at: &usize| self.snapshot.entries.get(*at).map_or(0, |entry| entry.stamp.size);
-        waiting.sort_by_key(|at| std::cmp::Reverse(size(at)));
+        // What rules leave out by now comes last, as it may be what a build makes.
+        let order = |at: &usize| self.snapshot.entries.get(*at).map(|entry| (entry.spared, entry.stamp.size));
+        waiting.sort_by_key(|at| std::cmp::Reverse(order(at)));
         (self.copies, self.copied, self.waiting, self.full) = (kept, bytes, waiting, false);
     }
 
@@ -239,8 +256,15 @@ impl Baseline {
         }
     }
 
-    /// Takes over a later look at the workspace, with the contents that were read meanwhile.
-    pub(crate) fn advance(&mut self, snapshot: Snapshot, known: Vec<(Box<[u8]>, Hash)>) {
+    /// Takes over a later look at the workspace, with the contents that were read meanwhile. Returns the files
+    /// that rules leave out and git has just ceased to track.
+    pub(crate) fn advance(
+        &mut self,
+        earlier: &Snapshot,
+        snapshot: Snapshot,
+        known: Vec<(Box<[u8]>, Hash)>,
+    ) -> Vec<Box<[u8]>> {
+        self.cover.note_ignored(earlier, &snapshot);
         for (path, hash) in known {
             if let Some(entry) = snapshot.get(&path) {
                 self.copies.insert(path, (entry.stamp, hash));
@@ -248,5 +272,26 @@ impl Baseline {
         }
         self.snapshot = snapshot;
         self.waiting.clear();
+        if self.index_is_current() {
+            return Vec::new();
+        }
+        self.read_index();
+        let tracked = |path: &[u8]| self.index.as_ref().is_some_and(|index| index.get(path).is_some());
+        let mut left = earlier.tracked.clone();
+        left.retain(|path| !tracked(path) && self.snapshot.get(path).is_some());
+        left.retain(|path| self.cover.keep_tracked(path));
+        left
     }
+
+    fn index_is_current(&self) -> bool {
+        match (&self.git, &self.index) {
+            (Some(git), Some(index)) => index.is_current(git),
+            _ => false,
+        }
+    }
+}
+
+/// The rules from outside that hold in a workspace, in this repository.
+fn outer_of(root: &Path, git: Option<&GitPlace>) -> OuterRules {
+    outer_rules(root, git.map(|git| (&*git.top, &*git.dir)))
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::agent::settings::paths::hexadecimal;
-use crate::agent::settings::private_files::private_dir;
+use crate::agent::settings::private_files::{private_dir, read_capped};
 
 /// A content smaller than this is written; for others the file system is asked to share the blocks.
 const SHARED_FROM: usize = 64 * 1024;
@@ -108,7 +108,7 @@ impl ContentStore {
         let source = source.filter(|_| bytes.len() >= SHARED_FROM);
         let shared = source.is_some_and(|source| share_blocks(file.as_file(), source));
         // What is shared is what the file holds now, which need not be what was read.
-        let same = shared && fs::read(file.path()).is_ok_and(|now| now == bytes);
+        let same = shared && read_capped(file.path(), u64::MAX).is_ok_and(|now| now == bytes);
         if !same {
             file.as_file().set_len(0)?;
             file.write_all(bytes)?;
@@ -128,7 +128,7 @@ impl ContentStore {
     /// # Errors
     /// Those of the file system, and `InvalidData` if it is damaged.
     pub(crate) fn get(&self, hash: Hash) -> io::Result<Vec<u8>> {
-        let bytes = fs::read(self.path(hash))?;
+        let bytes = read_capped(&self.path(hash), u64::MAX)?;
         if Hash::of(&bytes) != hash {
             return Err(io::Error::new(ErrorKind::InvalidData, "the kept content is damaged"));
         }

@@ -23,6 +23,8 @@ pub struct Entry {
     pub(crate) stamp: Stamp,
     /// Where a link leads.
     pub(crate) target: Option<Box<[u8]>>,
+    /// True if it is covered although rules leave it out by now, or the directory that it is in.
+    pub(crate) spared: bool,
 }
 
 impl Entry {

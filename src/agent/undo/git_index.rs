@@ -1,8 +1,7 @@
 //! The index of a git repository: which files are as git has them, and which object that is.
 //!
-//! Read directly, as asking git would take longer than the scan. Its format: the documentation of
-//! git, `gitformat-index`. What is not understood (a split index, unmerged files) is passed over;
-//! copies are made of those files instead.
+//! What is not understood (a split index, unmerged files) is passed over; copies are made of those files
+//! instead.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::entry::{Entry, Kind};
 use super::state::Stamp;
 use crate::agent::settings::private_files::read_capped;
+use crate::tools::git_index::{self, IndexEntry};
 
 /// Largest index that is read, in bytes.
 const LARGEST: u64 = 512 * 1024 * 1024;
@@ -74,11 +74,16 @@ pub struct Tracked {
     mtime: (u32, u32),
     ctime: u32,
     inode: u32,
-    /// The name of its object.
+    /// The name of its object; empty if that is not to be trusted.
     pub(crate) object: Box<[u8]>,
 }
 
 impl Tracked {
+    fn is_same_version(&self, other: &Tracked) -> bool {
+        let version = |file: &Tracked| (file.size, file.mtime, file.ctime, file.inode);
+        version(self) == version(other)
+    }
+
     /// The size of the file, as far as the index has room for it.
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.size)
@@ -117,6 +122,17 @@ impl GitIndex {
         fs::metadata(place.dir.join("index")).is_ok_and(|metadata| Stamp::from(&metadata) == self.stamp)
     }
 
+    /// Takes no content from the objects of files that have not changed since an older index named other
+    /// objects for them: one of the two is wrong.
+    pub(crate) fn distrust(&mut self, older: &GitIndex) {
+        for file in &mut self.files {
+            let old = older.get(&file.path).filter(|old| old.is_same_version(file));
+            if old.is_some_and(|old| old.object != file.object) {
+                file.object = Box::default();
+            }
+        }
+    }
+
     /// The file at a path.
     pub fn get(&self, path: &[u8]) -> Option<&Tracked> {
         let at = self.files.binary_search_by(|file| (*file.path).cmp(path)).ok()?;
@@ -131,7 +147,8 @@ impl GitIndex {
 
     /// The object with the content of the file, if the file is the one that git compared it with.
     pub(crate) fn object(&self, entry: &Entry) -> Option<&[u8]> {
-        let file = self.get(&entry.path).filter(|_| entry.kind == Kind::File)?;
+        let file =
+            self.get(&entry.path).filter(|file| entry.kind == Kind::File && !file.object.is_empty())?;
         let Stamp { inode, size, mtime, ctime } = entry.stamp;
         let cut = |number: i64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
         let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
@@ -155,77 +172,14 @@ impl GitIndex {
     }
 }
 
-/// The entries of an index whose paths begin with `prefix`, which is taken off.
+/// The files of an index whose paths begin with `prefix`, which is taken off.
 fn parse(bytes: &[u8], object: usize, prefix: &[u8]) -> Option<Vec<Tracked>> {
-    let mut rest = bytes.strip_prefix(b"DIRC")?;
-    let version = number(&mut rest)?;
-    let count = number(&mut rest)?;
-    if !(2..=4).contains(&version) {
-        return None;
-    }
-    let mut files = Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len() / 62));
-    let mut last: Vec<u8> = Vec::new();
-    for _ in 0..count {
-        let start = rest.len();
-        let ctime = number(&mut rest)?;
-        number(&mut rest)?;
-        let mtime = (number(&mut rest)?, number(&mut rest)?);
-        number(&mut rest)?;
-        let inode = number(&mut rest)?;
-        let mode = number(&mut rest)?;
-        number(&mut rest)?;
-        number(&mut rest)?;
-        let size = number(&mut rest)?;
-        let name = take(&mut rest, object)?;
-        let flags = take(&mut rest, 2)?;
-        let first = *flags.first()?;
-        if first & 0x40 != 0 {
-            take(&mut rest, 2)?;
+    let mut files = Vec::new();
+    let end = git_index::read(bytes, object, |entry| {
+        if let Some(path) = entry.path.strip_prefix(prefix).filter(|_| entry.is_merged && entry.is_file()) {
+            let IndexEntry { ctime, mtime, inode, size, object, .. } = entry;
+            files.push(Tracked { path: path.into(), size, mtime, ctime, inode, object: object.into() });
         }
-        if version == 4 {
-            let keep = last.len().checked_sub(variable(&mut rest)?)?;
-            last.truncate(keep);
-        } else {
-            last.clear();
-        }
-        let end = memchr::memchr(0, rest)?;
-        last.extend_from_slice(take(&mut rest, end)?);
-        if version == 4 {
-            take(&mut rest, 1)?;
-        } else {
-            let used = start.checked_sub(rest.len())?;
-            take(&mut rest, 8 - used % 8)?;
-        }
-        let stage = first & 0x30;
-        let regular = mode & 0o170_000 == 0o100_000;
-        if let Some(path) = last.strip_prefix(prefix).filter(|_| stage == 0 && regular) {
-            let (path, object) = (path.into(), name.into());
-            files.push(Tracked { path, size, mtime, ctime, inode, object });
-        }
-    }
-    // With a split index most entries are in another file.
-    let split = rest.starts_with(b"link");
-    (!split).then_some(files)
-}
-
-fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
-    let (part, after) = rest.split_at_checked(count)?;
-    *rest = after;
-    Some(part)
-}
-
-fn number(rest: &mut &[u8]) -> Option<u32> {
-    let bytes = take(rest, 4)?;
-    Some(u32::from_be_bytes(bytes.try_into().ok()?))
-}
-
-/// A number of variable length, as in pack files.
-fn variable(rest: &mut &[u8]) -> Option<usize> {
-    let mut byte = *take(rest, 1)?.first()?;
-    let mut value = usize::from(byte & 0x7f);
-    while byte & 0x80 != 0 {
-        byte = *take(rest, 1)?.first()?;
-        value = value.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
-    }
-    Some(value)
+    })?;
+    end.shared.is_none().then_some(files)
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::agent::settings::paths::hexadecimal;
+use crate::tools::process::{ChildEnv, git};
 
 /// A git that reads objects as long as this lives.
 #[derive(Debug)]
@@ -28,17 +29,12 @@ impl GitObjects {
 
     fn start(dir: &Path, what: &str) -> io::Result<Self> {
         let mut command = Command::new("git");
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"] {
-            command.env_remove(name);
-        }
+        ChildEnv::of_helpers().apply(&mut command);
         let mut child = command
             .arg("--git-dir")
             .arg(dir)
             .args(["cat-file", what])
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_ALLOW_PROTOCOL", "")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_TERMINAL_PROMPT", "0")
+            .envs(git::hardened(&[]))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -49,7 +45,7 @@ impl GitObjects {
         Ok(GitObjects { child, input, output })
     }
 
-    /// The content of an object, if it has this size.
+    /// The content of an object, if it has this size and is what its name says.
     ///
     /// # Errors
     /// When git has ended, or has another answer; git is of no use then.
@@ -65,7 +61,7 @@ impl GitObjects {
         if bytes.len() as u64 != found || end != *b"\n" {
             return Err(ErrorKind::InvalidData.into());
         }
-        Ok((found == size).then_some(bytes))
+        Ok((found == size && is_named(object, &bytes)).then_some(bytes))
     }
 
     /// The size in the next line: of an object that is a file.
@@ -96,10 +92,38 @@ impl GitObjects {
     }
 }
 
+/// Whether a content is that of the object with this name.
+fn is_named(object: &[u8], bytes: &[u8]) -> bool {
+    use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+
+    let mut digest = Context::new(if object.len() == 32 { &SHA256 } else { &SHA1_FOR_LEGACY_USE_ONLY });
+    digest.update(format!("blob {}\0", bytes.len()).as_bytes());
+    digest.update(bytes);
+    digest.finish().as_ref() == object
+}
+
 impl Drop for GitObjects {
     fn drop(&mut self) {
         self.input = None;
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_what_its_name_says() {
+        let bytes = |digits: &str| super::super::content::from_hexadecimal(digits).unwrap();
+        for name in [
+            "ce013625030ba8dba906f756967f9e9ca394464a",
+            "2cf8d83d9ee29543b34a87727421fdecb7e3f3a183d337639025de576db9ebb4",
+        ] {
+            assert!(is_named(&bytes(name), b"hello\n"), "{name}");
+            assert!(!is_named(&bytes(name), b"hallo\n"), "{name}");
+        }
+        assert!(!is_named(b"", b"hello\n"));
     }
 }

@@ -5,7 +5,7 @@ use super::journal::Cause;
 use super::merge::{merge, without_hunk};
 use super::net::{NetChange, net};
 use super::prompts::Prompt;
-use super::restore::{Step, carry_out};
+use super::restore::{OUTSIDE, Step, carry_out, is_inside};
 use super::review::{Return, Way, version};
 use super::session::{SessionUndo, now};
 use super::state::{FileState, StoredPath, observe};
@@ -130,8 +130,9 @@ impl SessionUndo {
         };
         let named: Vec<(StoredPath, FileState)> =
             steps.iter().map(|step| (StoredPath(step.path.clone()), step.from.clone())).collect();
-        self.journal.begin(cause, now(), named.clone()).map_err(words)?;
-        let ends = carry_out(steps);
+        let to = steps.iter().map(|step| step.to.clone()).collect();
+        self.journal.begin_restoring(cause, now(), named.clone(), to).map_err(words)?;
+        let ends = carry_out(&self.root, steps);
         let changes = self.changes_of(&named);
         self.journal.end(changes, Vec::new(), false).map_err(words)?;
         Ok(ends)
@@ -147,6 +148,9 @@ impl SessionUndo {
         let found = net(&self.journal.records, 0).into_iter().find(|net| self.shown(&net.path) == order.path);
         let net = found.filter(|net| version(net) == order.version);
         let net = net.ok_or("the change is no longer the one that was listed; list it again")?;
+        if !is_inside(&self.root, &net.path) {
+            return Err(OUTSIDE.to_owned());
+        }
         let cause = Cause::Undo { checkpoint: None, from: None, leaf: None };
         let Some(index) = order.hunk else {
             return self.restore(cause, vec![net], &|_| ConflictChoice::Merge);

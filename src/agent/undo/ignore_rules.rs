@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 
-use super::state::Stamp;
+use super::state::{Stamp, StoredPath};
+use crate::tools::ignore_files;
 
 /// The name of the file with rules.
 pub(super) const FILE: &str = ".gitignore";
@@ -44,6 +45,37 @@ impl Rules {
     }
 }
 
+/// The rules from outside of a workspace that hold in it: the directory that they are relative to, and
+/// their text; what counts more comes later.
+pub(crate) type OuterRules = Vec<(StoredPath, String)>;
+
+/// Those of the user, of the repository, and of the directories above the workspace. `git` is the repository
+/// that it is in: the top of its working tree, and its `.git`.
+pub(super) fn outer_rules(root: &Path, git: Option<(&Path, &Path)>) -> OuterRules {
+    let top = git.map_or(root, |(top, _)| top);
+    let mut files: Vec<(&Path, PathBuf)> =
+        ignore_files::own_file().map(|file| (top, file)).into_iter().collect();
+    files.extend(git.map(|(top, dir)| (top, dir.join("info/exclude"))));
+    let between: Vec<&Path> = root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
+    files.extend(between.into_iter().rev().map(|dir| (dir, dir.join(FILE))));
+    let read = |(dir, file): (&Path, PathBuf)| (StoredPath(dir.to_owned()), ignore_files::text(&file));
+    files.into_iter().map(read).filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// What holds at the root of a workspace.
+#[allow(clippy::ptr_arg, reason = "the type has a name")]
+pub(super) fn at_root(outer: &OuterRules) -> Option<Arc<Rules>> {
+    outer.iter().fold(None, |above, (dir, text)| inside(Some(ignore_files::rules(&dir.0, text)), above))
+}
+
+/// What holds in a directory that may have rules of its own.
+pub(super) fn inside(own: Option<Gitignore>, above: Option<Arc<Rules>>) -> Option<Arc<Rules>> {
+    match own.filter(|own| !own.is_empty()) {
+        Some(own) => Some(Arc::new(Rules { own, above })),
+        None => above,
+    }
+}
+
 /// Rules that were read, until their file changes.
 type Known = HashMap<PathBuf, (Stamp, Gitignore)>;
 
@@ -56,45 +88,29 @@ pub(super) struct RuleBook {
 }
 
 impl RuleBook {
-    /// The rules for a directory that is scanned. `git` is the repository it is in: the top of its
-    /// working tree, and its `.git`.
-    pub(super) fn new(root: &Path, git: Option<(&Path, &Path)>) -> Self {
-        let mut files = vec![Gitignore::global().0];
-        let top = git.map_or(root, |(top, _)| top);
-        if let Some((top, dir)) = git {
-            let mut builder = GitignoreBuilder::new(top);
-            builder.add(dir.join("info/exclude"));
-            files.extend(builder.build().ok());
-        }
-        let between: Vec<&Path> = root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
-        files.extend(between.into_iter().rev().map(read));
-        let outer = files
-            .into_iter()
-            .filter(|own| !own.is_empty())
-            .fold(None, |above, own| Some(Arc::new(Rules { own, above })));
-        RuleBook { outer, known: Mutex::default() }
+    /// The rules for a directory that is scanned, in which these hold.
+    pub(super) fn new(outer: &OuterRules) -> Self {
+        RuleBook { outer: at_root(outer), known: Mutex::default() }
     }
 
-    /// The rules in `dir`, whose file with rules has this stamp.
-    pub(super) fn inside(&self, dir: &Path, stamp: Stamp, above: Option<Arc<Rules>>) -> Option<Arc<Rules>> {
+    /// The rules of `dir` itself, whose file with rules has this stamp.
+    pub(super) fn of(&self, dir: &Path, stamp: Stamp) -> Gitignore {
         let known = {
             let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.get(dir).filter(|(of, _)| *of == stamp).map(|(_, own)| own.clone())
         };
-        let own = known.unwrap_or_else(|| {
-            let own = read(dir);
+        known.unwrap_or_else(|| {
+            let own = ignore_files::rules(dir, &ignore_files::text(&dir.join(FILE)));
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(dir.to_owned(), (stamp, own.clone()));
             own
-        });
-        if own.is_empty() { above } else { Some(Arc::new(Rules { own, above })) }
+        })
     }
 }
 
-fn read(dir: &Path) -> Gitignore {
-    let mut builder = GitignoreBuilder::new(dir);
-    builder.add(dir.join(FILE));
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+/// Whether it is a file with rules, by its name.
+pub(super) fn is_rules(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == FILE)
 }
 
 /// A number that differs when a file with rules does.

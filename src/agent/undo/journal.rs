@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::content::Hash;
+use super::ignore_rules::OuterRules;
 use super::state::{FileState, StoredPath};
-use crate::agent::settings::private_files::private_dir;
+use crate::agent::settings::private_files::{open_with, private_dir, read_capped};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -28,6 +29,9 @@ pub(crate) struct Change {
     pub(crate) path: StoredPath,
     pub(crate) before: FileState,
     pub(crate) after: FileState,
+    /// True if tau ended while it restored the path, so that this is not what was to be there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) halfway: bool,
 }
 
 /// A path that changed and cannot be restored.
@@ -77,12 +81,18 @@ enum Line {
         version: u32,
         session: String,
         cwd: StoredPath,
+        /// The rules from outside of the directory, as they were when the session began.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rules: Option<OuterRules>,
     },
     Begin {
         cause: Cause,
         /// Milliseconds since 1970.
         at: i64,
         files: Vec<(StoredPath, FileState)>,
+        /// What each file is to become, if that is known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        to: Vec<FileState>,
     },
     End {
         changes: Vec<Change>,
@@ -91,11 +101,14 @@ enum Line {
         /// True if a command of the user's ran meanwhile.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
+        /// True if it was cut off by the end of tau.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
     },
     /// The contents of the records before this one were removed to stay within the quota.
-    Dropped {
-        records: usize,
-    },
+    Dropped { records: usize },
+    /// Git has ceased to track these files, which rules leave out. Relative to the directory.
+    Untracked { files: Vec<StoredPath> },
 }
 
 /// Something that changed files, from its start to its end.
@@ -106,10 +119,14 @@ pub(crate) struct Record {
     pub(crate) at: i64,
     /// The files it named, as they were before it; empty once it has ended.
     pub(crate) named: Vec<(StoredPath, FileState)>,
+    /// What each of them is to become, of an undo that has not ended.
+    pub(crate) to: Vec<FileState>,
     pub(crate) changes: Vec<Change>,
     pub(crate) lost: Vec<Lost>,
     /// True if a command of the user's ran meanwhile, so that some of it may be the user's.
     pub(crate) shared: bool,
+    /// True if it was cut off by the end of tau, so that some of it may not have been done.
+    pub(crate) cut: bool,
     pub(crate) ended: bool,
 }
 
@@ -140,6 +157,10 @@ pub(crate) struct Journal {
     pub(crate) records: Vec<Record>,
     /// How many of the records have lost their contents to the quota.
     pub(crate) dropped: usize,
+    /// The rules from outside of the directory, as they were when the session began.
+    pub(crate) rules: Option<OuterRules>,
+    /// Files that git tracked, although rules leave them out.
+    pub(crate) untracked: Vec<StoredPath>,
 }
 
 impl Journal {
@@ -152,8 +173,10 @@ impl Journal {
             file: None,
             records: Vec::new(),
             dropped: 0,
+            rules: None,
+            untracked: Vec::new(),
         };
-        let text = std::fs::read(journal.folder.join(FILE)).unwrap_or_default();
+        let text = read_capped(&journal.folder.join(FILE), u64::MAX).unwrap_or_default();
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             if let Ok(line) = serde_json::from_slice::<Line>(line) {
                 journal.take(line);
@@ -174,21 +197,25 @@ impl Journal {
 
     fn take(&mut self, line: Line) {
         match line {
-            Line::Head { cwd, .. } => self.cwd = cwd.0,
-            Line::Begin { cause, at, files } => self.records.push(Record {
+            Line::Head { cwd, rules, .. } => (self.cwd, self.rules) = (cwd.0, rules),
+            Line::Untracked { files } => self.untracked.extend(files),
+            Line::Begin { cause, at, files, to } => self.records.push(Record {
                 cause,
                 at,
                 named: files,
+                to,
                 changes: Vec::new(),
                 lost: Vec::new(),
                 shared: false,
+                cut: false,
                 ended: false,
             }),
-            Line::End { changes, lost, shared } => {
+            Line::End { changes, lost, shared, cut } => {
                 if let Some(record) = self.records.last_mut().filter(|record| !record.ended) {
                     record.named.clear();
-                    (record.changes, record.lost, record.shared, record.ended) =
-                        (changes, lost, shared, true);
+                    record.to.clear();
+                    (record.changes, record.lost) = (changes, lost);
+                    (record.shared, record.cut, record.ended) = (shared, cut, true);
                 }
             }
             Line::Dropped { records } => self.dropped = records.min(self.records.len()),
@@ -205,7 +232,21 @@ impl Journal {
         at: i64,
         files: Vec<(StoredPath, FileState)>,
     ) -> io::Result<()> {
-        self.write(Line::Begin { cause, at, files })
+        self.write(Line::Begin { cause, at, files, to: Vec::new() })
+    }
+
+    /// Writes down that files are about to become something else: each with what it is and what it is to be.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn begin_restoring(
+        &mut self,
+        cause: Cause,
+        at: i64,
+        files: Vec<(StoredPath, FileState)>,
+        to: Vec<FileState>,
+    ) -> io::Result<()> {
+        self.write(Line::Begin { cause, at, files, to })
     }
 
     /// Writes down what the last record has changed.
@@ -213,7 +254,15 @@ impl Journal {
     /// # Errors
     /// Those of the file system.
     pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<Lost>, shared: bool) -> io::Result<()> {
-        self.write(Line::End { changes, lost, shared })
+        self.write(Line::End { changes, lost, shared, cut: false })
+    }
+
+    /// The same of a record that was cut off.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn end_cut_off(&mut self, changes: Vec<Change>, lost: Vec<Lost>) -> io::Result<()> {
+        self.write(Line::End { changes, lost, shared: false, cut: true })
     }
 
     /// Writes down that the contents of the first records are gone.
@@ -222,6 +271,14 @@ impl Journal {
     /// Those of the file system.
     pub(crate) fn drop_first(&mut self, records: usize) -> io::Result<()> {
         self.write(Line::Dropped { records })
+    }
+
+    /// Writes down which files git has ceased to track.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn untrack(&mut self, files: Vec<StoredPath>) -> io::Result<()> {
+        self.write(Line::Untracked { files })
     }
 
     fn write(&mut self, line: Line) -> io::Result<()> {
@@ -242,11 +299,12 @@ impl Journal {
     fn create(&self) -> io::Result<File> {
         private_dir(&self.folder)?;
         let path = self.folder.join(FILE);
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let mut file = open_with(OpenOptions::new().read(true).append(true).create(true).mode(0o600), &path)?;
         let len = file.metadata()?.len();
         if len == 0 {
             let (session, cwd) = (self.session.clone(), StoredPath(self.cwd.clone()));
-            let mut head = serde_json::to_vec(&Line::Head { version: VERSION, session, cwd })?;
+            let rules = self.rules.clone();
+            let mut head = serde_json::to_vec(&Line::Head { version: VERSION, session, cwd, rules })?;
             head.push(b'\n');
             file.write_all(&head)?;
             return Ok(file);
@@ -258,6 +316,16 @@ impl Journal {
             file.write_all(b"\n")?;
         }
         Ok(file)
+    }
+}
+
+/// The files that the last record of the journal in `folder` names, if it has not ended.
+pub(super) fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let text = read_capped(&folder.join(FILE), u64::MAX).unwrap_or_default();
+    let last = text.rsplit(|byte| *byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
+    match serde_json::from_slice(last) {
+        Ok(Line::Begin { files, .. }) => files.into_iter().map(|(path, _)| path.0).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -282,6 +350,7 @@ mod tests {
             path: path.clone(),
             before: FileState::Absent,
             after: FileState::Directory { mode: 0o755 },
+            halfway: false,
         };
         journal.end(vec![change.clone()], Vec::new(), true).unwrap();
         journal.begin(call("2"), 6, vec![(path, FileState::Other)]).unwrap();

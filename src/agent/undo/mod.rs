@@ -7,8 +7,8 @@
 //! listed and restored, also when the session has ended.
 //!
 //! - `state`, `content`, `journal`: what is stored, and how
-//! - `entry`, `scan`, `names`, `scan_order`, `ignore_rules`, `git_index`, `git_objects`, `baseline`: what
-//!   the workspace holds
+//! - `entry`, `snapshot`, `scan`, `names`, `scan_order`, `ignore_rules`, `cover`, `git_index`, `git_objects`,
+//!   `baseline`: what the workspace holds
 //! - `recorder`: before and after a call
 //! - `net`, `merge`: what changed in all, and taking a part of it out
 //! - `review`, `going_back`, `restore`: listing, deciding, restoring
@@ -19,6 +19,7 @@
 
 mod baseline;
 mod content;
+mod cover;
 pub mod entry;
 pub mod git_index;
 mod git_objects;
@@ -36,6 +37,7 @@ mod review;
 pub mod scan;
 mod scan_order;
 mod session;
+pub mod snapshot;
 mod state;
 
 pub(crate) use prompts::last_prompt;

@@ -51,7 +51,8 @@ pub(crate) fn net(records: &[Record], from: usize) -> Vec<NetChange> {
         };
         for change in &record.changes {
             let path = open.entry(&change.path.0).or_default();
-            if let Some(undone) = undone {
+            // What an undo that was cut off left half-way is a change like others.
+            if let Some(undone) = undone.filter(|_| !change.halfway) {
                 // Whatever was left there was what the user decided on.
                 path.steps.retain(|(record, ..)| *record < undone);
                 continue;
@@ -107,9 +108,20 @@ mod tests {
             path: StoredPath(PathBuf::from(path)),
             before: file(before),
             after: file(after),
+            halfway: false,
         };
         let changes = changes.iter().map(change).collect();
-        Record { cause, at: 0, named: vec![], changes, lost: vec![], shared: false, ended: true }
+        Record {
+            cause,
+            at: 0,
+            named: vec![],
+            to: vec![],
+            changes,
+            lost: vec![],
+            shared: false,
+            cut: false,
+            ended: true,
+        }
     }
 
     fn check(records: &[Record], from: usize, expected: &[(&str, &str, &str, usize)]) {
@@ -148,6 +160,10 @@ mod tests {
         check(&records, 1, &[]);
         records.push(Record { cause: Cause::Redo, ..record(None, &[("a", "2", "3"), ("b", "", "x")]) });
         check(&records, 0, &[("a", "1", "3", 1), ("b", "", "x", 1)]);
+        // What was left half-way can be undone and redone.
+        records.push(record(Some(0), &[("a", "3", "half"), ("b", "x", "")]));
+        records.last_mut().unwrap().changes[0].halfway = true;
+        check(&records, 0, &[("a", "1", "half", 1)]);
         // What was merged is the user's from then on.
         let merged = [record(None, &[("a", "1", "2")]), record(Some(0), &[("a", "2 user", "1 user")])];
         check(&merged, 0, &[]);

@@ -97,9 +97,14 @@ struct Other {
     used: SystemTime,
 }
 
+/// The folders of all sessions.
+pub(super) fn session_folders(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir())
+}
+
 fn others(dir: &Path, own: &Path) -> Vec<Other> {
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path != own && path.is_dir());
+    let folders = session_folders(dir).filter(|path| path != own);
     let other = |folder: PathBuf| {
         let journal = fs::metadata(folder.join(journal::FILE)).or_else(|_| fs::metadata(&folder));
         let used = journal.and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);

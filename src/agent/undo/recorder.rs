@@ -4,15 +4,17 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::baseline::LARGEST_COPY;
+use super::baseline::{Baseline, LARGEST_COPY};
 use super::content::Hash;
+use super::cover::IGNORED;
 use super::entry::{Entry, Kind};
 use super::git_objects::GitObjects;
-use super::ignore_rules::as_path;
+use super::ignore_rules::{as_path, is_rules};
 use super::journal::{Cause, Change, Lost};
-use super::scan::{Difference, Snapshot, differences, entry_at};
+use super::scan::{Difference, differences, entry_at};
 use super::session::{OpenCall, SessionUndo, now};
-use super::state::{FileState, StoredPath, observe};
+use super::snapshot::Snapshot;
+use super::state::{FileState, StoredPath, observe, observe_itself};
 use crate::tools::access::Access;
 use crate::tools::paths::identity;
 use crate::tools::replace_file::MAX_FILE;
@@ -144,7 +146,14 @@ impl SessionUndo {
             }
         }
         self.report(&lost);
-        if let Err(error) = self.journal.end(changes, lost, shared) {
+        let Baseline { cover, snapshot, .. } = &mut self.baseline;
+        cover.note(&changes, &lost, &self.store, any.then_some(&*snapshot));
+        let untracked = std::mem::take(&mut self.untracked);
+        let mut written = self.journal.end(changes, lost, shared);
+        if !untracked.is_empty() {
+            written = written.and_then(|()| self.journal.untrack(untracked));
+        }
+        if let Err(error) = written {
             self.fail(&crate::tools::paths::reason(&error));
         }
         if self.store.added > QUOTA_STEP.min(self.options.quota / 16) {
@@ -162,7 +171,7 @@ impl SessionUndo {
     fn report(&mut self, lost: &[Lost]) {
         let told: Vec<String> = lost
             .iter()
-            .filter(|lost| !lost.why.starts_with("ignored"))
+            .filter(|lost| lost.why != IGNORED)
             .map(|lost| match lost.path.0 == self.root {
                 true => lost.why.clone(),
                 false => format!("{} ({})", self.shown(&lost.path.0), lost.why),
@@ -192,6 +201,9 @@ impl SessionUndo {
             Ok(later) => return self.unseen(&later.incomplete.unwrap_or_default(), lost),
             Err(error) => return self.unseen(&crate::tools::paths::reason(&error), lost),
         };
+        if self.baseline.snapshot.is_gone && !later.is_gone {
+            return self.unseen("the directory did not exist before it", lost);
+        }
         let earlier = std::mem::take(&mut self.baseline.snapshot);
         let exact: HashSet<&Path> = named.iter().map(|(path, _)| path.0.as_path()).collect();
         let mut look = Comparison { git: None, left: MOST_OF_A_CALL, known: Vec::new() };
@@ -202,13 +214,16 @@ impl SessionUndo {
                 continue;
             }
             match self.changed(&path, difference, &mut look) {
-                Ok(Some((before, after))) => changes.push(Change { path: StoredPath(path), before, after }),
+                Ok(Some((before, after))) => {
+                    changes.push(Change { path: StoredPath(path), before, after, halfway: false });
+                }
                 Ok(None) => {}
                 Err(why) => lost.push(Lost { path: StoredPath(path), why }),
             }
         }
         self.ignored(&earlier, &later, lost);
-        self.baseline.advance(later, look.known);
+        let untracked = self.baseline.advance(&earlier, later, look.known);
+        self.untracked.extend(untracked.iter().map(|path| StoredPath(as_path(path).to_owned())));
     }
 
     /// What a path was and is; nothing if that is the same.
@@ -219,7 +234,7 @@ impl SessionUndo {
         look: &mut Comparison,
     ) -> Result<Option<(FileState, FileState)>, String> {
         let limit = LARGEST_COPY.min(look.left);
-        let now = observe(path, limit).map_err(|error| crate::tools::paths::reason(&error))?;
+        let now = observe_itself(path, limit).map_err(|error| crate::tools::paths::reason(&error))?;
         let before = match difference.before {
             None => FileState::Absent,
             Some(entry) if unchanged_kind(entry, &now.state) => FileState::Directory { mode: entry.mode },
@@ -244,20 +259,20 @@ impl SessionUndo {
     /// Names the ignored files that changed, and directories in which something did.
     fn ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<Lost>) {
         let find = |snapshot: &Snapshot, path: &[u8]| {
-            let at = snapshot.ignored.binary_search_by(|entry| (*entry.path).cmp(path)).ok()?;
-            snapshot.ignored.get(at).map(|entry| entry.stamp)
+            snapshot.ignored(path).or_else(|| snapshot.get(path)).map(|entry| entry.stamp)
         };
         let both = later.ignored.iter().chain(&earlier.ignored);
-        let mut changed: Vec<&[u8]> = both
+        // Files with rules and directories first, as it counts later that they are named.
+        let mut changed: Vec<(bool, bool, &[u8])> = both
             .filter(|entry| find(earlier, &entry.path) != find(later, &entry.path))
-            .map(|entry| &*entry.path)
+            .map(|entry| (!is_rules(as_path(&entry.path)), entry.kind != Kind::Directory, &*entry.path))
             .collect();
         changed.sort_unstable();
         changed.dedup();
-        let seen = |path: &&[u8]| earlier.get(path).is_none() && later.get(path).is_none();
-        for path in changed.into_iter().filter(seen).take(IGNORED_NAMED) {
+        let unknown = |path: &&[u8]| earlier.get(path).is_none();
+        for path in changed.into_iter().map(|(.., path)| path).filter(unknown).take(IGNORED_NAMED) {
             let path = StoredPath(self.root.join(as_path(path)));
-            lost.push(Lost { path, why: "ignored by .gitignore".to_owned() });
+            lost.push(Lost { path, why: IGNORED.to_owned() });
         }
     }
 }

@@ -3,19 +3,37 @@
 //! In an order in which everything fits: files that go, then directories that go, then directories
 //! that come, then files. A file is replaced atomically, and only if it is still what was expected;
 //! a directory goes only if nothing is left in it. What was there is kept before, so that all of it
-//! can be taken back.
+//! can be taken back. No link is followed, and nothing outside the session's directory is touched.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use super::state::{FileState, observe};
+use super::state::{FileState, Observed, is_missing, observe_at};
+use crate::tools::file_at::{FileAt, sweep};
 use crate::tools::file_versions::Stamp;
-use crate::tools::replace_file::{Expected, MAX_FILE, replace_file};
+use crate::tools::replace_file::{Expected, MAX_FILE, replace_at};
 use crate::tools::{ToolError, paths};
+
+/// Why a path is not restored that is not in the session's directory.
+pub(super) const OUTSIDE: &str = "it is outside the session's directory";
+
+/// Whether a path is one that may be restored: in this directory, by its plain name.
+pub(super) fn is_inside(root: &Path, path: &Path) -> bool {
+    use std::path::Component;
+
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    path.strip_prefix(root).is_ok_and(|rest| rest.iter().next().is_some() && rest.components().all(plain))
+}
+
+/// Removes the temporary files that were left beside these paths when tau was killed.
+pub(super) fn sweep_beside(named: &[PathBuf]) {
+    let mut folders: Vec<&Path> = named.iter().filter_map(|path| path.parent()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    folders.into_iter().for_each(sweep);
+}
 
 /// A path, what must be there, and what is to be there.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,14 +59,14 @@ impl Step {
     }
 }
 
-/// Carries out the steps; how each ended, in the order in which they were given.
-pub(crate) fn carry_out(steps: &[Step]) -> Vec<Result<(), String>> {
+/// Carries out the steps within the directory `root`; how each ended, in the order in which they were given.
+pub(crate) fn carry_out(root: &Path, steps: &[Step]) -> Vec<Result<(), String>> {
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|at| steps.get(*at).map(Step::turn));
     let mut ends: Vec<Result<(), String>> = steps.iter().map(|_| Ok(())).collect();
     for at in order {
         if let (Some(step), Some(end)) = (steps.get(at), ends.get_mut(at)) {
-            *end = one(step);
+            *end = if is_inside(root, &step.path) { one(step) } else { Err(OUTSIDE.to_owned()) };
         }
     }
     ends
@@ -56,7 +74,13 @@ pub(crate) fn carry_out(steps: &[Step]) -> Vec<Result<(), String>> {
 
 fn one(step: &Step) -> Result<(), String> {
     let words = |error: io::Error| paths::reason(&error);
-    let now = observe(&step.path, MAX_FILE).map_err(words)?.state;
+    let found = match FileAt::find(&step.path) {
+        Ok(at) => Some(at),
+        Err(error) if is_missing(&error) => None,
+        Err(error) => return Err(words(error)),
+    };
+    let now = found.as_ref().map_or(Ok(Observed::NOTHING), |at| observe_at(at, MAX_FILE));
+    let now = now.map_err(words)?.state;
     if now.is_same(&step.to) {
         return Ok(());
     }
@@ -68,74 +92,72 @@ fn one(step: &Step) -> Result<(), String> {
     if !still {
         return Err("it has just been changed by another program".to_owned());
     }
+    let at = found.map_or_else(|| FileAt::find_or_make_folder(&step.path), Ok).map_err(words)?;
     match &step.to {
-        FileState::Absent => remove(&step.path, &now).map_err(words),
-        FileState::Directory { mode } => directory(&step.path, &now, *mode).map_err(words),
-        FileState::Link { target } => link(&step.path, &now, &target.0).map_err(words),
-        FileState::File { mode, .. } => file(step, &now, *mode),
+        FileState::Absent => remove(&at, &now).map_err(words),
+        FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words),
+        FileState::Link { target } => link(&at, &now, &target.0).map_err(words),
+        FileState::File { mode, .. } => file(&at, step, &now, *mode),
         FileState::Other => Err("it was no regular file".to_owned()),
     }
 }
 
-fn remove(path: &Path, now: &FileState) -> io::Result<()> {
+fn remove(at: &FileAt, now: &FileState) -> io::Result<()> {
     match now {
         FileState::Absent => Ok(()),
-        FileState::Directory { .. } => fs::remove_dir(path),
-        _ => fs::remove_file(path),
+        now => at.remove(matches!(now, FileState::Directory { .. })),
     }
 }
 
-fn directory(path: &Path, now: &FileState, mode: u32) -> io::Result<()> {
+fn directory(at: &FileAt, now: &FileState, mode: u32) -> io::Result<()> {
     if !matches!(now, FileState::Directory { .. }) {
-        remove(path, now)?;
-        fs::create_dir_all(path)?;
+        remove(at, now)?;
+        at.make_directory()?;
     }
-    fs::set_permissions(path, Permissions::from_mode(mode))
+    at.set_mode(mode)
 }
 
-fn link(path: &Path, now: &FileState, target: &Path) -> io::Result<()> {
+fn link(at: &FileAt, now: &FileState, target: &Path) -> io::Result<()> {
     if matches!(now, FileState::Directory { .. }) {
-        fs::remove_dir(path)?;
+        at.remove(true)?;
     }
-    let folder = parent(path)?;
     // A link cannot be changed, but another one can be put in its place.
-    let temporary = tempfile::Builder::new().prefix(".tau-").make_in(folder, |path| symlink(target, path))?;
-    temporary.persist(path).map_err(|failed| failed.error)?;
+    at.put_link(target)
+}
+
+/// Puts a file in the place of a link.
+fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let temporary = at.temporary(mode)?;
+    (&temporary.file).write_all(bytes)?;
+    temporary.file.sync_all()?;
+    temporary.replace()?;
+    at.sync_folder();
     Ok(())
 }
 
-fn parent(path: &Path) -> io::Result<&Path> {
-    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    fs::create_dir_all(folder)?;
-    Ok(folder)
-}
-
-fn file(step: &Step, now: &FileState, mode: u32) -> Result<(), String> {
+fn file(at: &FileAt, step: &Step, now: &FileState, mode: u32) -> Result<(), String> {
     let words = |error: io::Error| paths::reason(&error);
     let bytes = step.bytes.as_deref().ok_or("its content was not kept")?;
-    let path = &step.path;
-    parent(path).map_err(words)?;
     let same_content = now.hash().is_some() && now.hash() == step.to.hash();
-    if !same_content {
+    if matches!(now, FileState::Link { .. }) {
+        over_link(at, bytes, mode).map_err(words)?;
+    } else if !same_content {
         let expected = match now {
             FileState::File { mode, .. } => {
                 if mode & 0o200 == 0 {
-                    fs::set_permissions(path, Permissions::from_mode(mode | 0o200)).map_err(words)?;
+                    at.set_mode(mode | 0o200).map_err(words)?;
                 }
-                let metadata = fs::symlink_metadata(path).map_err(words)?;
-                Expected::Version(Stamp::from(&metadata))
+                Expected::Version(Stamp::from(&at.stat().map_err(words)?))
             }
             other => {
-                remove(path, other).map_err(words)?;
+                remove(at, other).map_err(words)?;
                 Expected::Nothing
             }
         };
-        let given = path.display().to_string();
-        replace_file(path, &given, bytes, expected, &CancellationToken::new()).map_err(
-            |error| match error {
-                ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => message,
-            },
-        )?;
+        let given = step.path.display().to_string();
+        replace_at(at, &given, bytes, expected, &CancellationToken::new()).map_err(|error| match error {
+            ToolError::Refused { message, .. } | ToolError::Aborted { message, .. } => message,
+        })?;
     }
-    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(words)
+    at.set_mode(mode).map_err(words)
 }

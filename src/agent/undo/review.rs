@@ -1,6 +1,7 @@
 //! What can be taken back: checkpoints, changes, and what going back would do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::content::Hash;
@@ -8,12 +9,14 @@ use super::journal::{Cause, Record};
 use super::merge::{is_binary, merge};
 use super::net::{NetChange, lost, net};
 use super::prompts::Prompt;
+use super::restore::{OUTSIDE, is_inside};
 use super::session::SessionUndo;
 use super::state::{FileState, Observed, observe};
 use crate::agent::protocol::undo::{
     ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
 };
 use crate::tools::counted::counted;
+use crate::tools::file_at::is_behind_a_link;
 use crate::tools::replace_file::MAX_FILE;
 use crate::tools::{FileDiff, diff};
 
@@ -122,7 +125,7 @@ impl SessionUndo {
             _ => ChangeKind::Changed,
         };
         let now = observe(&net.path, MAX_FILE).map(|now| now.state);
-        let changed_since = now.is_ok_and(|now| !now.is_same(after));
+        let changed_since = !now.is_ok_and(|now| now.is_same(after));
         let empty = FileDiff { path: path.clone(), ..FileDiff::default() };
         let mut file =
             ChangedFile { path, kind, version: version(net), diff: empty, note: None, changed_since };
@@ -194,6 +197,8 @@ impl SessionUndo {
                 Cause::Call { .. } if record.changes.is_empty() => {}
                 Cause::Call { .. } => open.clear(),
                 Cause::Undo { .. } => open.push(at),
+                // What was cut off can be done again.
+                Cause::Redo if record.cut => {}
                 Cause::Redo => drop(open.pop()),
             }
         }
@@ -219,13 +224,31 @@ impl SessionUndo {
 
     /// How each path can go back. Paths that are already what they were are left out.
     pub(super) fn returns(&self, nets: Vec<NetChange>) -> Vec<Return> {
+        let become_directories: HashSet<PathBuf> = nets
+            .iter()
+            .filter(|net| matches!(net.before(), FileState::Directory { .. }))
+            .map(|net| net.path.clone())
+            .collect();
         let find = |net: NetChange| {
+            let closed = |net, why| {
+                let now = Observed { state: FileState::Other, bytes: None };
+                Some(Return { net, now, way: Way::Closed(why) })
+            };
+            if !is_inside(&self.root, &net.path) {
+                return closed(net, OUTSIDE.to_owned());
+            }
             let now = match observe(&net.path, MAX_FILE) {
                 Ok(now) => now,
-                Err(error) => {
-                    let now = Observed { state: FileState::Other, bytes: None };
-                    return Some(Return { net, now, way: Way::Closed(crate::tools::paths::reason(&error)) });
+                Err(error) if is_behind_a_link(&error) => {
+                    if !link_on_the_way(&net.path).is_some_and(|link| become_directories.contains(link)) {
+                        let now = Observed { state: FileState::Other, bytes: None };
+                        let way = Way::Conflict { reason: "a link is on the way to it", merged: None };
+                        return Some(Return { net, now, way });
+                    }
+                    // The link becomes a directory again, in which nothing is yet.
+                    Observed::NOTHING
                 }
+                Err(error) => return closed(net, crate::tools::paths::reason(&error)),
             };
             if now.state.is_same(net.before()) {
                 return None;
@@ -265,6 +288,13 @@ impl SessionUndo {
         }
         Some(text)
     }
+}
+
+/// The first link that leads to a path.
+fn link_on_the_way(path: &Path) -> Option<&Path> {
+    let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
+    folders.reverse();
+    folders.into_iter().find(|folder| folder.is_symlink())
 }
 
 /// Names a version of a change.

@@ -14,12 +14,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
 
+use super::cover::Covering;
 use super::entry::{Entry, Kind};
 use super::git_index::GitIndex;
-use super::ignore_rules::{self, RuleBook, Rules, as_path};
+use super::ignore_rules::{self, OuterRules, RuleBook, Rules, as_path};
 use super::names::Names;
 use super::scan_order::{Block, in_order};
+use super::snapshot::Snapshot;
 use super::state::Stamp;
 
 /// Most files that are looked at.
@@ -28,45 +31,6 @@ const MOST: usize = 500_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most threads.
 const THREADS: usize = 8;
-/// A file that was changed so shortly before the scan may change again without a new time.
-const CLOCK_STEP: i64 = 20_000_000;
-
-/// The workspace at one time.
-#[derive(Debug, Default)]
-pub struct Snapshot {
-    /// In the order of the bytes of their paths.
-    pub entries: Vec<Entry>,
-    /// Files and directories that rules leave out; of what is in these directories nothing is known.
-    pub ignored: Vec<Entry>,
-    /// Directories that could not be read, or are on another file system.
-    pub skipped: Vec<Box<[u8]>>,
-    /// Differs when the rules do.
-    pub(crate) rules: u64,
-    /// When the scan began, in nanoseconds since 1970.
-    pub(crate) started: i64,
-    /// Why it is not complete, if it is not.
-    pub incomplete: Option<String>,
-}
-
-impl Snapshot {
-    /// The entry at a path.
-    pub fn get(&self, path: &[u8]) -> Option<&Entry> {
-        self.entries
-            .binary_search_by(|entry| (*entry.path).cmp(path))
-            .ok()
-            .and_then(|at| self.entries.get(at))
-    }
-
-    /// Whether an entry may have changed again after it was looked at, without a sign of it.
-    pub(crate) fn is_fresh(&self, entry: &Entry) -> bool {
-        entry.kind == Kind::File && nanoseconds(entry.stamp.ctime).saturating_add(CLOCK_STEP) >= self.started
-    }
-}
-
-pub(crate) fn nanoseconds((seconds, nanoseconds): (i64, i64)) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
-}
-
 /// Scans one workspace, again and again.
 #[derive(Debug)]
 pub struct Scanner {
@@ -78,7 +42,18 @@ pub struct Scanner {
 struct Task {
     /// Relative to the root, with a slash at its end unless it is the root.
     path: Vec<u8>,
-    rules: Option<Arc<Rules>>,
+    rules: RulesHere,
+}
+
+/// What holds in a directory.
+#[derive(Clone, Default)]
+struct RulesHere {
+    /// The rules in the files, as they are.
+    live: Option<Arc<Rules>>,
+    /// As they were before the session changed them.
+    held: Option<Arc<Rules>>,
+    /// Whether they leave the directory out by now.
+    spared: bool,
 }
 
 /// What a thread has found.
@@ -86,6 +61,7 @@ struct Task {
 struct Found {
     entries: Vec<Block>,
     ignored: Vec<Block>,
+    tracked: Vec<Box<[u8]>>,
     skipped: Vec<Box<[u8]>>,
     rules: u64,
 }
@@ -104,6 +80,7 @@ struct Walk<'a> {
     device: u64,
     scanner: &'a Scanner,
     tracked: Option<&'a GitIndex>,
+    covering: Option<Covering<'a>>,
     shared: Mutex<Shared>,
     more: Condvar,
     until: Instant,
@@ -113,22 +90,45 @@ impl Scanner {
     /// For the directory `root`, which is in the repository `git`: the top of its working tree, and
     /// its `.git`.
     pub fn new(root: &Path, git: Option<(&Path, &Path)>) -> Self {
-        Scanner { root: root.to_owned(), book: RuleBook::new(root, git) }
+        Self::within(root, &ignore_rules::outer_rules(root, git))
+    }
+
+    /// For the directory `root`, in which these rules hold.
+    pub(super) fn within(root: &Path, outer: &OuterRules) -> Self {
+        Scanner { root: root.to_owned(), book: RuleBook::new(outer) }
     }
 
     /// Looks at the workspace. Files that are `tracked` count whatever the rules say.
     ///
     /// # Errors
-    /// When the workspace itself cannot be read.
+    /// When the workspace itself is there and cannot be read.
     pub fn scan(&self, tracked: Option<&GitIndex>) -> io::Result<Snapshot> {
+        self.scan_covering(tracked, None)
+    }
+
+    /// The same; what is covered nevertheless is not left out.
+    ///
+    /// # Errors
+    /// As of [`Scanner::scan`].
+    pub(super) fn scan_covering(
+        &self,
+        tracked: Option<&GitIndex>,
+        covering: Option<Covering<'_>>,
+    ) -> io::Result<Snapshot> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(&self.root, flags, Mode::empty())?;
+        let root = match rustix::fs::open(&self.root, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(Snapshot { is_gone: true, ..Snapshot::default() }),
+            root => root?,
+        };
         let device = device(&rustix::fs::fstat(&root)?);
-        let first = Task { path: Vec::new(), rules: self.book.outer.clone() };
+        let held = covering.and_then(|covering| covering.cover.outer.clone());
+        let rules = RulesHere { live: self.book.outer.clone(), held, spared: false };
+        let first = Task { path: Vec::new(), rules };
         let shared = Shared { open: vec![first], left: 1, ..Shared::default() };
         let (shared, until) = (Mutex::new(shared), Instant::now() + PATIENCE);
-        let walk = Walk { root, device, scanner: self, tracked, shared, more: Condvar::new(), until };
+        let more = Condvar::new();
+        let walk = Walk { root, device, scanner: self, tracked, covering, shared, more, until };
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, THREADS);
         let parts: Vec<Found> = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| walk.work())).collect();
@@ -140,30 +140,28 @@ impl Scanner {
         for part in parts {
             entries.extend(part.entries);
             ignored.extend(part.ignored);
+            all.tracked.extend(part.tracked);
             all.skipped.extend(part.skipped);
             all.rules ^= part.rules;
         }
         (all.entries, all.ignored) = (in_order(entries), in_order(ignored));
         all.incomplete = walk.shared.into_inner().unwrap_or_else(PoisonError::into_inner).stop;
-        self.add_tracked(&mut all, tracked);
+        self.add_tracked(&mut all, tracked, covering);
         Ok(all)
     }
 
-    /// Adds the files that git tracks although rules leave them out.
-    fn add_tracked(&self, all: &mut Snapshot, tracked: Option<&GitIndex>) {
-        let Some(tracked) = tracked.filter(|_| !all.ignored.is_empty()) else { return };
-        let inside = |ignored: &Entry, path: &[u8]| {
-            path.strip_prefix(&*ignored.path).is_some_and(|rest| rest.first() == Some(&b'/'))
-        };
+    /// Adds the files in directories that rules leave out, if git tracks them, or did.
+    fn add_tracked(&self, all: &mut Snapshot, tracked: Option<&GitIndex>, covering: Option<Covering<'_>>) {
         let mut missing = Vec::new();
         for ignored in all.ignored.iter().filter(|ignored| ignored.kind == Kind::Directory) {
-            for file in tracked.from(&ignored.path).take_while(|file| file.path.starts_with(&ignored.path)) {
-                if inside(ignored, &file.path) {
-                    missing.extend(entry_at(&self.root, &file.path));
-                }
-            }
+            let dir = [&*ignored.path, b"/"].concat();
+            let files = tracked.into_iter().flat_map(|tracked| tracked.from(&dir));
+            let now = files.map(|file| &*file.path).take_while(|path| path.starts_with(&dir));
+            let before = covering.into_iter().flat_map(|covering| covering.cover.tracked_in(&dir));
+            missing.extend(now.chain(before).filter_map(|path| entry_at(&self.root, path)));
         }
         if !missing.is_empty() {
+            all.tracked.extend(missing.iter().map(|entry| entry.path.clone()));
             all.entries.extend(missing);
             all.entries.sort_unstable_by(|one, other| one.path.cmp(&other.path));
             all.entries.dedup_by(|one, other| one.path == other.path);
@@ -202,7 +200,7 @@ fn entry(path: Box<[u8]>, stat: &rustix::fs::Stat) -> Entry {
     };
     #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
     let mode = u32::from(stat.st_mode) & 0o7777;
-    Entry { path, kind, mode, stamp, target: None }
+    Entry { path, kind, mode, stamp, target: None, spared: false }
 }
 
 impl Walk<'_> {
@@ -250,8 +248,9 @@ impl Walk<'_> {
         };
         let has_rules = names.read(&mut dir);
         let Ok(fd) = dir.fd() else { return (Vec::new(), 0) };
-        let rules = if has_rules { self.rules_in(fd, &task, found) } else { task.rules.clone() };
-        let mut full = self.scanner.root.join(as_path(&task.path)).into_os_string().into_encoded_bytes();
+        let full = self.scanner.root.join(as_path(&task.path));
+        let rules = self.rules_in(fd, has_rules, &full, task.rules, found);
+        let mut full = full.into_os_string().into_encoded_bytes();
         if full.last() != Some(&b'/') {
             full.push(b'/');
         }
@@ -271,16 +270,26 @@ impl Walk<'_> {
         (directory.inner, count)
     }
 
-    fn rules_in(&self, fd: impl AsFd, task: &Task, found: &mut Found) -> Option<Arc<Rules>> {
-        let above = task.rules.clone();
-        let Ok(stat) = statat(fd, ignore_rules::FILE, AtFlags::SYMLINK_NOFOLLOW) else { return above };
-        let file = entry(Box::default(), &stat);
-        if file.kind != Kind::File {
-            return above;
-        }
-        let dir = self.scanner.root.join(as_path(&task.path));
-        found.rules ^= ignore_rules::fingerprint(&dir, file.stamp);
-        self.scanner.book.inside(&dir, file.stamp, above)
+    /// What holds in the directory `dir`, which may have a file with rules.
+    fn rules_in(
+        &self,
+        fd: impl AsFd,
+        has_rules: bool,
+        dir: &Path,
+        above: RulesHere,
+        found: &mut Found,
+    ) -> RulesHere {
+        let RulesHere { live, held, spared } = above;
+        let stat =
+            has_rules.then(|| statat(fd, ignore_rules::FILE, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
+        let file = stat.map(|stat| entry(Box::default(), &stat)).filter(|file| file.kind == Kind::File);
+        let own = file.map(|file| {
+            found.rules ^= ignore_rules::fingerprint(dir, file.stamp);
+            self.scanner.book.of(dir, file.stamp)
+        });
+        let held = self.covering.and_then(|covering| covering.cover.inside(dir, own.as_ref(), held));
+        let live = ignore_rules::inside(own, live);
+        RulesHere { live, held, spared }
     }
 
     fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut Found) {
@@ -288,12 +297,15 @@ impl Walk<'_> {
         let Ok(stat) = statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let path: Box<[u8]> = [&*within.path, name.to_bytes()].concat().into();
         let mut entry = entry(path, &stat);
+        entry.spared = within.rules.spared;
         let directory = entry.kind == Kind::Directory;
+        // Most files are not left out, and to ask the rules takes less time than to ask the index.
         if within.leaves_out(name, directory) {
-            // Most files are not left out, and to ask the rules takes less time than to ask the index.
-            let tracked =
-                !directory && self.tracked.is_some_and(|tracked| tracked.get(&entry.path).is_some());
-            if !tracked {
+            if !directory && self.is_tracked(&entry.path) {
+                found.tracked.push(entry.path.clone());
+            } else if self.spares(&entry, name, within) {
+                entry.spared = true;
+            } else {
                 within.ignored.push(entry);
                 return;
             }
@@ -307,9 +319,23 @@ impl Walk<'_> {
         }
         if directory {
             let path = [&*entry.path, b"/"].concat();
-            within.inner.push(Task { path, rules: within.rules.clone() });
+            let rules = RulesHere { spared: entry.spared, ..within.rules.clone() };
+            within.inner.push(Task { path, rules });
         }
         within.entries.push(entry);
+    }
+
+    /// Whether git tracks a file, or did when rules left it out.
+    fn is_tracked(&self, path: &[u8]) -> bool {
+        self.tracked.is_some_and(|tracked| tracked.get(path).is_some())
+            || self.covering.is_some_and(|covering| covering.cover.was_tracked(path))
+    }
+
+    /// Whether what the rules leave out stays covered.
+    fn spares(&self, entry: &Entry, name: &CStr, within: &mut Directory) -> bool {
+        let Some(covering) = self.covering else { return false };
+        let held = within.rules.held.as_deref();
+        with_name(&mut within.full, name, |full| covering.spares(entry, held, full))
     }
 }
 
@@ -320,7 +346,7 @@ struct Directory {
     path: Vec<u8>,
     /// Its path with a slash at its end, absolute; names are put there to be compared with rules.
     full: Vec<u8>,
-    rules: Option<Arc<Rules>>,
+    rules: RulesHere,
     entries: Vec<Entry>,
     ignored: Vec<Entry>,
     inner: Vec<Task>,
@@ -329,13 +355,18 @@ struct Directory {
 impl Directory {
     /// Whether the rules leave out what has this name.
     fn leaves_out(&mut self, name: &CStr, directory: bool) -> bool {
-        let Some(rules) = &self.rules else { return false };
-        let length = self.full.len();
-        self.full.extend_from_slice(name.to_bytes());
-        let ignored = rules.ignore(as_path(&self.full), directory);
-        self.full.truncate(length);
-        ignored
+        let Some(rules) = &self.rules.live else { return false };
+        with_name(&mut self.full, name, |full| rules.ignore(full, directory))
     }
+}
+
+/// What is said of a name in the directory with this path.
+fn with_name(directory: &mut Vec<u8>, name: &CStr, say: impl Fn(&Path) -> bool) -> bool {
+    let length = directory.len();
+    directory.extend_from_slice(name.to_bytes());
+    let said = say(as_path(directory));
+    directory.truncate(length);
+    said
 }
 
 /// A path that may have changed between two scans.
@@ -345,7 +376,8 @@ pub struct Difference<'a> {
     pub after: Option<&'a Entry>,
 }
 
-/// What may differ between two scans of one workspace.
+/// What may differ between two scans of one workspace. Of what rules left out at the first one nothing is known,
+/// so that the second one finds it is no difference: what is there may be the user's.
 pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -> Vec<Difference<'a>> {
     let mut found = Vec::new();
     let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
@@ -360,6 +392,7 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
         let other = if order.is_ge() { new.next() } else { None };
         let same = match (one, other) {
             (Some(one), Some(other)) => one.is_same(other) && !before.is_fresh(one),
+            (None, Some(other)) => before.left_out(&other.path),
             _ => false,
         };
         if !same {
@@ -367,24 +400,15 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
         }
     }
     if before.rules != after.rules {
-        found.retain(|difference| !only_other_rules(root, before, *difference));
+        found.retain(|difference| !is_only_left_out(root, *difference));
     }
     found
 }
 
-/// Whether a path was there before and after, and only the rules for it have changed.
-fn only_other_rules(root: &Path, before: &Snapshot, difference: Difference<'_>) -> bool {
-    let changed = |entry: &Entry| nanoseconds(entry.stamp.ctime).saturating_add(CLOCK_STEP) >= before.started;
+/// Whether a path is there as before, and only the rules for it have changed.
+fn is_only_left_out(root: &Path, difference: Difference<'_>) -> bool {
     match (difference.before, difference.after) {
         (Some(old), None) => entry_at(root, &old.path).is_some_and(|now| now.is_same(old)),
-        (None, Some(new)) => {
-            let parents = as_path(&new.path).ancestors().skip(1);
-            let moved = parents.filter(|path| !path.as_os_str().is_empty()).any(|path| {
-                let bytes = path.as_os_str().as_encoded_bytes();
-                before.get(bytes).is_none() && entry_at(root, bytes).is_some_and(|dir| changed(&dir))
-            });
-            !changed(new) && !moved
-        }
         _ => false,
     }
 }

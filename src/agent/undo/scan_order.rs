@@ -44,6 +44,7 @@ mod tests {
             mode: 0,
             stamp: Stamp::default(),
             target: None,
+            spared: false,
         };
         (dir.into(), names.iter().map(entry).collect())
     }

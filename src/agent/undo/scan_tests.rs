@@ -91,6 +91,25 @@ fn other_rules_alone_change_no_file() {
 }
 
 #[test]
+fn what_rules_left_out_is_not_new_when_they_no_longer_do() {
+    let folder =
+        tree(&[("out/in", "1"), ("out/changed", "1"), ("a.log", "1"), (".gitignore", "out\n*.log\n")]);
+    // The clock of the file system has not moved on, so that all of it looks as if it were made by the call.
+    let before = scan(folder.path());
+    fs::write(folder.path().join("out/changed"), "2").unwrap();
+    fs::write(folder.path().join(".gitignore"), "").unwrap();
+    fs::write(folder.path().join("new"), "").unwrap();
+    let after = scan(folder.path());
+    assert_eq!(names(&after.entries), [".gitignore", "a.log", "new", "out", "out/changed", "out/in"]);
+    let found: Vec<&[u8]> = differences(folder.path(), &before, &after)
+        .iter()
+        .filter_map(|difference| difference.after)
+        .map(|entry| &*entry.path)
+        .collect();
+    assert_eq!(found, [&b".gitignore"[..], b"new"]);
+}
+
+#[test]
 fn a_file_that_has_just_changed_is_looked_at_again() {
     let folder = tree(&[("a", "1")]);
     let before = scan(folder.path());

@@ -1,14 +1,17 @@
 //! The undo of one session: its journal, its contents, and what is known of its workspace.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::baseline::Baseline;
 use super::content::ContentStore;
+use super::cover::Cover;
 use super::journal::{self, Change, Journal, Lost};
 use super::quota::{self, FolderLock, UndoOptions};
-use super::state::{FileState, StoredPath, observe};
+use super::restore::sweep_beside;
+use super::state::{FileState, StoredPath, observe_itself};
 use crate::agent::settings::private_files::private_dir;
 use crate::tools::paths::identity;
 use crate::tools::replace_file::MAX_FILE;
@@ -36,6 +39,8 @@ pub struct SessionUndo {
     /// Why what commands change is not known, if it is not.
     pub(super) blind: Option<String>,
     pub(super) open: Option<OpenCall>,
+    /// Files that git has ceased to track in the call that ends.
+    pub(super) untracked: Vec<StoredPath>,
     /// Held while something may be written.
     lock: Option<FolderLock>,
     /// True once a failure was reported.
@@ -50,8 +55,12 @@ pub struct SessionUndo {
 
 impl SessionUndo {
     /// The undo of a session that runs in `cwd`. Nothing is written before something changes. What is
-    /// `temporary` is removed when this is dropped.
+    /// `temporary` is removed when this is dropped. What a killed tau left beside the files that it was
+    /// writing is removed.
     pub fn open(options: &UndoOptions, session: &str, cwd: &Path, temporary: bool) -> Self {
+        for folder in quota::session_folders(&options.dir) {
+            sweep_beside(&journal::unfinished(&folder));
+        }
         let folder = options.dir.join(session);
         let root = identity(cwd);
         let journal = Journal::open(folder.clone(), session, cwd);
@@ -65,6 +74,7 @@ impl SessionUndo {
             store: ContentStore::new(folder.join(CONTENT)),
             blind,
             open: None,
+            untracked: Vec::new(),
             lock: None,
             failed: false,
             told_blind: false,
@@ -121,7 +131,11 @@ impl SessionUndo {
                 return false;
             }
         }
+        if self.journal.rules.is_none() {
+            self.journal.rules = Some(self.baseline.outer_rules());
+        }
         self.complete_last();
+        self.baseline.cover = Cover::new(&self.journal, &self.store, &self.root);
         let needed: std::collections::HashSet<_> =
             self.journal.records.iter().flat_map(journal::Record::hashes).collect();
         self.store.retain(&|hash| needed.contains(&hash));
@@ -147,26 +161,32 @@ impl SessionUndo {
     pub(super) fn complete_last(&mut self) {
         let Some(last) = self.journal.records.last().filter(|record| !record.ended) else { return };
         let any = matches!(last.cause, journal::Cause::Call { any: true, .. });
-        let named = last.named.clone();
-        let changes = self.changes_of(&named);
+        let (named, to) = (last.named.clone(), last.to.clone());
+        let mut changes = self.changes_of(&named);
+        if !to.is_empty() {
+            let goals: HashMap<_, _> = named.iter().map(|(path, _)| path).zip(&to).collect();
+            for change in &mut changes {
+                change.halfway = !goals.get(&change.path).is_some_and(|goal| change.after.is_same(goal));
+            }
+        }
         let mut lost = Vec::new();
         if any {
             let why = "tau ended while the command ran, so what it changed is not known".to_owned();
             lost.push(Lost { path: StoredPath(self.root.clone()), why });
         }
-        self.journal.end(changes, lost, false).ok();
+        self.journal.end_cut_off(changes, lost).ok();
     }
 
     /// What became of files; their new contents are kept.
     pub(super) fn changes_of(&mut self, named: &[(StoredPath, FileState)]) -> Vec<Change> {
         let mut changes = Vec::new();
         for (path, before) in named {
-            let Ok(now) = observe(&path.0, MAX_FILE) else { continue };
-            if now.state.is_same(before) {
+            let Ok(now) = observe_itself(&path.0, MAX_FILE) else { continue };
+            if now.state.is_same(before) || *before == FileState::Other {
                 continue;
             }
             let after = self.keep(now.state, now.bytes.as_deref());
-            changes.push(Change { path: path.clone(), before: before.clone(), after });
+            changes.push(Change { path: path.clone(), before: before.clone(), after, halfway: false });
         }
         changes
     }

@@ -6,11 +6,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::FileType;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::content::{Hash, from_hexadecimal};
 use crate::agent::settings::paths::hexadecimal;
+use crate::tools::file_at::{FileAt, is_behind_a_link};
 
 /// A path as JSON has it: text, or `bytes:` and its bytes in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,27 +130,50 @@ pub(crate) struct Observed {
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// Looks at a path without following a link at its end. The content of files of at most `limit`
-/// bytes is read.
+impl Observed {
+    pub(crate) const NOTHING: Self = Observed { state: FileState::Absent, bytes: None };
+}
+
+/// Looks at a path without following any link. The content of files of at most `limit` bytes is read.
+///
+/// # Errors
+/// Those of the file system, except that nothing is there; a link on the way.
+pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
+    match FileAt::find(path) {
+        Ok(at) => observe_at(&at, limit),
+        Err(error) if is_missing(&error) => Ok(Observed::NOTHING),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same, where a link on the way means that there is nothing: what it leads to has another path.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
+    observe(path, limit).or_else(|error| match is_behind_a_link(&error) {
+        true => Ok(Observed::NOTHING),
+        false => Err(error),
+    })
+}
+
+/// The same for a name in a directory that is open.
 ///
 /// # Errors
 /// Those of the file system, except that nothing is there.
-pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
-    let metadata = match path.symlink_metadata() {
-        Ok(metadata) => metadata,
-        Err(error) if is_missing(&error) => return Ok(Observed { state: FileState::Absent, bytes: None }),
+pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
+    let stat = match at.stat() {
+        Ok(stat) => stat,
+        Err(error) if is_missing(&error) => return Ok(Observed::NOTHING),
         Err(error) => return Err(error),
     };
-    let mode = metadata.permissions().mode() & 0o7777;
-    let kind = metadata.file_type();
-    let state = if kind.is_symlink() {
-        FileState::Link { target: StoredPath(path.read_link()?) }
-    } else if kind.is_dir() {
-        FileState::Directory { mode }
-    } else if kind.is_file() {
-        return observe_file(path, limit);
-    } else {
-        FileState::Other
+    #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
+    let mode = u32::from(stat.st_mode) & 0o7777;
+    let state = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => FileState::Link { target: StoredPath(at.read_link()?) },
+        FileType::Directory => FileState::Directory { mode },
+        FileType::RegularFile => return observe_file(at, limit),
+        _ => FileState::Other,
     };
     Ok(Observed { state, bytes: None })
 }
@@ -159,8 +183,8 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-fn observe_file(path: &Path, limit: u64) -> io::Result<Observed> {
-    let file = open(path)?;
+fn observe_file(at: &FileAt, limit: u64) -> io::Result<Observed> {
+    let file = at.open_file(false)?;
     let metadata = file.metadata()?;
     let stamp = Stamp::from(&metadata);
     let mode = metadata.permissions().mode() & 0o7777;
@@ -176,12 +200,7 @@ fn observe_file(path: &Path, limit: u64) -> io::Result<Observed> {
 /// # Errors
 /// Those of the file system, and `InvalidInput` if it is no regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    Ok(file)
+    FileAt::find(path)?.open_file(false)
 }
 
 /// The content of the file, or `None` if it is not the version of the stamp or no longer so in the end.

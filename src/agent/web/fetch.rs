@@ -126,7 +126,7 @@ pub(super) fn check_network(context: &ToolContext) -> Result<(), ToolError> {
     if context.sandbox.network {
         return Ok(());
     }
-    Err(ToolError::refused("the user has turned the network off (network = \"off\")"))
+    Err(ToolError::refused("the user has turned the network off (sandbox.network = \"off\")"))
 }
 
 fn cut(text: &str) -> &str {

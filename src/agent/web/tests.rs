@@ -109,7 +109,9 @@ impl Bench {
             scratch: Arc::new(Scratch::new(scratch.path()).unwrap()),
             env: Arc::default(),
             sandbox: Arc::default(),
+            files: Arc::new(crate::tools::access::AllFiles),
             editor: None,
+            user: None,
             limits: OutputLimits::default(),
             default_timeout: None,
         };

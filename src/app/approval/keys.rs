@@ -1,11 +1,13 @@
 //! What keys do in a prompt.
 
-use super::{Approval, Approvals, Coverage, PromptStage, RuleDraft};
+use super::{Approval, Approvals, Choice, Coverage, PromptStage};
 use crate::agent::protocol::approval::{ApprovalAnswer, RuleScope};
 use crate::app::key::{Key, KeyCode, Mods};
 use crate::app::line_edit::LineEdit;
+use crate::app::misdirected::{is_word, without_word};
 use crate::app::msg::Millis;
 use crate::app::request::Ticket;
+use crate::tools::access::Preview;
 
 /// What a key in a prompt leads to.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +16,6 @@ pub(crate) enum PromptStep {
     Ignored,
     /// It changed the prompt, or nothing.
     Handled,
-    /// It came too early to count.
-    Early,
     /// The open request is answered.
     Answer(ApprovalAnswer),
     /// Every request of the same tool is answered: allowed or denied.
@@ -26,13 +26,11 @@ pub(crate) enum PromptStep {
     Edit,
     /// The whole command or change is to be shown in an editor.
     View,
-    /// The transcript is scrolled by a row.
-    Scroll(i32),
     /// Nothing happens, and this says why.
     Remark(&'static str),
 }
 
-use PromptStep::{Answer, Early, Handled, Ignored, Remark};
+use PromptStep::{Answer, Handled, Ignored, Remark};
 
 /// The scopes of a rule, in the order in which they are shown.
 pub(crate) const SCOPES: [(RuleScope, &str); 3] = [
@@ -46,33 +44,54 @@ const WRITABLE_SCOPES: [(RuleScope, &str); 3] =
     [(RuleScope::Once, "this time"), (RuleScope::Session, "this session"), (RuleScope::User, "everywhere")];
 
 impl Approvals {
-    /// A key while the prompt takes them. Typing never answers: a key that comes too early is dropped
-    /// and puts off the next.
-    pub(crate) fn key(&mut self, key: Key, now: Millis) -> PromptStep {
-        let is_ready = self.is_ready(now);
+    /// A key while the prompt takes them: see [`Approvals::is_ready`].
+    pub(crate) fn key(&mut self, key: Key) -> PromptStep {
+        let same = self.same_kind();
         let Some(open) = self.pending.get_mut(self.open) else { return Ignored };
         let step = match open.stage {
-            PromptStage::Choice if !decides(key) => return Ignored,
-            PromptStage::Choice if open.is_answered => return Handled,
-            PromptStage::Choice if !is_ready => {
-                self.postpone(now);
-                return Early;
-            }
+            PromptStage::Choice if open.is_answered => return Ignored,
             PromptStage::Choice => match (key.code, key.mods) {
-                (KeyCode::Left, _) => return self.step(-1),
-                (KeyCode::Right, _) => return self.step(1),
-                _ => open.choose(key),
+                (KeyCode::Left, Mods::NONE) => return self.step(-1),
+                (KeyCode::Right, Mods::NONE) => return self.step(1),
+                _ => open.choose(key, same),
             },
+            PromptStage::Always(_) => open.choose_always(key),
             PromptStage::Reason(_) => open.type_reason(key),
             PromptStage::Rule(_) => open.type_rule(key),
             PromptStage::Command(_) => open.type_command(key),
             PromptStage::Editor(_) => Handled,
         };
+        let step = self.insisted(key.code, step);
         if step != Ignored {
-            self.follow = !matches!(step, PromptStep::Scroll(_));
+            self.look_at_prompt();
             self.revision = self.revision.wrapping_add(1);
         }
         step
+    }
+
+    /// Refuses what would allow a call that was not seen to its end, the first time.
+    fn insisted(&mut self, key: KeyCode, step: PromptStep) -> PromptStep {
+        let is_unseen = match &step {
+            Answer(
+                ApprovalAnswer::Allow { .. }
+                | ApprovalAnswer::AllowExact { .. }
+                | ApprovalAnswer::AllowAlways { .. },
+            ) => self.open().is_some_and(Approval::is_unseen),
+            PromptStep::AnswerKind(true) => self.open().is_some_and(|open| {
+                self.pending.iter().any(|other| other.is_like(open) && other.is_unseen())
+            }),
+            _ => false,
+        };
+        let Some(open) = self.open_mut() else { return step };
+        let is_again = open.insists == Some(key);
+        if step != PromptStep::View {
+            open.insists = Some(key).filter(|_| is_unseen && !is_again);
+        }
+        match () {
+            () if !is_unseen || is_again => step,
+            () if matches!(step, PromptStep::AnswerKind(_)) => Remark(UNSEEN_CALLS),
+            () => Remark(UNSEEN),
+        }
     }
 
     /// Something was typed: the time in which nothing is begins again.
@@ -82,11 +101,6 @@ impl Approvals {
         }
     }
 
-    /// Whether what is typed now would come too early to count.
-    pub(crate) fn is_early(&self, now: Millis) -> bool {
-        !self.is_ready(now)
-    }
-
     /// Opens the prompt before or after this one.
     fn step(&mut self, by: isize) -> PromptStep {
         let count = self.pending.len();
@@ -94,60 +108,57 @@ impl Approvals {
             return Handled;
         }
         self.open = (self.open + count).saturating_add_signed(by) % count;
-        self.follow = true;
+        self.look_at_prompt();
         self.revision = self.revision.wrapping_add(1);
         Handled
     }
 }
 
-/// Whether a key means something where the decision is asked for.
-fn decides(key: Key) -> bool {
-    let arrows = [KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right];
-    match key.mods {
-        Mods::NONE => {
-            matches!(
-                key.code,
-                KeyCode::Char('y' | 'n' | 'a' | 'e' | 'v' | ' ' | 'Y' | 'N') | KeyCode::Esc | KeyCode::Tab
-            ) || arrows.contains(&key.code)
-        }
-        Mods::CTRL => key.code == KeyCode::Char('c'),
-        Mods::SHIFT => key.code == KeyCode::Tab,
-        _ => false,
-    }
-}
-
 impl Approval {
-    /// A key where the decision is asked for.
-    fn choose(&mut self, key: Key) -> PromptStep {
+    /// A key where the decision is asked for; `same` calls are like this one.
+    fn choose(&mut self, key: Key, same: usize) -> PromptStep {
+        let choices = self.choices(same);
         match (key.code, key.mods) {
-            (KeyCode::Char('y'), _) => self.allow(),
-            (KeyCode::Char('n'), _) => {
+            (KeyCode::Up, Mods::NONE) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, Mods::NONE) => {
+                self.selected = (self.selected + 1).min(choices.len().saturating_sub(1));
+            }
+            (KeyCode::Enter, Mods::NONE) => {
+                return choices.get(self.selected).map_or(Handled, |choice| self.chosen(*choice));
+            }
+            (KeyCode::Char('v'), Mods::NONE) => return PromptStep::View,
+            (KeyCode::Char(' '), Mods::NONE) => return self.toggle_hunk(),
+            (KeyCode::Tab, Mods::NONE) => return self.next_hunk(),
+            (KeyCode::Esc, Mods::NONE) | (KeyCode::Char('c'), Mods::CTRL) => {
+                return Answer(ApprovalAnswer::Deny { reason: None, stop: true });
+            }
+            (KeyCode::Char('e'), Mods::NONE) if !self.can_edit() => {
+                return Remark("nothing here that can be edited");
+            }
+            _ => {
+                let Some(pressed) = key.typed() else { return Ignored };
+                let number = pressed.to_digit(10).and_then(|digit| (digit as usize).checked_sub(1));
+                let named = choices.iter().position(|choice| choice.letter() == pressed);
+                let Some(at) = number.filter(|at| *at < choices.len()).or(named) else { return Ignored };
+                self.selected = at;
+                return choices.get(at).map_or(Ignored, |choice| self.chosen(*choice));
+            }
+        }
+        Handled
+    }
+
+    /// What a choice leads to.
+    fn chosen(&mut self, choice: Choice) -> PromptStep {
+        match choice {
+            Choice::Once => self.allow(),
+            Choice::Edit => PromptStep::Edit,
+            Choice::AllowAll => PromptStep::AnswerKind(true),
+            Choice::DenyAll => PromptStep::AnswerKind(false),
+            Choice::Deny => {
                 self.stage = PromptStage::Reason(LineEdit::default());
                 Handled
             }
-            (KeyCode::Char('a'), _) => {
-                let rule = self.request.suggested_rule.clone().unwrap_or_default();
-                self.stage = PromptStage::Rule(RuleDraft {
-                    line: LineEdit::new(rule.clone()),
-                    scope: self.scopes()[0].0,
-                    coverage: Coverage::Known(Vec::new()),
-                });
-                PromptStep::Coverage(rule)
-            }
-            (KeyCode::Char('e'), _) if self.command.is_some() || self.change.is_some() => PromptStep::Edit,
-            (KeyCode::Char('e'), _) => Remark("nothing here that can be edited"),
-            (KeyCode::Char('v'), _) => PromptStep::View,
-            (KeyCode::Char('Y'), _) => PromptStep::AnswerKind(true),
-            (KeyCode::Char('N'), _) => PromptStep::AnswerKind(false),
-            (KeyCode::Char(' '), _) => self.toggle_hunk(),
-            (KeyCode::Esc | KeyCode::Char('c'), _) => {
-                Answer(ApprovalAnswer::Deny { reason: None, stop: true })
-            }
-            (KeyCode::Up, _) if self.hunks() == 0 => PromptStep::Scroll(-1),
-            (KeyCode::Down, _) if self.hunks() == 0 => PromptStep::Scroll(1),
-            (KeyCode::Up, _) | (KeyCode::Tab, Mods::SHIFT) => self.step_hunk(-1),
-            (KeyCode::Down | KeyCode::Tab, _) => self.step_hunk(1),
-            _ => Handled,
+            Choice::Always => self.open_always(),
         }
     }
 
@@ -170,7 +181,7 @@ impl Approval {
 
     /// Where a rule can hold that is added here, with the words for it.
     pub(crate) fn scopes(&self) -> &'static [(RuleScope, &'static str); 3] {
-        if self.request.blocked.is_some() { &WRITABLE_SCOPES } else { &SCOPES }
+        if self.request.adds_path() { &WRITABLE_SCOPES } else { &SCOPES }
     }
 
     fn toggle_hunk(&mut self) -> PromptStep {
@@ -187,18 +198,16 @@ impl Approval {
         Handled
     }
 
-    fn step_hunk(&mut self, by: isize) -> PromptStep {
-        let count = self.hunks();
-        if count > 0 {
-            self.hunk = (self.hunk + count).saturating_add_signed(by) % count;
-        }
+    fn next_hunk(&mut self) -> PromptStep {
+        self.hunk = (self.hunk + 1).checked_rem(self.hunks()).unwrap_or(0);
         Handled
     }
 
     fn type_reason(&mut self, key: Key) -> PromptStep {
         let PromptStage::Reason(line) = &mut self.stage else { return Ignored };
         if key.code == KeyCode::Enter {
-            let reason = Some(line.text().trim().to_owned()).filter(|text| !text.is_empty());
+            let text = without_word(Choice::Deny.letter(), line.text().trim());
+            let reason = Some(text.to_owned()).filter(|text| !text.is_empty());
             return Answer(ApprovalAnswer::Deny { reason, stop: false });
         }
         let typed = edit(line, key);
@@ -206,8 +215,17 @@ impl Approval {
     }
 
     fn type_command(&mut self, key: Key) -> PromptStep {
+        let was = match &self.request.preview {
+            Preview::Command { command } => command.trim_end(),
+            Preview::None | Preview::Arguments { .. } | Preview::Change { .. } => "",
+        };
         let PromptStage::Command(line) = &mut self.stage else { return Ignored };
         if key.code == KeyCode::Enter {
+            let typed = line.text().strip_prefix(was).unwrap_or_default();
+            if !typed.is_empty() && is_word(Choice::Edit.letter(), typed) {
+                *line = LineEdit::new(was);
+                return Handled;
+            }
             let command = line.text().trim();
             if command.is_empty() {
                 return Remark("type a command, or esc goes back");
@@ -234,7 +252,8 @@ impl Approval {
                     Coverage::Asked(_) | Coverage::Known(_) => match hunks {
                         None => Remark(NO_HUNK),
                         Some(hunks) => {
-                            Answer(ApprovalAnswer::AllowAlways { rule, scope: draft.scope, hunks })
+                            let rules = vec![rule];
+                            Answer(ApprovalAnswer::AllowAlways { rules, scope: draft.scope, hunks })
                         }
                     },
                 };
@@ -273,8 +292,13 @@ impl Approval {
     }
 }
 
+/// Said when a key would allow what was not seen.
+pub(crate) const UNSEEN: &str =
+    "its end was not shown yet: scroll down or press v; the same key again allows it";
+const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key again allows them";
+
 /// Said where every hunk of a change was rejected.
-const NO_HUNK: &str = "no hunk is left to apply; n denies the call";
+pub(super) const NO_HUNK: &str = "no hunk is left to apply; n denies the call";
 
 /// What a key did to a line.
 enum Typed {

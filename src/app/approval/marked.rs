@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::app::printable::Printable;
-use crate::app::transcript::arguments;
+use crate::app::printable::{Printable, asked};
 
 /// Text that may be drawn, and the parts of it that are marked.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +16,7 @@ impl MarkedText {
     /// A command and the spans of it to mark, in bytes of the command. A span that ends within a
     /// character, or beyond the end, is taken as wide as it can be.
     pub fn new(command: &str, spans: impl Iterator<Item = (usize, usize)>) -> Self {
+        let text = asked(command);
         let mut spans: Vec<(usize, usize)> = spans
             .map(|(from, to)| (floor(command, from), ceiling(command, to)))
             .filter(|(from, to)| from < to)
@@ -24,20 +24,20 @@ impl MarkedText {
         spans.sort_unstable();
         let mut marks: Vec<Range<usize>> = Vec::new();
         for (from, to) in spans {
-            let (from, to) = (drawn(command, from), drawn(command, to));
+            let (from, to) = (floor(&text, drawn(command, from)), ceiling(&text, drawn(command, to)));
             match marks.last_mut() {
                 Some(last) if from <= last.end => last.end = last.end.max(to),
                 _ if from < to => marks.push(from..to),
                 _ => {}
             }
         }
-        MarkedText { text: arguments::command(command), marks }
+        MarkedText { text, marks }
     }
 }
 
 /// How many bytes of what is drawn stand for the first `at` bytes of the command.
 fn drawn(command: &str, at: usize) -> usize {
-    arguments::command(command.get(..at).unwrap_or(command)).len()
+    asked(command.get(..at).unwrap_or(command)).len()
 }
 
 fn floor(text: &str, at: usize) -> usize {
@@ -62,6 +62,10 @@ mod tests {
         assert_eq!(marked("cd /tmp && rm -rf x", &[(11, 19)]), ["rm -rf x"]);
         assert_eq!(marked("echo \u{1b}[31m && rm x\r\nls", &[(14, 18)]), ["rm x"]);
         assert_eq!(marked("\u{202e}rm x; ls", &[(3, 7)]), ["rm x"], "what is spelled is longer");
+        assert_eq!(marked("ls\u{200b}; rm x", &[(7, 11)]), ["rm x"], "and so it is where it is invisible");
+        let blanks = " ".repeat(100);
+        assert_eq!(marked(&format!("ls{blanks}; rm x"), &[(103, 108)]), [" rm x"], "or folded");
+        assert_eq!(marked(&format!("ls{blanks}; rm x"), &[(52, 108)]).concat().matches("rm x").count(), 1);
         assert_eq!(marked("a b c", &[(4, 5), (0, 1), (0, 3)]), ["a b", "c"], "in order, joined");
         assert_eq!(marked("한국", &[(1, 2), (9, 99)]), ["한"], "never within a character");
         assert_eq!(marked("", &[(0, 5)]), Vec::<String>::new());

@@ -1,8 +1,10 @@
 //! Calls that wait for the user's decision, and the prompt of the one that is open.
 //!
 //! The prompt is drawn at the call's panel. It takes keys once it has been on the screen for a while
-//! in which nothing was typed, so that what was meant for the composer decides nothing.
+//! in which nothing was typed; until then they go to the draft, for which they were meant.
 
+mod always;
+mod choice;
 mod keys;
 mod marked;
 
@@ -10,18 +12,21 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use self::keys::{PromptStep, SCOPES};
+pub(crate) use self::always::AlwaysList;
+pub(crate) use self::choice::Choice;
+pub(crate) use self::keys::{PromptStep, SCOPES, UNSEEN};
 pub(crate) use self::marked::MarkedText;
 use super::geometry::ScrollPosition;
+use super::key::KeyCode;
 use super::line_edit::LineEdit;
 use super::msg::Millis;
-use super::printable::Printable;
+use super::printable::{Printable, asked_line};
 use super::request::Ticket;
-use super::transcript::panel::printable_diff;
+use super::transcript::arguments::{self, ArgumentText};
 use crate::agent::protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
 use crate::agent::protocol::query::QueryAnswer;
 use crate::tools::access::{Access, Preview};
-use crate::tools::details::FileDiff;
+use crate::tools::details::{FileDiff, Hunk};
 
 /// How long a prompt is on the screen, with nothing typed, before a key answers it, in milliseconds.
 pub(crate) const QUIET: Millis = 400;
@@ -40,6 +45,8 @@ pub struct Approvals {
     pub aside: bool,
     /// Where the transcript was when the first of them began to wait, and when that was.
     pub(crate) came_from: ScrollPosition,
+    /// The draft was begun before the prompt appeared, so Enter may send it.
+    pub(crate) is_draft_meant: bool,
     since: Millis,
     /// Grows with every change of what is drawn above the prompts.
     revision: u32,
@@ -64,6 +71,16 @@ pub struct Approval {
     /// The hunks that are not to be applied.
     pub(crate) rejected: BTreeSet<usize>,
     pub(crate) stage: PromptStage,
+    /// The choice that Enter takes.
+    pub(crate) selected: usize,
+    /// The arguments, where there is neither a command nor a change.
+    pub(crate) arguments: Vec<ArgumentText>,
+    /// All of it was seen: its end was on the screen, or it was shown in an editor.
+    is_seen: bool,
+    /// The editor that shows it, until it is closed.
+    pub(crate) viewer: Option<Ticket>,
+    /// The key that was pressed before all of it was seen. Pressed again, it counts.
+    pub(crate) insists: Option<KeyCode>,
     /// The answer was sent.
     pub(crate) is_answered: bool,
 }
@@ -76,6 +93,8 @@ pub(crate) enum PromptStage {
     Choice,
     /// The reason of a denial.
     Reason(LineEdit),
+    /// What "always" is to mean.
+    Always(AlwaysList),
     /// The rule that would allow calls like this one.
     Rule(RuleDraft),
     /// Another command.
@@ -119,12 +138,12 @@ impl Coverage {
 impl Approval {
     fn new(request: &ApprovalRequest) -> Self {
         let (command, change) = match &request.preview {
-            Preview::None => (None, None),
+            Preview::None | Preview::Arguments { .. } => (None, None),
             Preview::Command { command } => {
                 let spans = request.reasons.iter().filter_map(|reason| reason.span);
                 (Some(MarkedText::new(command, spans)), None)
             }
-            Preview::Change { change } => (None, Some(Arc::new(printable_diff(change)))),
+            Preview::Change { change } => (None, Some(Arc::new(asked_diff(change)))),
         };
         let mut reasons: Vec<Printable> = request.reasons.iter().map(reason).collect();
         if command.is_none() && change.is_none() {
@@ -133,16 +152,35 @@ impl Approval {
         Approval {
             command,
             change,
-            name: Printable::line(&request.tool_name),
-            title: Printable::line(&request.title),
+            arguments: match &request.preview {
+                Preview::Arguments { arguments } => arguments::all(arguments),
+                Preview::None | Preview::Command { .. } | Preview::Change { .. } => Vec::new(),
+            },
+            is_seen: false,
+            viewer: None,
+            insists: None,
+            name: asked_line(&request.tool_name),
+            title: asked_line(&request.title),
             reasons,
-            sandbox: Printable::line(&request.sandbox),
+            sandbox: asked_line(&request.sandbox),
             hunk: 0,
             rejected: BTreeSet::new(),
             stage: PromptStage::Choice,
+            selected: 0,
             is_answered: false,
             request: request.clone(),
         }
+    }
+
+    /// It was shown in an editor.
+    pub(crate) fn viewed(&mut self) {
+        self.is_seen = true;
+        self.viewer = None;
+    }
+
+    /// Whether its end is still to be seen before one key allows it.
+    pub(crate) fn is_unseen(&self) -> bool {
+        !self.is_seen
     }
 
     /// How many hunks can be chosen one by one: none of a change that is cut, and not the only one.
@@ -170,7 +208,7 @@ impl Approval {
         match &self.stage {
             PromptStage::Reason(line) | PromptStage::Command(line) => Some(line),
             PromptStage::Rule(draft) => Some(&draft.line),
-            PromptStage::Choice | PromptStage::Editor(_) => None,
+            PromptStage::Choice | PromptStage::Always(_) | PromptStage::Editor(_) => None,
         }
     }
 
@@ -178,7 +216,7 @@ impl Approval {
         match &mut self.stage {
             PromptStage::Reason(line) | PromptStage::Command(line) => Some(line),
             PromptStage::Rule(draft) => Some(&mut draft.line),
-            PromptStage::Choice | PromptStage::Editor(_) => None,
+            PromptStage::Choice | PromptStage::Always(_) | PromptStage::Editor(_) => None,
         }
     }
 }
@@ -219,8 +257,8 @@ impl Approvals {
     pub(crate) fn requested(&mut self, request: &ApprovalRequest, now: Millis) {
         if self.pending.is_empty() {
             self.since = now;
-            self.follow = true;
             self.open = 0;
+            self.look_at_prompt();
         }
         self.revision = self.revision.wrapping_add(1);
         let approval = Approval::new(request);
@@ -230,14 +268,19 @@ impl Approvals {
         }
     }
 
-    /// A call waits no longer. How long anything has waited, once nothing does; and whether a line was
-    /// being typed in its prompt.
-    pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, bool) {
+    /// The screen follows the prompt, but for those who read further up: they stay where they are.
+    pub(crate) fn look_at_prompt(&mut self) {
+        self.follow = self.came_from == ScrollPosition::Tail;
+    }
+
+    /// A call waits no longer. How long anything has waited, once nothing does; and what was being typed in
+    /// its prompt.
+    pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, Option<PromptStage>) {
         let Some(index) = self.pending.iter().position(|known| known.request.id == id) else {
-            return (None, false);
+            return (None, None);
         };
-        let was_typing = index == self.open && self.pending.get(index).is_some_and(|it| it.line().is_some());
-        self.pending.remove(index);
+        let ended = self.pending.remove(index);
+        let typed = Some(ended).filter(|it| index == self.open && it.line().is_some()).map(|it| it.stage);
         self.revision = self.revision.wrapping_add(1);
         if index < self.open || self.open >= self.pending.len() {
             self.open = self.open.saturating_sub(1);
@@ -247,7 +290,7 @@ impl Approvals {
         if self.pending.is_empty() {
             self.clear();
         }
-        (waited, was_typing)
+        (waited, typed)
     }
 
     /// Forgets all of them.
@@ -255,17 +298,30 @@ impl Approvals {
         *self = Approvals { revision: self.revision.wrapping_add(1), ..Approvals::default() };
     }
 
-    /// A frame has shown the prompt of this request, or none.
-    pub(crate) fn shown(&mut self, id: Option<&str>, now: Millis) {
+    /// A frame has shown the prompt of this request, or none; and the end of what it asks about. Whether the
+    /// prompt has just appeared.
+    pub(crate) fn shown(&mut self, id: Option<&str>, to_the_end: bool, now: Millis) -> bool {
+        let shown = id.filter(|_| to_the_end).and_then(|id| self.by_id(id));
+        if let Some(approval) = shown {
+            // A change that is cut has an end that no frame shows.
+            approval.is_seen |= !approval.change.as_ref().is_some_and(|change| change.cut);
+        }
         match id {
             None => self.seen = None,
             Some(id) if self.seen.as_ref().is_some_and(|(seen, _)| seen == id) => {}
-            Some(id) => self.seen = Some((id.to_owned(), now)),
+            Some(id) => {
+                self.seen = Some((id.to_owned(), now));
+                return true;
+            }
         }
+        false
     }
 
-    /// Whether a key would answer the open prompt now.
-    fn is_ready(&self, now: Millis) -> bool {
+    /// Whether keys are for the open prompt now: a line is typed in it, or nothing was typed for a while.
+    pub(crate) fn is_ready(&self, now: Millis) -> bool {
+        if self.open().is_some_and(|open| open.stage != PromptStage::Choice) {
+            return true;
+        }
         let id = self.open().map(|open| open.request.id.as_str());
         self.seen.as_ref().is_some_and(|(seen, since)| Some(seen.as_str()) == id && now - since >= QUIET)
     }
@@ -274,6 +330,7 @@ impl Approvals {
     pub(crate) fn answered(&mut self, id: &str) {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_answered = true;
+            approval.insists = None;
             approval.stage = PromptStage::Choice;
         }
         self.revision = self.revision.wrapping_add(1);
@@ -289,7 +346,7 @@ impl Approvals {
         let unanswered = |at: &usize| self.pending.get(*at).is_some_and(|approval| !approval.is_answered);
         if let Some(next) = (0..count).map(|by| (self.open + by) % count).find(unanswered) {
             self.open = next;
-            self.follow = true;
+            self.look_at_prompt();
         }
     }
 
@@ -298,10 +355,17 @@ impl Approvals {
         self.pending.iter_mut().find(|approval| match &approval.stage {
             PromptStage::Editor(asked) => *asked == ticket,
             PromptStage::Rule(RuleDraft { coverage: Coverage::Asked(asked), .. }) => *asked == ticket,
-            PromptStage::Choice | PromptStage::Reason(_) | PromptStage::Rule(_) | PromptStage::Command(_) => {
-                false
-            }
+            PromptStage::Choice
+            | PromptStage::Always(_)
+            | PromptStage::Reason(_)
+            | PromptStage::Rule(_)
+            | PromptStage::Command(_) => false,
         })
+    }
+
+    /// The one that an editor shows, by the ticket of what was asked for.
+    pub(crate) fn viewed_with(&mut self, ticket: Ticket) -> Option<&mut Approval> {
+        self.pending.iter_mut().find(|approval| approval.viewer == Some(ticket))
     }
 
     /// The open one, to be changed.
@@ -321,6 +385,13 @@ impl Approvals {
     }
 }
 
+/// A change whose text may be drawn, with nothing in it that is not seen.
+fn asked_diff(diff: &FileDiff) -> FileDiff {
+    let clean = |line: &String| asked_line(line).as_str().to_owned();
+    let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
+    FileDiff { path: clean(&diff.path), hunks: diff.hunks.iter().map(hunk).collect(), ..diff.clone() }
+}
+
 /// A reason in one line: words, then the rule and the path where the words do not name them.
 fn reason(reason: &ApprovalReason) -> Printable {
     let mut text = reason.text.clone();
@@ -330,7 +401,7 @@ fn reason(reason: &ApprovalReason) -> Printable {
     if let Some(path) = reason.path.as_ref().filter(|path| !names(&reason.text, path)) {
         text.push_str(&format!(" · {}", path.display()));
     }
-    Printable::line(text.trim_start_matches(" · "))
+    asked_line(text.trim_start_matches(" · "))
 }
 
 /// Whether a text names a path: in full, or as it is seen from a directory above it.
@@ -359,7 +430,7 @@ fn touched(access: &Access) -> Vec<Printable> {
     lines.extend(access.commands.iter().map(|command| format!("runs {command}")));
     lines.extend(access.network.iter().map(|host| format!("contacts {host}")));
     if access.unknown {
-        lines.push("may touch anything: the tool does not say what".to_owned());
+        lines.push("may touch anything; the tool doesn't say what".to_owned());
     }
-    lines.iter().map(|line| Printable::line(line)).collect()
+    lines.iter().map(|line| asked_line(line)).collect()
 }

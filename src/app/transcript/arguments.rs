@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::app::printable::Printable;
+use crate::app::printable::{self, Printable, asked_line, spell_hidden};
 
 /// Names of the argument that is a command.
 const COMMAND: [&str; 2] = ["command", "cmd"];
@@ -66,9 +66,30 @@ impl CallArguments {
     }
 }
 
-/// A command or script as text of several lines; carriage returns within lines are marks.
+/// All arguments of a call that the user is asked about, each with its name.
+pub(crate) fn all(arguments: &Value) -> Vec<ArgumentText> {
+    let mut texts = Vec::new();
+    add_all("", arguments, &mut texts);
+    texts
+}
+
+fn add_all(name: &str, value: &Value, texts: &mut Vec<ArgumentText>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => fields.iter().for_each(|(field, value)| {
+            let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+            add_all(&name, value, texts);
+        }),
+        value => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            texts.push(ArgumentText { name: asked_line(name), text: printable::asked(&text) });
+        }
+    }
+}
+
+/// A command or script as text of several lines; carriage returns within lines are marks, and what hides is
+/// spelled.
 pub(crate) fn command(text: &str) -> Printable {
-    Printable::new(&text.replace("\r\n", "\n").replace('\r', RETURN))
+    Printable::new(&spell_hidden(&text.replace("\r\n", "\n").replace('\r', RETURN)))
 }
 
 /// Reads arguments while they arrive.

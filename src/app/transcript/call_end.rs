@@ -8,7 +8,7 @@ use crate::app::printable::Printable;
 use crate::app::time_format::seconds;
 
 /// Tools whose failures are shown as one line. Answers of other tools are shown as they are.
-const TOOLS: [&str; 7] = ["read", "write", "edit", "bash", "ls", "find", "grep"];
+const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep", "ask_user"];
 /// Tools that take a file, not a directory.
 const FILES: [&str; 3] = ["read", "write", "edit"];
 

@@ -13,15 +13,15 @@ use super::panel::{CallState, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::agent::protocol::approval::{ApprovalOutcome, ApprovalRequest};
-use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
+use crate::agent::protocol::event::{AgentEvent, Delta, NOTHING_TO_COMPACT, NoticeLevel};
 use crate::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
 };
 use crate::app::blocks::MarkdownBlocks;
-use crate::app::geometry::EntryId;
+use crate::app::geometry::{Anchor, EntryId, ScrollPosition};
 use crate::app::msg::Millis;
 use crate::app::picture::MessagePicture;
-use crate::app::printable::Printable;
+use crate::app::printable::{Printable, asked_line};
 use crate::tools::details::ToolOutput;
 
 impl Transcript {
@@ -51,6 +51,9 @@ impl Transcript {
             AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
             // Until a model is connected, the head says how to connect one.
             AgentEvent::ModelChanged { .. } => self.head_changed(),
+            AgentEvent::CompactionEnd { error_message: Some(error), .. } if error == NOTHING_TO_COMPACT => {
+                self.notice(NoticeLevel::Info, error, None);
+            }
             AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
                 self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));
@@ -91,11 +94,15 @@ impl Transcript {
         self.end_complete_run();
         match message.as_ref() {
             Message::User(user) => {
+                self.failed = None;
                 self.end_run();
                 self.user(message, &user.content);
             }
             Message::Assistant(answer) => {
+                self.replace_failed();
+                let first = self.next_entry();
                 self.stored_answer(answer, titles);
+                self.note_failed(answer, first);
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
@@ -155,10 +162,14 @@ impl Transcript {
     fn message_start(&mut self, message: &Arc<Message>, now: Millis) {
         match message.as_ref() {
             Message::User(user) => {
+                self.failed = None;
                 self.next_run(now);
                 self.user(message, &user.content);
             }
-            Message::Assistant(_) => self.live = Live::default(),
+            Message::Assistant(_) => {
+                self.replace_failed();
+                self.live = Live { first: self.next_entry(), ..Live::default() };
+            }
             Message::Custom(custom) if custom.display => self.user(message, &custom.content),
             _ => {}
         }
@@ -167,12 +178,45 @@ impl Transcript {
     fn message_end(&mut self, message: &Arc<Message>, now: Millis) {
         match message.as_ref() {
             Message::Assistant(answer) => {
+                let first = self.live.first;
                 self.settle(answer, now);
+                self.note_failed(answer, first);
                 self.remember_answer(message, answer);
                 self.run_answers(answer);
             }
             Message::ToolResult(result) => self.result(message, result),
             _ => {}
+        }
+    }
+
+    /// Remembers an answer that failed, whose entries begin with `first`.
+    fn note_failed(&mut self, answer: &AssistantMessage, first: EntryId) {
+        let has_failed = answer.stop_reason == StopReason::Error;
+        self.failed = has_failed.then(|| first..self.next_entry());
+    }
+
+    /// Another attempt begins: what there is of the one that failed goes, unless the terminal has it already.
+    fn replace_failed(&mut self) {
+        let Some(failed) = self.failed.take() else { return };
+        if self.printed.is_some_and(|printed| printed.entry >= failed.start) {
+            return;
+        }
+        let is_of_it = |body: &EntryBody| match body {
+            EntryBody::Answer(_) | EntryBody::Thinking { .. } | EntryBody::Tool(_) => true,
+            EntryBody::Notice { level, .. } => *level == NoticeLevel::Error,
+            _ => false,
+        };
+        self.entries.retain(|entry| !(failed.contains(&entry.id) && is_of_it(&entry.body)));
+        self.calls.retain(|_, entry| !failed.contains(entry));
+        self.selection = None;
+        if self.selected_panel().is_some_and(|panel| failed.contains(&panel.entry)) {
+            self.panel = None;
+        }
+        if let ScrollPosition::Top(top) = &mut self.position
+            && failed.contains(&top.entry)
+        {
+            let last = self.entries.iter().map(|entry| entry.id).filter(|id| *id < failed.start).max();
+            *top = Anchor { entry: last.unwrap_or_default(), part: 0, row: 0 };
         }
     }
 
@@ -209,7 +253,7 @@ impl Transcript {
                     panel.state = CallState::Waiting;
                     panel.arguments = CallArguments::of(&tool_call.arguments);
                     if panel.title.is_empty() {
-                        panel.title = Printable::line(&title);
+                        panel.title = asked_line(&title);
                     }
                 });
             }
@@ -321,7 +365,7 @@ impl Transcript {
             panel.state = CallState::Running;
             panel.since = Some(now);
             if panel.title.is_empty() {
-                panel.title = Printable::line(&title);
+                panel.title = asked_line(&title);
             }
         });
     }
@@ -337,7 +381,7 @@ impl Transcript {
                 panel.state = CallState::Asked;
             }
             if panel.title.is_empty() {
-                panel.title = Printable::line(&request.title);
+                panel.title = asked_line(&request.title);
             }
         });
     }
@@ -359,7 +403,7 @@ impl Transcript {
     }
 
     fn title(&mut self, id: &str, title: &str) {
-        self.on_call(id, |panel| panel.title = Printable::line(title));
+        self.on_call(id, |panel| panel.title = asked_line(title));
     }
 
     /// A stored result fills its panel; one that was seen live changes nothing.

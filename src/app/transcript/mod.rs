@@ -23,6 +23,7 @@ pub(crate) mod selected_panel;
 pub mod window;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::blocks::MarkdownBlocks;
@@ -120,6 +121,8 @@ pub struct Transcript {
     pub find: Option<Find>,
     /// The message in flight: block index -> entry.
     live: Live,
+    /// The entries of an answer that failed, until another attempt takes its place.
+    failed: Option<Range<EntryId>>,
     /// Call id -> entry.
     calls: BTreeMap<String, EntryId>,
     last_answer: Option<Arc<Message>>,
@@ -133,6 +136,8 @@ pub struct Transcript {
 /// The assistant message in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Live {
+    /// The first entry that it can have.
+    first: EntryId,
     blocks: BTreeMap<usize, LiveBlock>,
 }
 
@@ -160,6 +165,11 @@ impl Transcript {
     /// Place of an entry in [`Self::entries`].
     pub(crate) fn index_of(&self, id: EntryId) -> Option<usize> {
         self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
+    }
+
+    /// The id of the next entry that is no head.
+    fn next_entry(&self) -> EntryId {
+        EntryId(self.next + 1)
     }
 
     /// Appends an entry.

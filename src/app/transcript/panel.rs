@@ -15,7 +15,7 @@ use crate::agent::protocol::message::HookNote;
 use crate::app::ansi::{self, AnsiLine};
 use crate::app::msg::Millis;
 use crate::app::picture::MessagePicture;
-use crate::app::printable::{Printable, printable_line};
+use crate::app::printable::{Printable, asked_line, printable_line};
 use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Most lines of a result that are shown in addition to its output.
@@ -78,7 +78,7 @@ impl ToolPanel {
     pub fn new(call_id: &str, name: &str) -> Self {
         ToolPanel {
             call_id: call_id.to_owned(),
-            name: Printable::line(name),
+            name: asked_line(name),
             title: Printable::default(),
             arguments: CallArguments::default(),
             state: CallState::Arriving,

@@ -1,8 +1,8 @@
 //! What each action does: a route for each row of the table.
 
 use super::{
-    approval, completion, composing, copy, find, interrupt, models, palette, panels, prompts, queue, submit,
-    terminal_focus, thinking,
+    approval, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts, queue,
+    submit, terminal_focus, thinking,
 };
 use crate::agent::protocol::command::Queue;
 use crate::agent::settings::value::DiffLayout;
@@ -15,7 +15,7 @@ use crate::app::overlay::Overlay;
 
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     if model.boot.screen != ScreenKind::Full && action.is_of_the_transcript() {
-        return model.remark("scroll and search with your terminal: what is finished is in its scrollback");
+        return model.remark("scroll and search with your terminal; finished output is in its scrollback");
     }
     let page = i32::from(model.laid.page.saturating_sub(2).max(1));
     match action {
@@ -30,10 +30,10 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::Palette => palette::open(model),
         Action::Answer => approval::step_aside(model),
         Action::Mode => approval::next_mode(model, effects),
-        // The keyboard, the queue, completion.
         Action::GiveKeyboard => terminal_focus::give(model),
         Action::TakeKeyboard => terminal_focus::take_or_give(model),
         Action::EditQueue => queue::open(model),
+        Action::FoldPlan => plan::fold(model),
         Action::Complete => completion::tab(model, effects),
         // The model and its answers.
         Action::Models => models::open(model, "", effects),

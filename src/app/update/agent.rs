@@ -27,11 +27,17 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.status.fold(event, model.now);
     model.transcript.find_in_changed();
     match event {
-        AgentEvent::QueueReturned { texts, images } => queue::give_back(model, texts, images),
+        AgentEvent::QueueReturned { texts, images } => {
+            queue::give_back(model, texts, images);
+            undo::text_returned(model);
+        }
         AgentEvent::QueueUpdate { .. } => queue::follow(model),
         AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         AgentEvent::Asked { id, question } => {
-            model.overlays.push(Overlay::of_question(id, question));
+            let dialog = Overlay::of_question(id, question, model.now);
+            // Below one that is being answered.
+            let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
+            model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);
             notify::waits(model, effects);
         }
         AgentEvent::AskWithdrawn { id } => {
@@ -47,9 +53,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
         AgentEvent::RulesChanged => rule_list::changed(model, effects),
         AgentEvent::ModelChanged { .. } => approval::ask_for_mode(model),
-        AgentEvent::AgentEnd { messages, .. } => plan::run_ended(model, messages),
+        AgentEvent::PlanChanged { plan } => plan::changed(model, plan.as_ref()),
         AgentEvent::SessionOpened { session, .. } => {
             approval::forget(model);
+            plan::changed(model, None);
             if let Some(server) = &model.boot.attached {
                 model.place =
                     Printable::line(&format!("{server}:{}", session.cwd.display())).as_str().to_owned();
@@ -73,10 +80,9 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             }
             model.ask(ShellRequest::Branch {}, effects);
         }
-        AgentEvent::AgentSettled { aborted } => {
+        AgentEvent::AgentSettled { .. } => {
             approval::forget(model);
             settled(model, effects);
-            plan::settled(model, *aborted, effects);
             notify::finished(model, since, effects);
         }
         AgentEvent::ExtensionsChanged => extensions::changed(model, effects),

@@ -1,21 +1,24 @@
 //! Calls that wait for the user's decision: asked, answered, ended; the permission mode.
 
-use super::{find, notify};
+use super::{find, misdirected, notify, trust};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
+use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::rules::Verdict;
+use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::app::action::Action;
 use crate::app::approval::{Approval, Coverage, PromptStage, PromptStep};
 use crate::app::effect::Effect;
-use crate::app::geometry::{ScreenKind, ScrollPosition};
+use crate::app::geometry::ScrollPosition;
 use crate::app::key::Key;
 use crate::app::mode_question::ModeQuestion;
 use crate::app::model::Model;
 use crate::app::msg::Millis;
 use crate::app::overlay::Overlay;
-use crate::app::request::{EditorSource, EditorUse, Hidden, ShellRequest, Ticket};
+use crate::app::printable::spell_hidden;
+use crate::app::request::{Applied, EditorSource, EditorUse, ShellRequest, Ticket};
 use crate::tools::access::Preview;
 
 /// What is typed this soon after a prompt has gone by itself was meant for the prompt.
@@ -25,7 +28,6 @@ const TYPED_AHEAD: Millis = 400;
 pub(super) fn requested(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
     if model.approvals.is_empty() {
         notify::waits(model, effects);
-        model.completion = None;
         model.approvals.came_from = model.transcript.position;
     }
     model.transcript.call_asked(request);
@@ -37,14 +39,23 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
     let known = model.approvals.pending().iter().find(|approval| approval.request.id == id);
     let Some(call) = known.map(|approval| approval.request.tool_call_id.clone()) else { return };
     let came_from = model.approvals.came_from;
-    let (waited, was_typing) = model.approvals.ended(id, model.now);
+    let (waited, typed) = model.approvals.ended(id, model.now);
     let now = model.now;
     model.transcript.call_judged(&call, outcome, now);
-    if was_typing {
-        model.typed_ahead = Some(now + TYPED_AHEAD);
+    match typed {
+        // What was to be said to the model is still the user's text; it is not sent by the Enter meant for it.
+        Some(PromptStage::Reason(line)) => {
+            model.composer.paste(line.text());
+            model.enter_held = Some(now + TYPED_AHEAD);
+        }
+        Some(_) => model.typed_ahead = Some(now + TYPED_AHEAD),
+        None => {}
     }
     if let Some(waited) = waited {
-        model.transcript.position = came_from;
+        // Who read further up is where he wants to be.
+        if came_from == ScrollPosition::Tail {
+            model.transcript.position = came_from;
+        }
         model.status.waited(waited, now);
         model.transcript.run_waited(waited);
     }
@@ -67,19 +78,25 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
         return Some(None);
     }
     if !model.takes_answer() {
+        // What comes too early is for the draft, and puts the prompt off.
+        model.approvals.postpone(model.now);
         return None;
     }
     model.quit_armed = None;
-    match model.approvals.key(key, model.now) {
-        PromptStep::Ignored => return Some(other(model, key, action)),
+    model.completion = None;
+    if misdirected::ends_ignored(model, key) {
+        return Some(None);
+    }
+    match model.approvals.key(key) {
+        PromptStep::Ignored => return other(model, key, action),
         PromptStep::Handled => {}
-        PromptStep::Early => early(model),
+        PromptStep::Answer(ApprovalAnswer::Deny { reason: Some(text), .. })
+            if misdirected::refuses(model, &text) => {}
         PromptStep::Answer(answer) => answer_open(model, answer, effects),
         PromptStep::AnswerKind(allow) => answer_kind(model, allow, effects),
         PromptStep::Coverage(rule) => ask_coverage(model, rule, effects),
         PromptStep::Edit => edit(model, effects),
         PromptStep::View => view(model, effects),
-        PromptStep::Scroll(rows) => scroll(model, rows),
         PromptStep::Remark(text) => model.remark(text),
     }
     Some(None)
@@ -96,6 +113,7 @@ pub(super) fn moved(model: &mut Model, from: ScrollPosition) {
 /// as it is. True when it was used.
 pub(super) fn paste(model: &mut Model, text: &str) -> bool {
     if !model.takes_answer() {
+        model.approvals.postpone(model.now);
         return false;
     }
     if !model.approvals.paste(text) {
@@ -111,18 +129,20 @@ pub(super) fn step_aside(model: &mut Model) {
         return model.remark("nothing waits for your answer");
     }
     model.approvals.aside = !model.approvals.aside;
-    model.approvals.follow = true;
+    model.approvals.look_at_prompt();
     if model.approvals.aside {
         model.transcript.leave_panel();
     }
 }
 
-/// A key that the prompt does not use: what only looks around, or leads somewhere else, works as always.
-fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Action> {
+/// A key that the prompt does not use: what only looks around, or leads somewhere else, works as always. What
+/// is typed begins a text, so it goes to the draft, and the prompt waits until nothing more is typed.
+fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<Action>> {
     let elsewhere = [
         Action::Suspend,
         Action::Palette,
         Action::Mode,
+        Action::Thinking,
         Action::Models,
         Action::NextModel,
         Action::PreviousModel,
@@ -132,31 +152,17 @@ fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Action> 
         Action::SelectPanel,
     ];
     let action = action.filter(|action| find::looks_only(*action) || elsewhere.contains(action));
-    if action.is_some() || key.typed().is_none() {
-        return action;
-    }
-    if model.approvals.is_early(model.now) {
-        early(model);
+    let is_choice = model.approvals.open().is_some_and(|open| open.stage == PromptStage::Choice);
+    if action.is_none() && key.typed().is_some() && is_choice {
+        model.approvals.postpone(model.now);
+        model.approvals.is_draft_meant = false;
+        model.remark("typed into your draft; pause to answer");
         return None;
     }
-    model.approvals.postpone(model.now);
-    match model.keymap.hint(Action::Answer) {
-        Some(key) => model.remark(&format!("answer first, or write with {key}")),
-        None => model.remark("answer first"),
+    if key.typed().is_some() {
+        model.misdirected.ignored(model.now);
     }
-    None
-}
-
-fn early(model: &mut Model) {
-    model.approvals.postpone(model.now);
-    model.remark("ignored: typed as the prompt appeared");
-}
-
-/// On the full screen; elsewhere the terminal scrolls.
-fn scroll(model: &mut Model, rows: i32) {
-    if model.boot.screen == ScreenKind::Full {
-        model.transcript.scroll(rows);
-    }
+    Some(action)
 }
 
 fn answer_open(model: &mut Model, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
@@ -189,7 +195,7 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
 
 fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
     // A rule may be refused; the call still waits then.
-    let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. });
+    let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
     effects.push(Effect::Agent(AgentCommand::AnswerApproval { id: id.to_owned(), answer }));
     if is_final {
         model.approvals.answered(id);
@@ -226,7 +232,7 @@ fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
             let query = Query::ProposedText { id };
             effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
         }
-        Preview::None => {}
+        Preview::None | Preview::Arguments { .. } => {}
     }
 }
 
@@ -249,12 +255,20 @@ pub(super) fn answered(
     answer: &Result<QueryAnswer, String>,
     effects: &mut Vec<Effect>,
 ) -> bool {
+    if let Some(approval) = model.approvals.viewed_with(ticket) {
+        let (id, ending) = (approval.request.id.clone(), ending(approval));
+        match answer {
+            Ok(QueryAnswer::Text(text)) => show(model, &id, text, &ending, effects),
+            Ok(_) => model.remark("nothing more to show"),
+            Err(error) => model.remark(error),
+        }
+        return true;
+    }
     let Some(approval) = model.approvals.waiting_for(ticket) else { return false };
+    let ending = ending(approval);
     match (&mut approval.stage, answer) {
         (PromptStage::Rule(draft), answer) => draft.coverage = Coverage::of(answer),
         (stage, Ok(QueryAnswer::Text(text))) => {
-            let path = approval.request.access.writes.first().and_then(|path| path.extension());
-            let ending = path.map_or(".txt".to_owned(), |ending| format!(".{}", ending.to_string_lossy()));
             let purpose = EditorUse::Approval;
             *stage = PromptStage::Choice;
             let id = approval.request.id.clone();
@@ -296,13 +310,53 @@ pub(super) fn edited(
 /// Shows the whole command or change in the user's editor.
 fn view(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(open) = model.approvals.open() else { return };
+    let id = open.request.id.clone();
     let (text, ending) = match &open.request.preview {
         Preview::Command { command } => (command.clone(), ".sh"),
+        // Its hunks are not all there: what the file becomes is shown instead.
+        Preview::Change { change } if change.cut => {
+            let ticket = model.next_ticket();
+            set_viewer(model, &id, ticket);
+            let query = Query::ProposedText { id };
+            return effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+        }
         Preview::Change { change } => (format!("{}\n{}", change.path, change.unified()), ".diff"),
+        Preview::Arguments { arguments } => {
+            (serde_json::to_string_pretty(arguments).unwrap_or_default(), ".json")
+        }
         Preview::None => return model.remark("nothing more to show"),
     };
-    let source = EditorSource::Text { text, ending: ending.to_owned() };
-    model.ask(ShellRequest::OpenInEditor { source }, effects);
+    show(model, &id, &text, ending, effects);
+}
+
+fn show(model: &mut Model, id: &str, text: &str, ending: &str, effects: &mut Vec<Effect>) {
+    // Editors do not show everything either.
+    let source = EditorSource::Text { text: spell_hidden(text).into_owned(), ending: ending.to_owned() };
+    let ticket = model.ask(ShellRequest::OpenInEditor { source }, effects);
+    set_viewer(model, id, ticket);
+}
+
+fn set_viewer(model: &mut Model, id: &str, ticket: Ticket) {
+    if let Some(approval) = model.approvals.by_id(id) {
+        approval.viewer = Some(ticket);
+    }
+}
+
+/// An editor was closed that may have shown what is asked.
+pub(super) fn viewed(model: &mut Model, ticket: Ticket, was_shown: bool) {
+    let Some(approval) = model.approvals.viewed_with(ticket) else { return };
+    approval.viewer = None;
+    if was_shown {
+        approval.viewed();
+    }
+    // The screen is drawn again after the editor.
+    model.approvals.postpone(model.now);
+}
+
+/// The end of the name of the file that a call changes.
+fn ending(approval: &Approval) -> String {
+    let path = approval.request.access.writes.first().and_then(|path| path.extension());
+    path.map_or(".txt".to_owned(), |ending| format!(".{}", ending.to_string_lossy()))
 }
 
 /// Switches to the next permission mode.
@@ -318,7 +372,9 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
     match PermissionMode::from_name(&name.to_lowercase()) {
         Some(mode) => set_mode(mode, effects),
         None if name.is_empty() => next_mode(model, effects),
-        None => model.remark(&format!("there is no mode \"{name}\"; the modes are ask, auto and plan")),
+        None => {
+            model.remark(&format!("there is no mode \"{name}\"; the modes are ask, edits, plan and auto"));
+        }
     }
 }
 
@@ -341,6 +397,9 @@ fn mode_meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Auto => "tau asks only where rules and protected paths say so",
         PermissionMode::Ask => "tau asks before anything changes",
+        PermissionMode::Edits => {
+            "files in the workspace change without a question; tau asks before commands run"
+        }
         PermissionMode::Plan => "nothing can change; the model makes a plan",
     }
 }
@@ -350,15 +409,34 @@ pub(super) fn ask_for_mode(model: &mut Model) {
     let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if is_real && std::mem::take(&mut model.asks_mode) {
         // Below what asks already: a question of trust comes first.
-        model.overlays.insert(0, Overlay::Mode(ModeQuestion::default()));
+        let question = ModeQuestion::new(model.boot.can_sandbox);
+        model.overlays.insert(0, Overlay::Mode(question));
     }
 }
 
-/// The mode was chosen: it applies, and is stored.
-pub(super) fn mode_chosen(model: &mut Model, mode: PermissionMode, effects: &mut Vec<Effect>) {
-    set_mode(mode, effects);
-    let (key, value) = ("screen_permission_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
-    model.ask(ShellRequest::SetSetting { key, value }, effects);
+/// The mode was chosen: it applies, and is kept. One in a sandbox applies with the sandbox.
+pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut Vec<Effect>) {
+    if chosen.sandbox.is_none() {
+        set_mode(chosen.mode, effects);
+    }
+    model.ask(ShellRequest::ChooseMode { chosen }, effects);
+}
+
+/// It was kept, or could not be.
+pub(super) fn mode_kept(
+    model: &mut Model,
+    chosen: ChosenMode,
+    answer: Result<Applied, String>,
+    effects: &mut Vec<Effect>,
+) {
+    match answer {
+        Ok(applied) => trust::applied(model, applied, effects),
+        Err(error) => {
+            let text = format!("the permission mode was not kept: {error}");
+            let hint = chosen.sandbox.map(|_| "tau asks before anything changes; /mode chooses another mode");
+            model.transcript.notice(NoticeLevel::Warning, &text, hint);
+        }
+    }
 }
 
 /// Nothing was chosen: until that is done, tau asks.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{approval, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::editing_mode::EditingMode;
 use crate::app::approval::Approvals;
 use crate::app::boot::Boot;
@@ -14,6 +15,7 @@ use crate::app::effect::Effect;
 use crate::app::geometry::{Laid, Motion, ScreenKind};
 use crate::app::jobs::Jobs;
 use crate::app::keymap::Keymap;
+use crate::app::misdirected::Misdirected;
 use crate::app::model::Model;
 use crate::app::request::ShellRequest;
 use crate::app::slash::Commands;
@@ -75,8 +77,10 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         drafts: Vec::new(),
         approvals: Approvals::default(),
         plan: None,
+        is_plan_folded: false,
         asks_mode: boot.ask_permission_mode,
         sandbox: boot.sandbox.clone(),
+        settings_fault: boot.settings_fault.clone(),
         overlays: Vec::new(),
         status,
         keymap: Arc::new(keymap),
@@ -91,9 +95,12 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         text_layout: boot.text_layout,
         motion: if boot.screen == ScreenKind::Reader { Motion::Still } else { boot.motion },
         models: Vec::new(),
+        chosen_models: ChosenModels::default(),
         remark: None,
         quit_armed: None,
         typed_ahead: None,
+        enter_held: None,
+        misdirected: Misdirected::default(),
         tree_armed: None,
         click: None,
         copying: false,

@@ -6,6 +6,7 @@ use crate::agent::protocol::query::{ContextPart, ContextUsage, Query};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::request::NO_TICKET;
+use crate::tools::counted::thousands;
 
 /// Asks the agent what is using the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
@@ -35,17 +36,8 @@ fn text(usage: &ContextUsage) -> String {
         let count = if *count > 0 { format!(" ({count})") } else { String::new() };
         text.push_str(&format!("\n{:>9}{}  {name}{count}", thousands(*tokens), share(*tokens)));
     }
-    text
-}
-
-fn thousands(tokens: u64) -> String {
-    let digits = tokens.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    if !usage.instructions.is_empty() {
+        text.push_str(&format!("\ninstructions: {}", usage.instructions.join(", ")));
     }
     text
 }
@@ -58,7 +50,13 @@ mod tests {
     fn the_largest_part_comes_first() {
         let part = |name: &str, count, tokens| ContextPart { name: name.into(), count, tokens };
         let parts = vec![part("results of bash", 12, 41_000), part("system prompt", 0, 900)];
-        let shown = text(&ContextUsage { parts, total: 41_900, window: 100_000, limit: 80_000 });
+        let shown = text(&ContextUsage {
+            parts,
+            total: 41_900,
+            window: 100_000,
+            limit: 80_000,
+            ..ContextUsage::default()
+        });
         let expected = "context: about 41,900 of 100,000 tokens; auto-compacts at 80,000\n   \
                         41,000  41%  results of bash (12)\n      900   0%  system prompt";
         assert_eq!(shown, expected);

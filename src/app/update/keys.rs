@@ -2,7 +2,9 @@
 //! search or the selected panel, else to vim's modes, else to the completion list, else to the key map,
 //! else they are typed.
 
-use super::{actions, approval, completion, find, overlays, panels, pictures, terminal_focus, vim};
+use super::{
+    actions, approval, completion, find, misdirected, overlays, panels, pictures, terminal_focus, vim,
+};
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
 use crate::app::effect::Effect;
@@ -10,10 +12,17 @@ use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let open = misdirected::open(model);
+    route(model, key, effects);
+    let left = misdirected::open(model) < open;
+    model.misdirected.follow(key, left, model.now);
+}
+
+fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if terminal_focus::press(model, key, effects) {
         return;
     }
-    if !model.overlays.is_empty() {
+    if !model.overlays.is_empty() && !overlays::is_for_draft(model, key) {
         return overlays::key(model, key, effects);
     }
     if let Some(action) = find::press(model, key) {
@@ -27,6 +36,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         action.into_iter().for_each(|action| actions::run(model, action, effects));
         return approval::moved(model, from);
     }
+    if key.typed() == Some('?') && model.composer.is_empty() {
+        return actions::run(model, Action::Help, effects);
+    }
     if vim::press(model, key, effects) {
         return;
     }
@@ -36,6 +48,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     if action != Some(Action::Cancel) {
         model.tree_armed = None;
+    }
+    if matches!(action, Some(Action::Send | Action::FollowUp)) && misdirected::holds(model) {
+        return;
     }
     if completion::key(model, key, action, effects) {
         return;

@@ -9,7 +9,7 @@ use crate::app::model::Model;
 use crate::app::overlay::Overlay;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
-use crate::app::request::{Hidden, LoginProvider, ShellRequest, Ticket};
+use crate::app::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, Ticket};
 
 /// Opens the list of providers, or asks for the API key of the one named. Whether there is one is known later;
 /// a key that is typed or pasted at once must not get into the composer.
@@ -87,17 +87,17 @@ pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<Lo
 }
 
 /// Takes the news whether a key was stored.
-pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<String, String>) {
+pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn, String>) {
     let holds =
         |overlay: &Overlay| matches!(overlay, Overlay::Login { ticket: held, .. } if *held == Some(ticket));
     let Some(place) = model.overlays.iter().position(holds) else { return };
     match stored {
-        Ok(text) => {
+        Ok(LoggedIn { said, .. }) => {
             model.overlays.remove(place);
             model.models.clear();
             let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
             let hint = format!("press {key} to choose one of its models");
-            model.transcript.notice(NoticeLevel::Info, &text, Some(&hint));
+            model.transcript.notice(NoticeLevel::Info, &said, Some(&hint));
         }
         Err(error) => {
             if let Some(Overlay::Login { failed, ticket, .. }) = model.overlays.get_mut(place) {
@@ -115,6 +115,6 @@ fn provider_row(provider: &LoginProvider) -> PickerRow {
         title: Printable::line(&format!("{} ({})", provider.name, provider.id)),
         note: Printable::line(&state),
         current: provider.has_key,
-        dimmed: false,
+        ..PickerRow::default()
     }
 }

@@ -21,6 +21,7 @@ mod interrupt;
 mod key_list;
 mod keys;
 mod login;
+mod misdirected;
 mod models;
 mod mouse;
 mod notify;
@@ -107,13 +108,16 @@ fn expire(model: &mut Model) {
     model.remark = model.remark.take().filter(|(_, until)| now < *until);
     model.quit_armed = model.quit_armed.filter(|until| now < *until);
     model.typed_ahead = model.typed_ahead.filter(|until| now < *until);
+    model.enter_held = model.enter_held.filter(|until| now < *until);
 }
 
 fn take_laid(model: &mut Model, mut laid: Laid, effects: &mut Vec<Effect>) {
     if model.transcript.pending != 0 {
         model.approvals.follow = false;
     }
-    model.approvals.shown(laid.asked.as_deref(), model.now);
+    if model.approvals.shown(laid.asked.as_deref(), laid.asked_end, model.now) {
+        model.approvals.is_draft_meant = !model.composer.is_empty();
+    }
     model.transcript.laid(&laid);
     copy::selection(model, laid.selected.take(), effects);
     model.laid = laid;

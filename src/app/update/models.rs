@@ -11,6 +11,7 @@ use crate::app::effect::{Effect, SavedSetting};
 use crate::app::fuzzy;
 use crate::app::model::Model;
 use crate::app::model_order;
+use crate::app::overlay::Overlay;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
@@ -53,18 +54,44 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
 
 /// The demo is left out: it is of no use to somebody who has a real model.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    let current = model.status.model.as_ref().map(|ai| ai.reference());
-    let real: Vec<&Arc<AiModel>> = model.models.iter().filter(|ai| !is_demo(ai)).collect();
-    let place = real.iter().position(|ai| Some(ai.reference()) == current);
-    let count = real.len() as isize;
+    let current = model.status.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference());
+    // The model of this run stays one of them after the step.
+    if let Some(current) = current.clone().filter(|current| !model.chosen_models.contains(current)) {
+        model.chosen_models.recent.push(current);
+    }
+    let real = || model.models.iter().filter(|ai| !is_demo(ai));
+    let chosen: Vec<&Arc<AiModel>> =
+        model.chosen_models.all().filter_map(|name| real().find(|ai| ai.reference() == *name)).collect();
+    let place = chosen.iter().position(|ai| Some(ai.reference()) == current);
+    let count = chosen.len() as isize;
     let next = match place {
         Some(_) if count < 2 => None,
-        Some(at) => real.get((at as isize + by).rem_euclid(count) as usize),
-        None => real.first(),
+        Some(at) => chosen.get((at as isize + by).rem_euclid(count) as usize).copied(),
+        None => chosen.first().copied().or_else(|| real().next()),
     };
-    match next.map(|ai| Arc::clone(ai)) {
-        Some(ai) => set(model, ai, effects),
-        None => model.remark("only one model is available; /login adds more"),
+    match next.cloned() {
+        Some(ai) => {
+            model.remark(&format!("model: {}, in this session", shown_name(&ai)));
+            effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
+        }
+        None if real().nth(1).is_none() => model.remark("only one model is available; /login adds more"),
+        None => {
+            let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
+            model.remark(&format!("no other favourite or recent model; {key} lists all, space marks one"));
+        }
+    }
+}
+
+/// Marks a model as a favourite, or takes the mark away.
+pub(super) fn mark(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
+    if !model.models.iter().any(|ai| ai.reference() == reference) {
+        return model.remark("it needs a key first; enter asks for it");
+    }
+    let favourite = !model.chosen_models.is_favourite(reference);
+    model.chosen_models.mark(reference, favourite);
+    effects.push(Effect::Save(SavedSetting::Favourite(reference.to_owned(), favourite)));
+    if let Some(Overlay::Picker { picker, .. }) = model.overlays.last_mut() {
+        picker.mark(reference, favourite);
     }
 }
 
@@ -85,8 +112,16 @@ pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effec
 /// Switches the model and stores the choice.
 fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     model.remark(&format!("model: {}", shown_name(&ai)));
+    model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
     effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
+}
+
+/// Switches from the demo, or from no model, to one that answers.
+pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
+    if model.status.model.as_deref().is_none_or(is_demo) {
+        set(model, ai, effects);
+    }
 }
 
 /// Takes the models that can be used.
@@ -102,8 +137,8 @@ pub(super) fn listed(
         Err(error) if purpose == ModelsFor::Picker => return pickers::fill(model, ticket, Err(error)),
         Err(error) => return model.transcript.notice(NoticeLevel::Warning, &error, None),
     };
-    let ModelList { usable, keyless } = models;
-    model.models = usable;
+    let ModelList { usable, keyless, chosen } = models;
+    (model.models, model.chosen_models) = (usable, chosen);
     match purpose {
         ModelsFor::Picker => fill(model, ticket, &keyless),
         ModelsFor::Step(by) => step_known(model, by, effects),
@@ -119,9 +154,14 @@ fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
     let current = model.status.model.as_ref().map(|ai| ai.reference());
     let first_real = model.models.iter().find(|ai| !is_demo(ai)).map(|ai| ai.reference());
     let uses_demo = model.status.model.as_deref().is_some_and(is_demo);
-    let rows = model.models.iter().map(|ai| model_row(ai, current.as_deref()));
+    let row = |ai: &Arc<AiModel>| PickerRow {
+        marked: model.chosen_models.is_favourite(&ai.reference()),
+        ..model_row(ai, current.as_deref())
+    };
+    let rows = model.models.iter().map(row);
     let mut rows: Vec<PickerRow> = rows.chain(keyless.iter().map(keyless_row)).collect();
     model_order::newest_first(&mut rows, |row| &row.key);
+    rows.sort_by_key(|row| !row.marked);
     let Some(picker) = pickers::waiting(model, ticket) else { return };
     if !keyless.is_empty() {
         let (count, verb) = (keyless.len(), if keyless.len() == 1 { "needs" } else { "need" });
@@ -154,8 +194,8 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
         title: Printable::line(&keyless.reference),
         note: Printable::line(&needs),
         key: keyless.reference.clone(),
-        current: false,
         dimmed: true,
+        ..PickerRow::default()
     }
 }
 
@@ -183,6 +223,6 @@ fn model_row(ai: &Arc<AiModel>, current: Option<&str>) -> PickerRow {
         note: Printable::line(&format!("{window} · {price}")),
         key,
         current,
-        dimmed: false,
+        ..PickerRow::default()
     }
 }

@@ -1,10 +1,11 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, approval, changes, extensions, key_list, login, models, pickers, plan, queue, rule_list,
-    sessions, settings, slash, themes, thinking, tree, trust, undo,
+    actions, approval, changes, extensions, key_list, login, misdirected, models, pickers, plan, queue,
+    rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::QuestionAnswer;
 use crate::app::action;
 use crate::app::effect::Effect;
 use crate::app::form::FormView;
@@ -13,15 +14,48 @@ use crate::app::model::Model;
 use crate::app::outcome::KeyOutcome;
 use crate::app::overlay::{self, Overlay};
 use crate::app::picker::{Picker, PickerChoice, PickerKind};
+use crate::app::plan::PlanView;
 use crate::app::request::Ticket;
 use crate::app::slash::Slash;
+use crate::app::user_questions::QuestionsView;
 
 /// The overlay on top takes a key.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let page = usize::from(model.laid.list_page);
-    let before = sessions::Before::of(model);
+    if misdirected::ends_ignored(model, key) || is_refused(model, key) {
+        return;
+    }
+    let (before, asked) = (sessions::Before::of(model), misdirected::without_words(model, key));
     press(model, key, page, effects);
+    if asked.is_some_and(|asked| model.overlays.last() == Some(&asked)) {
+        model.misdirected.ignored(model.now);
+    }
     sessions::follow(model, &before, effects);
+}
+
+/// Whether an Enter would give the model a command as an answer.
+fn is_refused(model: &mut Model, key: Key) -> bool {
+    let text = match model.overlays.last().filter(|_| key.code == KeyCode::Enter) {
+        Some(Overlay::Questions(view)) => {
+            view.shown().filter(|shown| shown.is_at_text()).map(|shown| shown.text.text().to_owned())
+        }
+        Some(Overlay::Plan(view)) => view.comment.as_ref().map(|line| line.text().to_owned()),
+        _ => None,
+    };
+    text.is_some_and(|text| misdirected::refuses(model, &text))
+}
+
+/// Whether a key that types is for the draft: it was meant for it before the overlay appeared.
+pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
+    let now = model.now;
+    if key.typed().is_none() && key.code != KeyCode::Backspace {
+        return false;
+    }
+    match model.overlays.last_mut() {
+        Some(Overlay::Questions(view)) => view.is_early(now),
+        Some(Overlay::Plan(view)) => view.is_early(now),
+        _ => false,
+    }
 }
 
 /// Enter, again, once a list has its rows for which it was pressed too early.
@@ -93,17 +127,14 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => {}
             Ignored | Handled => model.overlays.push(Overlay::Queue(view)),
         },
-        Overlay::Plan(mut view) => match view.key(key, page, model.now) {
-            Done(choice) => plan::chosen(model, view, choice, effects),
-            Closed => {}
-            Ignored | Handled => model.overlays.push(Overlay::Plan(view)),
-        },
+        Overlay::Plan(view) => plan_key(model, view, (key, page), effects),
         Overlay::Mode(mut question) => match question.key(key) {
-            Done(mode) => approval::mode_chosen(model, mode, effects),
+            Done(chosen) => approval::mode_chosen(model, chosen, effects),
             Closed => approval::mode_postponed(effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
         Overlay::Form(form) => form_key(model, form, key, effects),
+        Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
                 Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
@@ -122,6 +153,69 @@ fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut 
     }
 }
 
+fn questions_key(
+    model: &mut Model,
+    mut view: Box<QuestionsView>,
+    (key, page): (Key, usize),
+    effects: &mut Vec<Effect>,
+) {
+    let is_early = decides(key) && view.is_early(model.now);
+    match if is_early { KeyOutcome::Handled } else { view.key(key, page) } {
+        KeyOutcome::Done(answer) => questions_answered(model, &view, answer, effects),
+        KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
+            model.overlays.push(Overlay::Questions(view));
+        }
+    }
+}
+
+/// The model's questions are answered, or declined: what was typed is kept then.
+fn questions_answered(
+    model: &mut Model,
+    view: &QuestionsView,
+    answer: QuestionAnswer,
+    effects: &mut Vec<Effect>,
+) {
+    let waited = model.now - view.since;
+    model.status.waited(waited, model.now);
+    model.transcript.run_waited(waited);
+    let typed = view.typed();
+    if answer == QuestionAnswer::Declined && !typed.is_empty() {
+        model.composer.paste(&typed);
+    }
+    effects.push(Effect::Agent(AgentCommand::Answer { id: view.id.clone(), answer }));
+    next_appears(model);
+}
+
+fn plan_key(
+    model: &mut Model,
+    mut view: Box<PlanView>,
+    (key, page): (Key, usize),
+    effects: &mut Vec<Effect>,
+) {
+    let is_early = decides(key) && view.is_early(model.now);
+    match if is_early { KeyOutcome::Handled } else { view.key(key, page) } {
+        KeyOutcome::Done(choice) => plan::chosen(model, view, choice, effects),
+        KeyOutcome::Closed => plan::closed(model, &view, effects),
+        KeyOutcome::Ignored | KeyOutcome::Handled => return model.overlays.push(Overlay::Plan(view)),
+    }
+    next_appears(model);
+}
+
+/// A question that waited below one that was answered is on the screen from now on.
+fn next_appears(model: &mut Model) {
+    let now = model.now;
+    match model.overlays.last_mut() {
+        Some(Overlay::Questions(next)) => next.appears(now),
+        Some(Overlay::Plan(next)) if next.ticket.is_none() => next.appears(now),
+        _ => {}
+    }
+}
+
+/// Whether a key answers a question or declines it.
+fn decides(key: Key) -> bool {
+    matches!(key.code, KeyCode::Enter | KeyCode::Esc | KeyCode::Char(_))
+}
+
 /// The overlay on top takes a paste.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     let before = sessions::Before::of(model);
@@ -135,6 +229,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
         Some(Overlay::Rules(_)) => rule_list::paste(model, text, effects),
         Some(Overlay::Plan(view)) => view.paste(text),
         Some(Overlay::Form(form)) => form.paste(text),
+        Some(Overlay::Questions(view)) => view.paste(text),
         Some(
             Overlay::Trust(_)
             | Overlay::Queue(_)
@@ -167,6 +262,10 @@ fn chosen(
             pickers::reopen(model, picker, ticket);
             sessions::rename(model, &key, &name, effects);
         }
+        PickerChoice::Mark(key) => {
+            pickers::reopen(model, picker, ticket);
+            models::mark(model, &key, effects);
+        }
         PickerChoice::Delete(key) => {
             pickers::reopen(model, picker, ticket);
             sessions::delete(model, &key, effects);
@@ -193,7 +292,7 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
 
 /// Runs what was chosen in the palette.
 fn run(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
-    let command = |name: &str| model.commands.rows().iter().find(|row| row.name == name).map(|row| row.slash);
+    let command = |name: &str| model.commands.find(name).map(|row| row.slash);
     if key.strip_prefix('/').and_then(command) == Some(Slash::Prompt) {
         model.composer.set_text(&format!("{key} "));
     } else if let Some(command) = key.strip_prefix('/').and_then(command) {

@@ -1,33 +1,134 @@
-//! Pictures: a path that is pasted or dropped becomes a picture in the composer.
+//! Pictures: paths that are pasted or dropped become pictures in the composer.
 
-use crate::agent::protocol::event::NoticeLevel;
+use std::path::PathBuf;
+
+use crate::app::composer::InputMode;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::request::{Picture, ShellRequest};
 
-/// Reads the picture when the paste is the path of one; false when it is not.
+/// Reads pictures when the paste is nothing but their paths; false when it is not, or is for a command.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
-    let Some(path) = picture_path(text) else { return false };
-    model.ask(ShellRequest::Picture { path: path.into() }, effects);
+    let readings = picture_paths(text);
+    if readings.is_empty() || model.composer.mode() != InputMode::Prompt {
+        return false;
+    }
+    model.ask(ShellRequest::Pictures { text: text.to_owned(), readings }, effects);
     true
 }
 
-/// Takes a picture that was read.
-pub(super) fn read(model: &mut Model, picture: Result<Picture, String>) {
-    match picture {
-        Ok(Picture { data, mime_type, width, height }) => {
-            model.composer.insert_picture(data, mime_type, Some((width, height)));
+/// Takes pictures that were read. What could not be read is text.
+pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>, String>) {
+    match pictures {
+        Ok(pictures) => {
+            for (at, picture) in pictures.into_iter().enumerate() {
+                if at > 0 {
+                    model.composer.paste(" ");
+                }
+                insert(model, picture);
+            }
         }
-        Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
+        Err(error) => {
+            model.composer.paste(text);
+            model.remark(&format!("no picture: {error}"));
+        }
     }
 }
 
-/// A paste that is nothing but the path of a picture, as terminals give for a dropped file.
-fn picture_path(text: &str) -> Option<&str> {
-    let path = text.trim().trim_matches(['\'', '"']);
-    let path = path.strip_prefix("file://").unwrap_or(path);
+/// Puts a picture into the composer.
+pub(super) fn insert(model: &mut Model, picture: Picture) {
+    let Picture { data, mime_type, width, height } = picture;
+    model.composer.insert_picture(data, mime_type, Some((width, height)));
+}
+
+/// The paths of pictures that a paste may be, as terminals give for dropped files: one or several, on lines
+/// of their own or not, as they are, quoted or escaped for a shell, or as addresses. Each way to read it is a
+/// list; the first whose files are there is meant.
+fn picture_paths(text: &str) -> Vec<Vec<PathBuf>> {
+    let text = text.trim();
+    let unquoted = |line: &str| line.trim().trim_matches(['\'', '"']).to_owned();
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let as_they_are: Vec<String> = lines().map(unquoted).collect();
+    let mut readings: Vec<Vec<PathBuf>> = Vec::new();
+    for words in [as_they_are, lines().flat_map(shell_words).collect()] {
+        for decode in [false, true] {
+            let paths: Option<Vec<PathBuf>> = words.iter().map(|word| picture_path(word, decode)).collect();
+            readings.extend(paths.filter(|paths| !paths.is_empty() && !readings.contains(paths)));
+        }
+    }
+    readings
+}
+
+/// The path of a picture, or an address with it.
+fn picture_path(word: &str, decode: bool) -> Option<PathBuf> {
+    let address = word.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
+    let path = match address {
+        Some(path) => percent_decoded(path),
+        None if decode => percent_decoded(word),
+        None => word.to_owned(),
+    };
     let (_, extension) = path.rsplit_once('.')?;
     let known = ["png", "jpg", "jpeg", "gif", "webp"];
     let is_picture = known.iter().any(|known| known.eq_ignore_ascii_case(extension));
-    (is_picture && !path.contains('\n') && path.starts_with(['/', '~', '.'])).then_some(path)
+    (is_picture && path.starts_with(['/', '~', '.'])).then(|| path.into())
+}
+
+/// The words of a line as a shell reads them, without quotes and backslashes.
+fn shell_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if open == c => quote = None,
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Text with its `%20` and the like as characters; unchanged where the result would be no text.
+fn percent_decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_paths_are_read_in_every_way_they_are_written() {
+        let check = |text: &str, expected: &[&[&str]]| {
+            let found = picture_paths(text);
+            let found: Vec<Vec<&str>> =
+                found.iter().map(|paths| paths.iter().filter_map(|path| path.to_str()).collect()).collect();
+            assert_eq!(found, expected, "{text:?}");
+        };
+        check("/a/b.png\n", &[&["/a/b.png"]]);
+        check(r"/a/b\ c.PNG ", &[&[r"/a/b\ c.PNG"], &["/a/b c.PNG"]]);
+        check("/a/b c.png", &[&["/a/b c.png"]]);
+        check("'/a/b c.png'", &[&["/a/b c.png"]]);
+        check("/a/b%20c.png", &[&["/a/b%20c.png"], &["/a/b c.png"]]);
+        check("file:///a/b%20c.png", &[&["/a/b c.png"]]);
+        check("file://localhost/a/%C3%A9.png", &[&["/a/é.png"]]);
+        check("/a.png ~/b.jpg", &[&["/a.png ~/b.jpg"][..], &["/a.png", "~/b.jpg"]]);
+        check(
+            r#"/a\ 1.png '/b 2.gif' "/c 3.webp""#,
+            &[&[r#"/a\ 1.png '/b 2.gif' "/c 3.webp"#][..], &["/a 1.png", "/b 2.gif", "/c 3.webp"]],
+        );
+        check("file:///a.png\nfile:///b%21.png", &[&["/a.png", "/b!.png"]]);
+        check("/a 1.png\r\n/b.png", &[&["/a 1.png", "/b.png"]]);
+        check("/a/%zz.png", &[&["/a/%zz.png"]]);
+        for text in
+            ["", "see /a.png", "/a.txt", "/a.png /b.txt", "a.png", "http://x/a.png", "/a.png\nand more"]
+        {
+            check(text, &[]);
+        }
+    }
 }

@@ -1,46 +1,36 @@
-//! Plans: the dialog after a run in plan mode, and what its answers do.
-
-use std::sync::Arc;
+//! Plans: what the answers in the dialog do, and the plan that was accepted.
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::Queue;
-use crate::agent::protocol::message::{Message, StopReason};
+use crate::agent::protocol::command::QuestionAnswer;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
-use crate::app::plan::{PlanChoice, PlanView};
+use crate::app::plan::{ASK, PlanChoice, PlanView};
 use crate::app::request::{EditorUse, ShellRequest, Ticket};
+use crate::tools::plan::WorkPlan;
 
-use super::{approval, notify};
-
-/// The messages of a run are complete: in plan mode its last answer is the plan.
-pub(super) fn run_ended(model: &mut Model, messages: &[Arc<Message>]) {
-    let answers = messages.iter().rev().filter_map(|message| match &**message {
-        Message::Assistant(answer) => Some(answer),
-        Message::User(_)
-        | Message::ToolResult(_)
-        | Message::BashExecution(_)
-        | Message::Custom(_)
-        | Message::BranchSummary(_)
-        | Message::CompactionSummary(_)
-        | Message::Application(_) => None,
-    });
-    let last = { answers }.next().filter(|answer| answer.stop_reason == StopReason::Stop);
-    model.plan = last.map(|answer| answer.text());
+/// The accepted plan is another one, or further.
+pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {
+    model.plan = plan.cloned();
 }
 
-/// The run is over: the user is asked what becomes of the plan.
-pub(super) fn settled(model: &mut Model, aborted: bool, effects: &mut Vec<Effect>) {
-    let plan = model.plan.take().filter(|text| !text.trim().is_empty());
-    let waits = model.status.queued() > 0 || !model.overlays.is_empty();
-    let Some(text) =
-        plan.filter(|_| model.status.permission_mode == PermissionMode::Plan && !aborted && !waits)
-    else {
-        return;
-    };
-    model.overlays.push(Overlay::Plan(Box::new(PlanView::new(&text, model.now))));
-    notify::waits(model, effects);
+/// `/plan`: shows the plan.
+pub(super) fn open(model: &mut Model) {
+    match &model.plan {
+        Some(plan) => {
+            let view = PlanView::shown(&plan.marked(), model.now);
+            model.overlays.push(Overlay::Plan(Box::new(view)));
+        }
+        None => model.remark("no plan was accepted in this session; /mode plan makes one"),
+    }
+}
+
+/// Shows the steps of the plan, or one row.
+pub(super) fn fold(model: &mut Model) {
+    match model.plan {
+        Some(_) => model.is_plan_folded = !model.is_plan_folded,
+        None => model.remark("no plan was accepted in this session"),
+    }
 }
 
 /// What the user decided.
@@ -50,40 +40,58 @@ pub(super) fn chosen(
     choice: PlanChoice,
     effects: &mut Vec<Effect>,
 ) {
-    let text = match choice {
+    let answer = match choice {
+        PlanChoice::Drop => return effects.push(Effect::Agent(AgentCommand::DropPlan)),
         PlanChoice::Edit => {
             let (text, ending) = (view.text.clone(), ".md".to_owned());
             let purpose = EditorUse::Plan;
             view.ticket = Some(model.ask(ShellRequest::Editor { text, ending, purpose }, effects));
             return model.overlays.push(Overlay::Plan(view));
         }
-        PlanChoice::Reject(comment) => comment,
+        PlanChoice::Reject(comment) => QuestionAnswer::PlanRejected { comment },
         PlanChoice::Accept(mode) => {
-            approval::set_mode(mode, effects);
-            match view.is_edited {
-                true => format!(
-                    "I accept the plan with my changes. Carry it out as it is here:\n\n{}",
-                    view.text.trim_end()
-                ),
-                false => "I accept the plan. Carry it out.".to_owned(),
-            }
+            let plan = view.is_edited.then(|| view.text.clone());
+            QuestionAnswer::PlanAccepted { mode, plan }
         }
     };
+    model.is_plan_folded = false;
+    send(model, &view, answer, effects);
+}
+
+/// The dialog was closed: of a plan that was handed in, the run stops.
+pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effect>) {
+    if view.id.is_none() {
+        return;
+    }
+    effects.push(Effect::Agent(AgentCommand::TakeQueue));
+    if let Some(run) = model.status.run.as_mut() {
+        run.stopping = true;
+    }
+    send(model, view, QuestionAnswer::Cancelled, effects);
+}
+
+fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mut Vec<Effect>) {
+    let Some(id) = view.id.clone() else { return };
+    let waited = model.now - view.since;
+    model.status.waited(waited, model.now);
+    model.transcript.run_waited(waited);
     model.transcript.show_tail();
-    let (images, streaming) = (Vec::new(), Queue::FollowUp);
-    effects.push(Effect::Agent(AgentCommand::Prompt { text, images, streaming }));
+    effects.push(Effect::Agent(AgentCommand::Answer { id, answer }));
 }
 
 /// The plan as it was written in the editor.
 pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, String>) {
+    let now = model.now;
     let open = model.overlays.iter_mut().rev().find_map(|overlay| overlay.as_plan());
     let Some(view) = open.filter(|view| view.ticket == Some(ticket)) else { return };
     view.ticket = None;
+    // The screen is drawn again after the editor.
+    view.appears(now);
     match answer {
         Ok(Some(text)) => {
             view.text = text;
             view.is_edited = true;
-            view.selected = 1;
+            view.selected = ASK;
         }
         Ok(None) => model.remark("the plan is unchanged"),
         Err(error) => model.remark(&error),

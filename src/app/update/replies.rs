@@ -1,6 +1,7 @@
 //! Replies to requests: what was asked says where each goes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{
     approval, completion, copy, extensions, key_list, keys, login, models, pictures, plan, sessions,
@@ -9,14 +10,15 @@ use super::{
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
+use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::agent::settings::folder::Folder;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoginProvider, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply, TakeReply,
-    Ticket,
+    LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply,
+    TakeReply, Ticket,
 };
 use crate::app::status_facts::StatusFacts;
 
@@ -113,8 +115,12 @@ impl TakeReply for Replies<'_> {
         }
     }
 
-    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<String, String>) {
+    fn login(&mut self, _provider: String, _key: Hidden, answer: Result<LoggedIn, String>) {
+        let usual = answer.as_ref().ok().map(|stored| Arc::clone(&stored.model));
         login::stored(self.model, self.ticket, answer);
+        if let Some(usual) = usual {
+            models::leave_demo(self.model, usual, self.effects);
+        }
     }
 
     fn stored_keys(&mut self, answer: Result<Vec<LoginProvider>, String>) {
@@ -141,6 +147,10 @@ impl TakeReply for Replies<'_> {
 
     fn set_setting(&mut self, _key: String, _value: Option<Hidden>, answer: Result<SettingList, String>) {
         settings::listed(self.model, self.ticket, answer, self.effects);
+    }
+
+    fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<Applied, String>) {
+        approval::mode_kept(self.model, chosen, answer, self.effects);
     }
 
     fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {
@@ -187,13 +197,13 @@ impl TakeReply for Replies<'_> {
         self.model.remark = None;
         match answer {
             Ok(Pasted::Text(text)) => keys::paste(self.model, &text, self.effects),
-            Ok(Pasted::Picture(picture)) => pictures::read(self.model, Ok(picture)),
+            Ok(Pasted::Picture(picture)) => pictures::insert(self.model, picture),
             Err(text) => self.model.transcript.notice(NoticeLevel::Warning, &text, None),
         }
     }
 
-    fn picture(&mut self, _path: PathBuf, answer: Result<Picture, String>) {
-        pictures::read(self.model, answer);
+    fn pictures(&mut self, text: String, _readings: Vec<Vec<PathBuf>>, answer: Result<Vec<Picture>, String>) {
+        pictures::read(self.model, &text, answer);
     }
 
     fn history(&mut self, answer: Result<Vec<String>, String>) {
@@ -221,6 +231,7 @@ impl TakeReply for Replies<'_> {
     }
 
     fn open_in_editor(&mut self, _source: EditorSource, answer: Result<String, String>) {
+        approval::viewed(self.model, self.ticket, answer.is_ok());
         self.shown(answer);
     }
 

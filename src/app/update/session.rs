@@ -9,6 +9,7 @@ use crate::agent::protocol::query::{Query, SessionSource};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::request::{ShellRequest, Ticket};
+use crate::tools::counted::thousands;
 
 /// Continues in a copy.
 pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -33,7 +34,7 @@ pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
 }
 
-/// Shows where the session is stored and what it has used.
+/// Shows the session: what answers and how, what it has used, and where it is stored.
 pub(super) fn show(model: &mut Model) {
     let status = &model.status;
     let file = match &status.session.file {
@@ -42,9 +43,24 @@ pub(super) fn show(model: &mut Model) {
     };
     let total = &status.total;
     let money = if status.priced { format!("${:.4}", total.cost.total) } else { "price unknown".to_owned() };
+    let answers = status.model.as_ref().map_or_else(
+        || "no model".to_owned(),
+        |ai| format!("{}/{} · thinking {}", ai.provider, ai.id, status.thinking.name()),
+    );
+    let window = status.model.as_ref().map_or(0, |ai| ai.context_window);
+    let context = match window {
+        0 => thousands(status.context),
+        window => format!("{} of {}", thousands(status.context), thousands(window)),
+    };
     let text = format!(
-        "session {}\n{file}\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
-        status.session.id, total.input, total.output, total.cache_read, total.cache_write
+        "session {}\n{file}\nmodel: {answers}\nmode: {}{}\ncontext: {context} tokens\ntokens: {} in, {} out, {} read from cache, {} written to cache · {money}",
+        status.session.id,
+        status.permission_mode.name(),
+        if model.sandbox.is_empty() { String::new() } else { format!(" · {}", model.sandbox) },
+        total.input,
+        total.output,
+        total.cache_read,
+        total.cache_write
     );
     model.transcript.notice(NoticeLevel::Info, &text, None);
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use super::pickers;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
-use crate::agent::protocol::title;
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::app::effect::Effect;
@@ -194,8 +193,6 @@ pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
 }
 
 fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) -> PickerRow {
-    let title = row.name.clone().or_else(|| title::of(&row.first_prompt));
-    let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned());
     let mut note =
         format!("{} · {} · {}", age(now - row.modified), counted(row.messages, "message"), size(row.size));
     if all {
@@ -204,10 +201,11 @@ fn session_row(row: &SessionRow, all: bool, now: Millis, open: Option<&Path>) ->
     let key = row.path.display().to_string();
     PickerRow {
         key,
-        title: Printable::line(&title),
+        title: Printable::line(&row.title()),
         note: Printable::line(&note),
         current: open == Some(row.path.as_path()),
-        dimmed: false,
+        hidden: row.printed && open != Some(row.path.as_path()),
+        ..PickerRow::default()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::trust;
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::settings::editing_mode::EditingMode;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
@@ -13,6 +14,13 @@ use crate::app::settings_list::{SettingChoice, SettingsView};
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = Some(model.ask(ShellRequest::Settings {}, effects));
     model.overlays.push(Overlay::Settings(Box::new(SettingsView { ticket, ..SettingsView::default() })));
+}
+
+/// Turns vim's keys on or off, and keeps that.
+pub(super) fn switch_vim(model: &mut Model, effects: &mut Vec<Effect>) {
+    let mode = if model.composer.vim_mode().is_some() { EditingMode::Emacs } else { EditingMode::Vim };
+    let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
+    model.ask(ShellRequest::SetSetting { key, value }, effects);
 }
 
 /// Changes a setting; the list stays open.
@@ -51,6 +59,7 @@ pub(super) fn listed(
         | Overlay::Plan(_)
         | Overlay::Mode(_)
         | Overlay::Form(_)
+        | Overlay::Questions(_)
         | Overlay::Asked { .. } => None,
     });
     let SettingList { rows, applied } = match answer {
@@ -65,11 +74,14 @@ pub(super) fn listed(
             };
         }
     };
-    if let Some(view) = view {
-        view.ticket = None;
-        view.editing = None;
-        view.rows = rows;
-        view.said = (!applied.text.is_empty()).then(|| Ok(Printable::line(&applied.text)));
+    match view {
+        Some(view) => {
+            view.ticket = None;
+            view.editing = None;
+            view.rows = rows;
+            view.said = (!applied.text.is_empty()).then(|| Ok(Printable::line(&applied.text)));
+        }
+        None => model.remark(&applied.text),
     }
     model.models.clear();
     // What it says is in the list.

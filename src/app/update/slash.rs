@@ -1,8 +1,8 @@
 //! What each slash command does: a route for each command.
 
 use super::{
-    approval, changes, context, copy, extensions, key_list, login, models, rule_list, session, sessions,
-    settings, themes, thinking, tree, trust, undo,
+    approval, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,
+    sessions, settings, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::SessionCommand;
@@ -46,9 +46,11 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
             model.ask(ShellRequest::Reload {}, effects);
         }
         Slash::Permissions => rule_list::open(model, effects),
+        Slash::Plan => plan::open(model),
         Slash::Mode => approval::named_mode(model, arguments, effects),
         Slash::Trust => trust::look(model, effects),
         Slash::Hotkeys | Slash::Help => model.overlays.push(Overlay::Help(HelpView::default())),
+        Slash::Vim => settings::switch_vim(model, effects),
         Slash::Quit => effects.push(Effect::Quit),
         // Sent as a message.
         Slash::Prompt => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{queue, slash, terminal_focus};
+use super::{queue, slash, terminal_focus, undo};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::NoticeLevel;
@@ -11,7 +11,7 @@ use crate::app::action::Action;
 use crate::app::composer::InputMode;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
-use crate::app::slash::Slash;
+use crate::app::slash::{Slash, is_exit};
 
 /// A line that ends in a backslash gets a line break; everything else is sent.
 pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
@@ -36,7 +36,25 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         InputMode::Shell | InputMode::ShellOnly => return shell(model, &text, effects),
         InputMode::Prompt => {}
     }
+    if is_exit(&text) && images.is_empty() {
+        model.composer.reset(Some(text));
+        return slash::run(model, Slash::Quit, "", effects);
+    }
     let commands = Arc::clone(&model.commands);
+    let behind = undo::command_behind(model, &text).map(str::to_owned);
+    let behind = behind.as_deref().and_then(|command| commands.parse(command));
+    if let Some(Err(word)) = behind {
+        return unknown(model, word);
+    }
+    if let Some(Ok((row, arguments))) = behind {
+        let returned = model.undo.returned.take().unwrap_or_default();
+        model.composer.reset(Some(returned.clone()));
+        if row.slash != Slash::Redo {
+            model.composer.set_text(&returned);
+        }
+        slash::run(model, row.slash, arguments, effects);
+        return;
+    }
     match commands.parse(text.trim_end()) {
         Some(Ok((row, _))) if row.slash == Slash::Prompt => {}
         Some(Ok((row, arguments))) => {
@@ -72,7 +90,8 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
 
 /// Says that there is no such command.
 pub(super) fn unknown(model: &mut Model, word: &str) {
-    let text = format!("unknown command /{word}");
+    let meant = model.commands.nearest(word).map(|name| format!(": did you mean /{name}?"));
+    let text = format!("unknown command /{word}{}", meant.unwrap_or_default());
     let hint = "/help lists the commands; start the line with a space to send it as a message";
     model.transcript.notice(NoticeLevel::Warning, &text, Some(hint));
 }

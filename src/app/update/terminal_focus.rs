@@ -67,8 +67,12 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> b
 }
 
 fn is_typed_ahead(model: &mut Model, key: Key) -> bool {
-    let types = key.typed().is_some() || key.code == KeyCode::Enter;
-    types && model.typed_ahead.is_some_and(|until| model.now < until)
+    let until = if key.code == KeyCode::Enter {
+        model.typed_ahead.max(model.enter_held)
+    } else {
+        model.typed_ahead.filter(|_| key.typed().is_some())
+    };
+    until.is_some_and(|until| model.now < until)
 }
 
 /// A paste while a command has the keyboard. True when it was used.

@@ -54,6 +54,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Plan(_)
             | Overlay::Mode(_)
             | Overlay::Form(_)
+            | Overlay::Questions(_)
             | Overlay::Asked { .. } => {}
         }
     }

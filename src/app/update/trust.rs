@@ -62,6 +62,9 @@ pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Eff
     if let Some(mode) = applied.editing_mode {
         model.composer.set_vim(mode == EditingMode::Vim);
     }
+    if let Some(fault) = applied.settings_fault {
+        model.settings_fault = Some(fault).filter(|fault| !fault.is_empty());
+    }
     if let Some(sandbox) = applied.sandbox {
         model.sandbox = sandbox;
     }

@@ -14,6 +14,7 @@ use crate::app::overlay::Overlay;
 use crate::app::picker::{Picker, PickerKind, PickerRow};
 use crate::app::printable::Printable;
 use crate::app::request::Ticket;
+use crate::app::slash::Slash;
 use crate::app::time_format::age;
 use crate::app::undo::UndoDialog;
 use crate::tools::counted::counted;
@@ -207,6 +208,25 @@ pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Ef
 
 fn send(model: &mut Model, effects: &mut Vec<Effect>) {
     let UndoDialog { order, redo, .. } = std::mem::take(&mut model.undo);
+    model.undo.returns = !redo && order.scope.conversation();
     let command = if redo { AgentCommand::Redo { order } } else { AgentCommand::Undo { order } };
     effects.push(Effect::Agent(command));
+}
+
+/// A text was put into the composer: that of a prompt, if the conversation went back.
+pub(super) fn text_returned(model: &mut Model) {
+    if std::mem::take(&mut model.undo.returns) {
+        model.undo.returned = Some(model.composer.expanded().0);
+    }
+}
+
+/// The command, or nearly one, that was typed behind the text that came back, which nobody else has touched.
+pub(super) fn command_behind<'a>(model: &Model, text: &'a str) -> Option<&'a str> {
+    let returned = model.undo.returned.as_deref().filter(|returned| !returned.trim().is_empty())?;
+    let command = text.strip_prefix(returned)?.trim();
+    let is_one = match model.commands.parse(command)? {
+        Ok((row, _)) => row.slash != Slash::Prompt,
+        Err(word) => model.commands.nearest(word).is_some(),
+    };
+    is_one.then_some(command)
 }

@@ -10,9 +10,11 @@ use super::calls;
 use super::state::{About, AcpState, Asked, SessionKey};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use crate::app::printable::{fold_blanks, spell_hidden};
 use crate::tools::Preview;
 
 const ALLOW: &str = "allow";
+const EXACT: &str = "always-exact";
 const DENY: &str = "deny";
 const STOP: &str = "deny-and-stop";
 
@@ -36,28 +38,40 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     let Some(session) = state.sessions.get(&key) else { return };
     let cwd = &session.info.cwd;
     let mut fields = ToolCallUpdateFields::new()
-        .title(request.title.as_str())
+        .title(shown(&request.title))
         .kind(calls::kind(&request.tool_name))
         .status(ToolCallStatus::Pending);
     let mut content = match &request.preview {
         Preview::None => Vec::new(),
-        Preview::Command { command } => vec![calls::text(&calls::fenced(command))],
+        Preview::Arguments { arguments } => {
+            let text = serde_json::to_string_pretty(arguments).unwrap_or_default();
+            vec![calls::text(&calls::fenced(&shown(&text)))]
+        }
+        Preview::Command { command } => vec![calls::text(&calls::fenced(&shown(command)))],
         Preview::Change { change } => {
             fields = fields.locations(vec![calls::changed_location(cwd, change)]);
-            calls::diffs(cwd, change)
+            let mut change = change.clone();
+            change.hunks.iter_mut().flat_map(|hunk| &mut hunk.lines).for_each(|line| *line = shown(line));
+            calls::diffs(cwd, &change)
         }
     };
     content.push(calls::text(&reasons(request)));
     let call = ToolCallUpdate::new(request.tool_call_id.clone(), fields.content(content));
     let question =
         RequestPermissionRequest::new(session.id.clone(), call, choices(request, state.names_options_itself));
-    let about = About::Approval { id: request.id.clone(), rule: request.suggested_rule.clone() };
+    let about = About::Approval { id: request.id.clone(), rules: request.suggested_rules.clone() };
     state.ask("session/request_permission", &question, Asked { session: key, about });
+}
+
+/// Text that the user decides on: clients show neither what is invisible nor how many blanks there are.
+fn shown(text: &str) -> String {
+    spell_hidden(&fold_blanks(text)).into_owned()
 }
 
 /// Why it is asked, and what the call is confined to.
 fn reasons(request: &ApprovalRequest) -> String {
-    let mut lines: Vec<String> = request.reasons.iter().map(|reason| format!("- {}", reason.text)).collect();
+    let mut lines: Vec<String> =
+        request.reasons.iter().map(|reason| format!("- {}", shown(&reason.text))).collect();
     if let Some(blocked) = &request.blocked {
         let again = if request.ran { "; allowed, it runs a second time" } else { "" };
         lines.push(format!("- the sandbox refuses {blocked}; allowed, it runs without the sandbox{again}"));
@@ -71,11 +85,16 @@ fn reasons(request: &ApprovalRequest) -> String {
 fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOption> {
     let once = if request.blocked.is_some() { "Run once without the sandbox" } else { "Allow once" };
     let mut options = vec![PermissionOption::new(ALLOW, once, PermissionOptionKind::AllowOnce)];
-    if let Some(rule) = &request.suggested_rule {
+    if request.can_allow_exact {
+        let words = "Always allow exactly this, in this session";
+        options.push(PermissionOption::new(EXACT, words, PermissionOptionKind::AllowAlways));
+    }
+    if !request.suggested_rules.is_empty() {
+        let rules = shown(&request.suggested_rules.join(" and "));
         options.extend(ALWAYS.iter().map(|(id, _, place)| {
             PermissionOption::new(
                 *id,
-                format!("Always allow {rule} {place}"),
+                format!("Always allow {rules} {place}"),
                 PermissionOptionKind::AllowAlways,
             )
         }));
@@ -93,7 +112,7 @@ pub(crate) fn answered(
     state: &mut AcpState,
     key: SessionKey,
     id: String,
-    rule: Option<String>,
+    rules: Vec<String>,
     result: Result<Value, Error>,
 ) {
     let outcome = match result.map(serde_json::from_value::<RequestPermissionResponse>) {
@@ -108,13 +127,12 @@ pub(crate) fn answered(
         _ => STOP,
     };
     let always = ALWAYS.iter().find(|(id, ..)| *id == option);
-    let answer = match (option, always, rule) {
-        (ALLOW, ..) => ApprovalAnswer::Allow { hunks: None, edited: None },
-        (_, Some((_, scope, _)), Some(rule)) => {
-            ApprovalAnswer::AllowAlways { rule, scope: *scope, hunks: None }
-        }
-        (DENY, ..) => ApprovalAnswer::Deny { reason: None, stop: false },
-        (STOP, ..) => ApprovalAnswer::Deny { reason: None, stop: true },
+    let answer = match (option, always) {
+        (EXACT, _) => ApprovalAnswer::AllowExact { hunks: None },
+        (ALLOW, _) => ApprovalAnswer::Allow { hunks: None, edited: None },
+        (_, Some((_, scope, _))) => ApprovalAnswer::AllowAlways { rules, scope: *scope, hunks: None },
+        (DENY, _) => ApprovalAnswer::Deny { reason: None, stop: false },
+        (STOP, _) => ApprovalAnswer::Deny { reason: None, stop: true },
         _ => return deny(state, key, id, &format!("it chose \"{option}\", which is no option")),
     };
     state.send(key, AgentCommand::AnswerApproval { id, answer });

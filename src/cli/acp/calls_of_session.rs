@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::calls;
 use super::state::{AcpState, SessionKey};
 use crate::agent::protocol::message::{ToolCall, ToolResultMessage};
+use crate::app::printable::spell_hidden;
 use crate::tools::{Details, ToolOutput};
 
 /// A call begins to arrive.
@@ -40,7 +41,7 @@ pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
 
 /// A call has a title, or another one.
 pub(crate) fn titled(state: &mut AcpState, key: SessionKey, id: &str, title: &str) {
-    update(state, key, id, ToolCallUpdateFields::new().title(title));
+    update(state, key, id, ToolCallUpdateFields::new().title(spell_hidden(title)));
 }
 
 /// A call runs.

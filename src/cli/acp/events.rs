@@ -14,7 +14,6 @@ use super::calls_of_session as calls;
 use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
 use super::{approvals, options, plans, questions, replay, requests, wire};
 use crate::agent::AgentEvent;
-use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::event::{CompactionResult, Delta, NoticeLevel};
 use crate::agent::protocol::extension::PromptCommand;
 use crate::agent::protocol::message::{self, AssistantMessage, Message};
@@ -41,6 +40,7 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
         | AgentEvent::ModelChanged { .. }
         | AgentEvent::ThinkingLevelChanged { .. }
         | AgentEvent::PermissionModeChanged { .. } => of_session(state, key, event),
+        AgentEvent::PlanChanged { plan } => plans::show(state, key, &plan.unwrap_or_default(), true),
         AgentEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
         AgentEvent::ApprovalEnded { id, .. } => approvals::ended(state, &id),
         AgentEvent::Asked { id, question } => questions::ask(state, key, id, &question),
@@ -205,7 +205,6 @@ fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
 fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.message = None;
-    session.last_answer = answer.text();
     if let Some(turn) = &mut session.turn {
         turn.failure = None;
         match answer.stop_reason {
@@ -253,6 +252,9 @@ fn show_commands(state: &mut AcpState, key: SessionKey, commands: &[PromptComman
         AvailableCommand::new(command.name.as_str(), command.description.as_str()).input(hint.map(hinted))
     });
     let news = AvailableCommandsUpdate::new(std::iter::once(own).chain(others).collect::<Vec<_>>());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.prompts = commands.iter().map(|command| command.name.clone()).collect();
+    }
     state.update(key, SessionUpdate::AvailableCommandsUpdate(news));
 }
 
@@ -323,7 +325,7 @@ fn ask_commands(state: &mut AcpState, key: SessionKey) {
 fn told(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<QueryAnswer, String>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.turn.as_ref().is_some_and(|turn| turn.idle == Some(ticket)) {
-        return run_ended(state, key);
+        return requests::finish(state, key);
     }
     if session.commands == Some(ticket) {
         session.commands = None;
@@ -342,28 +344,9 @@ fn told(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<Query
     }
 }
 
-/// Nothing is left to do. A run in plan mode ends with a question.
-fn run_ended(state: &mut AcpState, key: SessionKey) {
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    let answer = std::mem::take(&mut session.last_answer);
-    let is_plan = session.mode == PermissionMode::Plan && !answer.trim().is_empty();
-    match &mut session.turn {
-        Some(turn)
-            if is_plan
-                && !turn.cancelled
-                && turn.failure.is_none()
-                && turn.outcome == StopReason::EndTurn =>
-        {
-            turn.idle = None;
-            plans::ask(state, key, &answer);
-        }
-        _ => requests::finish(state, key),
-    }
-}
-
 /// A question waits no longer.
 fn withdraw(state: &mut AcpState, question: &str) {
-    let is_it = |asked: &Asked| matches!(&asked.about, About::Question { id, .. } if id == question);
+    let is_it = |asked: &Asked| matches!(&asked.about, About::Question { id, .. } | About::Plan { id } if id == question);
     state.withdraw(is_it);
 }
 

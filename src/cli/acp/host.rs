@@ -46,6 +46,7 @@ pub(crate) struct NewAgent {
     pub(crate) config: AgentConfig,
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) mode: PermissionMode,
+    pub(crate) mode_ceiling: PermissionMode,
     pub(crate) notices: Vec<String>,
 }
 
@@ -89,9 +90,9 @@ impl AcpHost {
         let setup = setup.continuing(&session).with_model().map_err(no_model)?;
         has_key(&setup)?;
         let mut agent = setup.agent(session).map_err(failed)?;
-        let sandboxed = setup.settings.sandbox_mcp.unwrap_or(false);
+        let sandboxed = setup.settings.sandbox.mcp.unwrap_or(false).then_some(true);
         let servers = servers.into_iter().map(|server| ConfiguredServer {
-            server: McpServer { sandbox: Some(sandboxed), ..server },
+            server: McpServer { sandbox: sandboxed, ..server },
             path: cwd.clone(),
             is_project: false,
         });
@@ -101,6 +102,7 @@ impl AcpHost {
         Ok(NewAgent {
             models: setup.catalogue.configured(&setup.keys),
             mode: agent.config.behavior.permission_mode,
+            mode_ceiling: agent.config.behavior.mode_ceiling,
             notices: setup.notices.iter().chain(&agent.notices).cloned().collect(),
             config: agent.config,
         })

@@ -44,6 +44,7 @@ use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::Usage;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
@@ -59,6 +60,8 @@ pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
     on_ask: OnAsk::Ask,
+    asks_user: true,
+    is_client: true,
     connections: Connections::WithAgent,
 };
 
@@ -325,7 +328,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
 
     /// Starts the agent of a session.
     fn start(&mut self, key: SessionKey, beginning: Beginning, agent: NewAgent) {
-        let NewAgent { config, models, mode, notices } = agent;
+        let NewAgent { config, models, mode, mode_ceiling, notices } = agent;
         notices.iter().for_each(|notice| warn(notice));
         let info = config.session.info().clone();
         if self.state.sessions.values().any(|session| session.info.id == info.id) {
@@ -359,7 +362,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         });
         let commands_of_agent = RunningAgent { commands, task: handle.task };
         self.agents.insert(key, commands_of_agent);
-        self.state.sessions.insert(key, session(beginning, info, models, mode));
+        self.state.sessions.insert(key, session(beginning, info, models, (mode, mode_ceiling)));
         if let Some(session) = self.state.sessions.get_mut(&key) {
             session.model = model;
             session.thinking = thinking;
@@ -391,7 +394,7 @@ fn session(
     beginning: Beginning,
     info: SessionInfo,
     models: Vec<std::sync::Arc<crate::agent::protocol::model::Model>>,
-    mode: crate::agent::protocol::approval::PermissionMode,
+    (mode, mode_ceiling): (PermissionMode, PermissionMode),
 ) -> AcpSession {
     let Beginning { request, kind, .. } = beginning;
     AcpSession {
@@ -406,16 +409,16 @@ fn session(
             page: None,
         }),
         models,
+        prompts: Vec::new(),
         model: None,
         thinking: Default::default(),
         mode,
+        mode_ceiling,
         used: Usage::default(),
         is_priced: true,
         turn: None,
         next: None,
         message: None,
-        last_answer: String::new(),
-        plan: Vec::new(),
         title: None,
         compaction: None,
         running: BTreeMap::new(),

@@ -26,6 +26,7 @@ const THINKING: &str = "thinking";
 fn about(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Ask => "Ask before every change; reading is free",
+        PermissionMode::Edits => "Change files in the workspace without asking; ask before commands",
         PermissionMode::Auto => "Change files and run commands without asking",
         PermissionMode::Plan => "Change nothing; end with a plan",
     }
@@ -37,17 +38,22 @@ fn titled(name: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// The permission modes that the client can choose.
+fn offered(session: &AcpSession) -> impl Iterator<Item = PermissionMode> + use<> {
+    let ceiling = session.mode_ceiling;
+    PermissionMode::ALL.into_iter().filter(move |mode| mode.within(ceiling).is_ok())
+}
+
 /// The permission modes, and which applies.
 pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
     let mode =
         |mode: PermissionMode| SessionMode::new(mode.name(), titled(mode.name())).description(about(mode));
-    SessionModeState::new(session.mode.name(), PermissionMode::ALL.into_iter().map(mode).collect::<Vec<_>>())
+    SessionModeState::new(session.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
 }
 
 /// Everything that can be chosen.
 pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
-    let modes: Vec<SessionConfigSelectOption> = PermissionMode::ALL
-        .into_iter()
+    let modes: Vec<SessionConfigSelectOption> = offered(session)
         .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))
         .collect();
     let mut options = vec![
@@ -95,12 +101,14 @@ fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGro
 /// The mode of this name.
 ///
 /// # Errors
-/// If there is no mode of this name; the error lists the modes.
-pub(crate) fn mode_named(name: &str) -> Result<PermissionMode, Error> {
-    PermissionMode::from_name(name).ok_or_else(|| {
-        let known = PermissionMode::ALL.map(PermissionMode::name).join(", ");
-        wire::error(ErrorCode::InvalidParams, format!("no mode \"{name}\"; choose one of {known}"))
-    })
+/// If there is no mode of this name, or the client cannot choose it; the error lists the modes, or says why.
+pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionMode, Error> {
+    let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
+    let mode = PermissionMode::from_name(name).ok_or_else(|| {
+        let known = offered(session).map(PermissionMode::name).collect::<Vec<_>>().join(", ");
+        wrong(format!("no mode \"{name}\"; choose one of {known}"))
+    })?;
+    mode.within(session.mode_ceiling).map_err(wrong)
 }
 
 /// Chooses a value; what the agent is to be told. The session already shows it.
@@ -118,7 +126,7 @@ pub(crate) fn choose(
     };
     match option {
         MODE => {
-            session.mode = mode_named(value)?;
+            session.mode = mode_named(session, value)?;
             Ok(AgentCommand::SetPermissionMode { mode: session.mode })
         }
         MODEL => {

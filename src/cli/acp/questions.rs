@@ -1,20 +1,28 @@
-//! Questions of MCP servers to the user: forms and addresses, for clients that show them.
+//! Questions to the user, of MCP servers and of the model: forms and addresses, for clients that show them.
 
 use agent_client_protocol_schema::v1::{ClientCapabilities, Error};
 use serde_json::{Map, Value, json};
 
+use super::plans;
 use super::state::{About, AcpState, Asked, QuestionKind, SessionKey};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::form::{FieldKind, FormField, FormOption};
-use crate::tools::counted::counted;
+use crate::app::printable::{asked, asked_line};
+use crate::tools::user::{UserAnswer, UserQuestion};
 
 /// The name of the only field of a question that is no form.
 const FIELD: &str = "answer";
+/// How the names of the fields of the model's questions begin.
+const CHOICES: &str = "choices";
+const TEXT: &str = "text";
 
 /// Asks the client. One that cannot show the question does not answer it.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &Question) {
+    if let Question::Plan { plan } = question {
+        return plans::ask(state, key, id, plan);
+    }
     let Some(session) = state.sessions.get(&key) else { return };
     let form = |message: &str, properties: Value, required: Value| {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
@@ -41,11 +49,11 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
             let field = json!({ FIELD: { "type": "boolean", "title": title, "default": false } });
             (QuestionKind::Confirm, form(&text, field, json!([FIELD])))
         }
-        Question::Sampling { server, message, max_tokens } => {
-            let title =
-                format!("MCP server {server} asks the model, for up to {}", counted(*max_tokens, "token"));
-            let field = json!({ FIELD: { "type": "boolean", "title": "Let it ask", "default": false } });
-            (QuestionKind::Confirm, form(&format!("{title}\n\n{message}"), field, json!([FIELD])))
+        // Asked above.
+        Question::Plan { .. } => return,
+        Question::User { questions } => {
+            let (properties, required) = user_form(questions);
+            (QuestionKind::User(questions.len()), form("The model asks", properties, required))
         }
         Question::Select { title, options } => {
             let field = json!({ FIELD: { "type": "string", "title": title, "enum": options } });
@@ -55,14 +63,60 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
     let can = |client: &ClientCapabilities| {
         client.elicitation.as_ref().is_some_and(|elicitation| match kind {
             QuestionKind::Url => elicitation.supports_url(),
-            QuestionKind::Form | QuestionKind::Confirm | QuestionKind::Select => elicitation.supports_form(),
+            QuestionKind::Form | QuestionKind::Confirm | QuestionKind::Select | QuestionKind::User(_) => {
+                elicitation.supports_form()
+            }
         })
     };
     if state.client_can(can) {
         state.ask("elicitation/create", &params, Asked { session: key, about: About::Question { id, kind } });
     } else {
-        state.send(key, AgentCommand::Answer { id, answer: QuestionAnswer::Declined });
+        let answer = match kind {
+            QuestionKind::User(_) => QuestionAnswer::Unavailable,
+            QuestionKind::Form | QuestionKind::Url | QuestionKind::Confirm | QuestionKind::Select => {
+                QuestionAnswer::Declined
+            }
+        };
+        state.send(key, AgentCommand::Answer { id, answer });
     }
+}
+
+/// The fields for questions of the model, and which are required: for each its choices, which are numbered, and
+/// a text.
+fn user_form(questions: &[UserQuestion]) -> (Value, Value) {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (index, UserQuestion { question, choices, multiple }) in questions.iter().enumerate() {
+        let title = asked(question);
+        let text = format!("{TEXT}{index}");
+        if choices.is_empty() {
+            properties.insert(text.clone(), json!({ "type": "string", "title": title.as_str() }));
+            required.push(text);
+            continue;
+        }
+        let option = |(at, choice): (usize, &String)| json!({ "const": at.to_string(), "title": asked_line(choice).as_str() });
+        let options: Vec<Value> = choices.iter().enumerate().map(option).collect();
+        let field = match multiple {
+            true => json!({ "type": "array", "title": title.as_str(), "items": { "anyOf": options } }),
+            false => json!({ "type": "string", "title": title.as_str(), "oneOf": options }),
+        };
+        properties.insert(format!("{CHOICES}{index}"), field);
+        properties.insert(text, json!({ "type": "string", "title": "In your own words" }));
+    }
+    (Value::Object(properties), json!(required))
+}
+
+/// The answers in such a form.
+fn user_answers(count: usize, content: &Map<String, Value>) -> Vec<UserAnswer> {
+    let number = |value: &Value| value.as_str()?.parse::<usize>().ok();
+    let answer = |index: usize| {
+        let choices = match content.get(&format!("{CHOICES}{index}")) {
+            Some(Value::Array(chosen)) => chosen.iter().filter_map(number).collect(),
+            chosen => chosen.and_then(number).into_iter().collect(),
+        };
+        let text = content.get(&format!("{TEXT}{index}")).and_then(Value::as_str).unwrap_or_default();
+        UserAnswer { choices, text: text.to_owned() }
+    };
+    (0..count).map(answer).collect()
 }
 
 /// A field as a JSON Schema.
@@ -113,6 +167,7 @@ pub(crate) fn answered(
     let only = content.get(FIELD);
     let answer = match (result.get("action").and_then(Value::as_str), kind) {
         (Some("accept"), QuestionKind::Form) => QuestionAnswer::Form(content),
+        (Some("accept"), QuestionKind::User(count)) => QuestionAnswer::Answers(user_answers(count, &content)),
         (Some("accept"), QuestionKind::Url) => QuestionAnswer::Confirmed(true),
         (Some("accept"), QuestionKind::Confirm) => {
             QuestionAnswer::Confirmed(only.and_then(Value::as_bool).unwrap_or(false))

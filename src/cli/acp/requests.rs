@@ -26,6 +26,7 @@ use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::title;
+use crate::app::slash::{Commands, Slash};
 
 /// The built-in command that a prompt can be.
 pub(crate) const COMPACT: &str = "compact";
@@ -94,8 +95,10 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
         "session/set_mode" => {
             let SetSessionModeRequest { session_id, mode_id, .. } = read(params)?;
             let key = state.open_session(&session_id)?;
-            let mode = options::mode_named(&mode_id.0)?;
-            state.send(key, AgentCommand::SetPermissionMode { mode });
+            let mode = state.sessions.get(&key).map(|session| options::mode_named(session, &mode_id.0));
+            if let Some(mode) = mode.transpose()? {
+                state.send(key, AgentCommand::SetPermissionMode { mode });
+            }
             state.answer(id, &SetSessionModeResponse::new());
             Ok(())
         }
@@ -228,9 +231,13 @@ pub(crate) fn send(
     images: Vec<Block>,
 ) {
     let title = title::of(&text);
-    let command = match text.strip_prefix('/').and_then(|rest| rest.strip_prefix(COMPACT)) {
-        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
-            let instructions = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    let (known, session) = (Commands::default(), state.sessions.get(&key));
+    let is_prompt = |name: &str| session.is_some_and(|session| session.prompts.iter().any(|own| own == name));
+    let command = match known.parse(&text) {
+        Some(Ok((row, instructions)))
+            if row.slash == Slash::Compact && (row.name == COMPACT || !is_prompt(&row.name)) =>
+        {
+            let instructions = Some(instructions.to_owned()).filter(|rest| !rest.is_empty());
             AgentCommand::Compact { instructions }
         }
         _ => AgentCommand::Prompt { text, images, streaming: Queue::FollowUp },
@@ -239,14 +246,7 @@ pub(crate) fn send(
     let idle = state.query(key, Query::Idle);
     if let Some(session) = state.sessions.get_mut(&key) {
         let outcome = StopReason::EndTurn;
-        session.turn = Some(Turn {
-            request,
-            idle: Some(idle),
-            carries_out: false,
-            cancelled: false,
-            outcome,
-            failure: None,
-        });
+        session.turn = Some(Turn { request, idle: Some(idle), cancelled: false, outcome, failure: None });
         // The title of an earlier session is that of its first prompt.
         session.title = session.title.take().or(title.filter(|_| !session.info.resumed));
     }
@@ -272,10 +272,6 @@ pub(crate) fn finish(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(turn) = session.turn.take() else { return };
     let next = session.next.take();
-    let is_done = !turn.cancelled && turn.failure.is_none();
-    if turn.carries_out {
-        plans::ended(state, key, is_done);
-    }
     show_info(state, key);
     match turn.failure {
         _ if turn.cancelled => state.answer(&turn.request, &PromptResponse::new(StopReason::Cancelled)),
@@ -327,17 +323,10 @@ fn cancel(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(turn) = &mut session.turn else { return };
     turn.cancelled = true;
-    let is_asked = turn.idle.is_none();
     if let Some(next) = session.next.take() {
         state.answer(&next.request, &PromptResponse::new(StopReason::Cancelled));
     }
     state.send(key, AgentCommand::Abort);
-    if is_asked {
-        let idle = state.query(key, Query::Idle);
-        if let Some(turn) = state.sessions.get_mut(&key).and_then(|session| session.turn.as_mut()) {
-            turn.idle = Some(idle);
-        }
-    }
 }
 
 /// An answer of the client. One to a request that nobody waits for any more is dropped.
@@ -346,7 +335,7 @@ fn answered(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) 
     if let Some(asked) = state.asked.remove(number) {
         let key = asked.session;
         match asked.about {
-            About::Approval { id, rule } => approvals::answered(state, key, id, rule, result),
+            About::Approval { id, rules } => approvals::answered(state, key, id, rules, result),
             About::Editor => state.orders.push_back(Order::Reply(*number, result)),
             About::Terminal { command } => {
                 let terminal = result.as_ref().ok().and_then(|result| result.get("terminalId")?.as_str());
@@ -356,15 +345,7 @@ fn answered(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) 
                 state.orders.push_back(Order::Reply(*number, result));
             }
             About::Question { id, kind } => questions::answered(state, key, id, kind, result),
-            About::Plan => {
-                let was_asked = |turn: &Turn| turn.idle.is_none();
-                let session = state.sessions.get(&key);
-                if session.is_some_and(|session| session.turn.as_ref().is_some_and(was_asked))
-                    && !plans::answered(state, key, result.ok())
-                {
-                    finish(state, key);
-                }
-            }
+            About::Plan { id } => plans::answered(state, key, id, result),
         }
     }
 }

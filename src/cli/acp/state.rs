@@ -91,12 +91,12 @@ pub(crate) struct Asked {
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// Whether a call may run: the id of the request for approval, and the rule that was offered.
-    Approval { id: String, rule: Option<String> },
+    /// Whether a call may run: the id of the request for approval, and the rules that were offered.
+    Approval { id: String, rules: Vec<String> },
     /// What an MCP server wants to know: the id of the question.
     Question { id: String, kind: QuestionKind },
-    /// What becomes of a plan.
-    Plan,
+    /// What becomes of a plan: the id of the question.
+    Plan { id: String },
     /// A file or a terminal, for a tool.
     Editor,
     /// A terminal for this command of the model.
@@ -110,6 +110,8 @@ pub(crate) enum QuestionKind {
     Url,
     Confirm,
     Select,
+    /// So many questions of the model.
+    User(usize),
 }
 
 /// A session with its agent.
@@ -117,11 +119,15 @@ pub(crate) struct AcpSession {
     pub(crate) id: SessionId,
     pub(crate) info: SessionInfo,
     pub(crate) stage: Stage,
+    /// The names of the prompts that can be sent as commands.
+    pub(crate) prompts: Vec<String>,
     /// The models that can be chosen.
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) model: Option<Arc<Model>>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) mode: PermissionMode,
+    /// The mode above which the client cannot choose one.
+    pub(crate) mode_ceiling: PermissionMode,
     /// What the session has used so far, and whether all of it has a price.
     pub(crate) used: Usage,
     pub(crate) is_priced: bool,
@@ -131,10 +137,6 @@ pub(crate) struct AcpSession {
     pub(crate) next: Option<NextPrompt>,
     /// The message that is being streamed.
     pub(crate) message: Option<MessageId>,
-    /// The last answer of the model in this turn.
-    pub(crate) last_answer: String,
-    /// The steps of the plan that is shown.
-    pub(crate) plan: Vec<String>,
     /// The title that the client knows.
     pub(crate) title: Option<String>,
     /// The compaction that runs.
@@ -172,10 +174,8 @@ pub(crate) struct Opening {
 /// A prompt that is being answered.
 pub(crate) struct Turn {
     pub(crate) request: RequestId,
-    /// The query that is answered when nothing is left to do; none while the user is asked about a plan.
+    /// The query that is answered when nothing is left to do.
     pub(crate) idle: Option<u64>,
-    /// True while an accepted plan is carried out.
-    pub(crate) carries_out: bool,
     pub(crate) cancelled: bool,
     pub(crate) outcome: StopReason,
     /// Why the last request to the provider failed.

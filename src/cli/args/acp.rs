@@ -22,13 +22,10 @@ pub(crate) struct AcpArgs {
     pub login: bool,
     /// The flags that set settings.
     #[command(flatten)]
-    pub settings: SettingFlags,
-    /// Replace the system prompt (@FILE reads it)
+    pub settings: SettingFlags<false>,
+    /// System prompt or @FILE; {default} is tau's own
     #[arg(long, value_name = "TEXT")]
     pub system_prompt: Option<String>,
-    /// Add to the system prompt (@FILE reads it)
-    #[arg(long, value_name = "TEXT")]
-    pub append_system_prompt: Vec<String>,
     /// No tools
     #[arg(long, conflicts_with = "tools")]
     pub no_tools: bool,
@@ -56,9 +53,8 @@ impl AcpArgs {
     /// The same as arguments of tau.
     pub(crate) fn for_tau(self) -> CliArgs {
         CliArgs {
-            settings: self.settings,
+            settings: SettingFlags(self.settings.0),
             system_prompt: self.system_prompt,
-            append_system_prompt: self.append_system_prompt,
             no_tools: self.no_tools,
             max_turns: self.max_turns,
             max_cost: self.max_cost,

@@ -20,7 +20,7 @@ To send the word as a prompt: tau -- export";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau export", bin_name = "tau export", about = "Export a session as HTML, Markdown or JSONL", after_help = AFTER)]
 pub struct ExportArgs {
-    /// An id, the beginning of one, or a path
+    /// An id, its beginning or last digits, or a path
     #[arg(value_name = "SESSION")]
     pub session: String,
     /// The file to write; by default one named after the session, here

@@ -12,7 +12,7 @@ To send the word as a prompt: tau -- extensions";
 /// The arguments of `tau extensions`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau extensions", bin_name = "tau extensions", after_help = AFTER)]
-#[command(about = "List skills and other extensions, and what is wrong with them")]
+#[command(about = "List skills and other extensions, and their problems")]
 pub(crate) struct ExtensionsArgs {
     /// Print JSON
     #[arg(long)]

@@ -18,10 +18,10 @@ To send the word as a prompt: tau -- mcp-serve";
 /// The arguments of `tau mcp-serve`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau mcp-serve", bin_name = "tau mcp-serve", after_help = AFTER)]
-#[command(about = "Serve sessions as tools of MCP, on the standard streams or over HTTP")]
+#[command(about = "Serve sessions as MCP tools, on standard streams or over HTTP")]
 pub struct McpServeArgs {
     /// Serve streamable HTTP at http://ADDR:PORT/mcp instead of the standard streams
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = super::listen::parse)]
     pub listen: Option<SocketAddr>,
     /// Read the token from this file, instead of from TAU_SERVE_TOKEN
     #[arg(long, value_name = "FILE", requires = "listen")]
@@ -40,5 +40,5 @@ pub struct McpServeArgs {
     pub trust: bool,
     /// The flags that set settings.
     #[command(flatten)]
-    pub settings: SettingFlags,
+    pub settings: SettingFlags<false>,
 }

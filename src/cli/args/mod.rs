@@ -1,16 +1,18 @@
 //! The command line: its flags, its subcommands, and the front end it selects.
 //!
 //! Only the definition is here, one file for each subcommand; names of models and sessions are
-//! looked up in `compose`. The help page fits two screens of 80x24, which a test holds.
+//! looked up in `compose`. The page of `-h` fits one screen of 80x24, that of `--help` names everything; a test holds both.
 
 pub(crate) mod acp;
 pub mod attach;
 pub mod auth;
+pub(crate) mod command_words;
 pub mod doctor;
 pub mod export;
 pub(crate) mod extensions;
 pub mod front_end;
 pub(crate) mod generate;
+mod listen;
 pub mod mcp;
 pub mod mcp_serve;
 pub mod models;
@@ -18,6 +20,7 @@ pub(crate) mod permissions;
 pub mod proxy;
 pub(crate) mod sandbox;
 pub mod serve;
+pub(crate) mod sessions;
 pub(crate) mod setting_flags;
 pub(crate) mod subcommand;
 pub mod theme;
@@ -26,7 +29,7 @@ pub mod undo;
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use super::exit::{Exit, fail, say};
 use crate::agent::secrets::Secret;
@@ -38,9 +41,50 @@ const HELP: &str = "\
 {about}
 
 Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
-       tau acp|models|auth|tools|export|diff|undo|doctor|permissions|sandbox|man
+       tau COMMAND ...                (each has --help)
 
-{all-args}{after-help}";
+{before-help}{all-args}{after-help}";
+
+/// The flags on the page of `-h`.
+const FIRST_FLAGS: [&str; 10] =
+    ["print", "continue", "resume", "session", "model", "thinking", "permission-mode", "mode", "cwd", "help"];
+
+/// The page of `-h`, on one screen: what one wants first.
+fn short_help() -> String {
+    let names: Vec<String> =
+        subcommand::commands().iter().map(|command| command.get_name().to_owned()).collect();
+    let mut text = "Commands:".to_owned();
+    let mut column = text.len();
+    for name in names {
+        if column + name.len() + 1 > 78 {
+            text.push_str("\n         ");
+            column = 9;
+        }
+        column += name.len() + 1;
+        text.push_str(&format!(" {name}"));
+    }
+    let is_first = |argument: &clap::Arg| argument.get_long().is_some_and(|name| FIRST_FLAGS.contains(&name));
+    let command = CliArgs::command().mut_args(|argument| {
+        let is_first = is_first(&argument);
+        argument.hide(!is_first).help_heading(None::<&str>)
+    });
+    let command = command.before_help(text).after_help("tau --help names every command and every flag.");
+    command.help_template(HELP).render_help().to_string()
+}
+
+/// The page of `--help`: every command and every flag.
+pub fn long_help() -> String {
+    let mut text = "Commands:".to_owned();
+    for command in subcommand::commands() {
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("\n  {:<12} {about}", command.get_name()));
+    }
+    let command = CliArgs::command().mut_args(|argument| {
+        let is_prompt = argument.is_positional();
+        argument.hide(is_prompt)
+    });
+    command.before_help(text).render_help().to_string()
+}
 
 /// The arguments.
 #[derive(Clone, Debug, Parser)]
@@ -55,14 +99,15 @@ pub struct CliArgs {
     /// Print the answer and exit
     #[arg(short, long, help_heading = "Front end")]
     pub print: bool,
-    /// text, json (one event per line; same as --json) or rpc
+    /// text, json (one event per line) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
     pub mode: Option<OutputMode>,
     /// The same as --mode json
     #[arg(long, hide = true, conflicts_with = "mode")]
     pub json: bool,
-    /// Which clients get the older RPC events: auto, plain, all
+    /// Older RPC events for: auto, plain, all
     #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
+    #[arg(hide_possible_values = true)]
     pub rpc_events: RpcEvents,
     /// Also write the last answer to FILE
     #[arg(short, long, value_name = "FILE", help_heading = "Front end")]
@@ -79,7 +124,7 @@ pub struct CliArgs {
     /// Stop everything after SECS seconds
     #[arg(long, value_name = "SECS", help_heading = "Front end", value_parser = count_parser::<u64>)]
     pub timeout: Option<u64>,
-    /// Wait as long as the provider asks when a quota is used up, also after a restart
+    /// Wait when a quota is used up, also after a restart
     #[arg(long, help_heading = "Front end", hide = true)]
     pub wait_for_quota: bool,
 
@@ -89,15 +134,15 @@ pub struct CliArgs {
     /// Ask models through the `tau proxy` at URL, which holds the keys
     #[arg(long, value_name = "URL", help_heading = "Model", hide = true, value_parser = address_parser, conflicts_with_all = ["base_url", "api_key"])]
     pub proxy: Option<String>,
-    /// Your token for --proxy; TAU_PROXY_TOKEN keeps it from other users
+    /// Your token for --proxy
     #[arg(long, value_name = "TOKEN", help_heading = "Model", hide = true, env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = secret_parser)]
     pub proxy_token: Option<Secret>,
-    /// Replace the system prompt (@FILE reads it)
+    /// System prompt or @FILE; {default} is tau's own
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub system_prompt: Option<String>,
-    /// Add to the system prompt (@FILE reads it)
-    #[arg(long, value_name = "TEXT", help_heading = "Model")]
-    pub append_system_prompt: Vec<String>,
+    /// Texts at the end of the system prompt that tau adds itself.
+    #[arg(skip)]
+    pub appended: Vec<String>,
     /// No tools
     #[arg(long, help_heading = "Model", conflicts_with = "tools")]
     pub no_tools: bool,
@@ -117,9 +162,6 @@ pub struct CliArgs {
     /// Continue the session with this id, or start it
     #[arg(long, value_name = "ID", help_heading = "Session", hide = true, value_parser = session_id_parser, conflicts_with_all = ["session", "resume", "continue_last"])]
     pub session_id: Option<String>,
-    /// Write to a session that a dead tau has locked
-    #[arg(long, help_heading = "Session", hide = true)]
-    pub take_over: bool,
     /// Do not save the session
     #[arg(long, help_heading = "Session")]
     pub no_session: bool,
@@ -145,9 +187,12 @@ pub struct CliArgs {
     /// Log to a file (TAU_LOG=FILTER works too)
     #[arg(long, help_heading = "Other", hide = true)]
     pub verbose: bool,
-    /// Print this help
-    #[arg(short, long, help_heading = "Other", action = clap::ArgAction::HelpShort)]
-    pub help: Option<bool>,
+    /// Print the flags that one wants first
+    #[arg(short = 'h', help_heading = "Other")]
+    pub short_help: bool,
+    /// Print every flag and command
+    #[arg(long, help_heading = "Other")]
+    pub help: bool,
     /// Print the version
     #[arg(short = 'V', long, help_heading = "Other", action = clap::ArgAction::Version)]
     pub version: Option<bool>,
@@ -168,7 +213,11 @@ impl CliArgs {
         I: IntoIterator<Item = T>,
         T: Into<std::ffi::OsString> + Clone,
     {
-        let args = CliArgs::try_parse_from(arguments)?;
+        let args = CliArgs::try_parse_from(arguments).map_err(renamed)?;
+        if args.help || args.short_help {
+            let page = if args.help { long_help() } else { short_help() };
+            return Err(clap::Error::raw(clap::error::ErrorKind::DisplayHelp, page));
+        }
         if args.proxy.is_some() && args.proxy_token.as_ref().is_none_or(Secret::is_empty) {
             let text = "--proxy needs a token: set TAU_PROXY_TOKEN, or pass --proxy-token";
             return Err(clap::Error::raw(
@@ -193,6 +242,26 @@ impl CliArgs {
             None if self.print || !terminals.stdin || !terminals.stdout => FrontEnd::Print,
             None => FrontEnd::Screen,
         }
+    }
+}
+
+/// Flags that are gone, and what stands in their place.
+const RENAMED: [(&str, &str); 3] = [
+    ("--append-system-prompt", "write --system-prompt '{default} TEXT'"),
+    ("--parallel", "calls that only read run at the same time by themselves; leave it out"),
+    ("--take-over", "tau takes over a session whose process has ended by itself; leave it out"),
+];
+
+/// The error of a flag that is gone names what stands in its place.
+fn renamed(error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let given = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == ErrorKind::UnknownArgument => given.as_str(),
+        _ => return error,
+    };
+    match RENAMED.iter().find(|(old, _)| given.split('=').next() == Some(old)) {
+        Some((old, instead)) => clap::Error::raw(error.kind(), format!("{old} is gone: {instead}\n")),
+        None => error,
     }
 }
 
@@ -259,7 +328,6 @@ fn session_id_parser(value: &str) -> Result<String, String> {
 mod tests {
     use super::*;
     use crate::agent::protocol::model::{Api, ThinkingLevel};
-    use clap::CommandFactory;
 
     fn read(line: &str) -> Result<CliArgs, clap::Error> {
         CliArgs::read(std::iter::once("tau").chain(line.split_whitespace()))
@@ -271,12 +339,26 @@ mod tests {
     }
 
     #[test]
-    fn help_fits_two_screens_and_documents_the_exit_codes() {
-        let help = CliArgs::command().render_help().to_string();
-        let lines: Vec<&str> = help.lines().collect();
-        assert!(lines.len() <= 2 * 24, "{} lines:\n{help}", lines.len());
-        for line in &lines {
-            assert!(line.chars().count() <= 80, "too wide: {line}");
+    fn the_short_help_is_one_screen_and_the_long_one_has_everything() {
+        let help_of = |line: &str| read(line).expect_err(line).to_string();
+        let (short, help) = (help_of("-h"), help_of("--help"));
+        assert!(short.lines().count() <= 24, "{} lines:\n{short}", short.lines().count());
+        for (text, width) in [(&short, 80), (&help, 100)] {
+            let wide = text.lines().find(|line| line.chars().count() > width);
+            assert_eq!(wide, None, "more than {width} columns");
+        }
+        for command in subcommand::commands() {
+            let (name, about) = (command.get_name(), command.get_about().expect("about").to_string());
+            assert!(short.contains(&format!(" {name}")), "{name} is missing:\n{short}");
+            assert!(help.contains(&format!("\n  {name:<12} {about}\n")), "{name} is missing:\n{help}");
+        }
+        for flag in FIRST_FLAGS {
+            assert!(short.contains(&format!("--{flag}")), "{flag} is missing:\n{short}");
+        }
+        for argument in CliArgs::command().get_arguments() {
+            if let Some(flag) = argument.get_long() {
+                assert!(help.contains(&format!("--{flag}")), "{flag} is missing:\n{help}");
+            }
         }
         for (code, meaning) in Exit::rows() {
             assert!(help.contains(&format!("{code} {meaning}")), "{meaning} is missing:\n{help}");
@@ -305,6 +387,9 @@ mod tests {
             ("--proxy http://h --proxy-token=", "set TAU_PROXY_TOKEN"),
             ("--proxy http://h --proxy-token x --base-url http://i", "cannot be used with"),
             ("--model", "a value is required"),
+            ("--append-system-prompt x", "write --system-prompt '{default} TEXT'"),
+            ("--append-system-prompt=x", "write --system-prompt '{default} TEXT'"),
+            ("--session x --take-over", "leave it out"),
         ];
         for (line, hint) in cases {
             let error = read(line).expect_err(line).to_string();

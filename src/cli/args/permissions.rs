@@ -15,7 +15,7 @@ To send the word as a prompt: tau -- permissions";
 /// The arguments of `tau permissions`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tau permissions", bin_name = "tau permissions", after_help = AFTER)]
-#[command(about = "List the rules for what the model may do, or explain what they say of a command")]
+#[command(about = "List permission rules, or explain what they say of a command")]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct PermissionsArgs {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ pub(crate) enum PermissionsAction {
         /// The tool: bash, edit, write, read, a custom tool, or any other
         #[arg(long, value_name = "TOOL", default_value = "bash")]
         tool: String,
-        /// The permission mode: ask, auto or plan; without it the one that is set
+        /// The permission mode: ask, edits, plan or auto; without it the one that is set
         #[arg(long, value_name = "MODE", value_parser = mode_parser)]
         mode: Option<PermissionMode>,
         /// Use the .tau/ settings of this directory
@@ -43,5 +43,5 @@ pub(crate) enum PermissionsAction {
 }
 
 fn mode_parser(value: &str) -> Result<PermissionMode, String> {
-    PermissionMode::from_name(value).ok_or_else(|| "use ask, auto or plan".to_owned())
+    PermissionMode::from_name(value).ok_or_else(|| "use ask, edits, plan or auto".to_owned())
 }

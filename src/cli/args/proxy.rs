@@ -21,7 +21,7 @@ To send the word as a prompt: tau -- proxy";
 #[command(args_conflicts_with_subcommands = true)]
 pub struct ProxyArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8302")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8302", value_parser = super::listen::parse)]
     pub listen: SocketAddr,
     /// The file of tokens, instead of proxy.toml in the folder of config.toml
     #[arg(long, value_name = "FILE", global = true)]

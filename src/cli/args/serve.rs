@@ -20,7 +20,7 @@ To send the word as a prompt: tau -- serve";
 #[command(about = "Serve sessions over HTTP: prompts in, events out")]
 pub struct ServeArgs {
     /// Listen on this address; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4180")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4180", value_parser = super::listen::parse)]
     pub listen: SocketAddr,
     /// Listen on this Unix socket instead
     #[arg(long, value_name = "PATH")]
@@ -63,7 +63,7 @@ pub struct ServeArgs {
     pub trust: bool,
     /// The flags that set settings.
     #[command(flatten)]
-    pub settings: SettingFlags,
+    pub settings: SettingFlags<false>,
 }
 
 /// How requests are logged.

@@ -13,13 +13,16 @@ use crate::agent::settings::value::ValueKind;
 /// Longest line of help next to a flag, so that `--help` fits 80 columns.
 const HELP_WIDTH: usize = 43;
 
-/// The settings that flags make.
+/// The settings that flags make; `SCREEN` says whether those of the screen are among them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SettingFlags(pub Settings);
+pub struct SettingFlags<const SCREEN: bool = true>(pub Settings);
 
-impl clap::Args for SettingFlags {
+/// Settings of the screen that have flags.
+const OF_SCREEN: [&str; 4] = ["theme", "animations", "inline", "screen_reader"];
+
+impl<const SCREEN: bool> clap::Args for SettingFlags<SCREEN> {
     fn augment_args(command: Command) -> Command {
-        flags().fold(command, |command, (row, flag)| command.arg(argument(row, flag)))
+        flags(SCREEN).fold(command, |command, (row, flag)| command.arg(argument(row, flag)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -27,15 +30,15 @@ impl clap::Args for SettingFlags {
     }
 }
 
-impl FromArgMatches for SettingFlags {
+impl<const SCREEN: bool> FromArgMatches for SettingFlags<SCREEN> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut settings = SettingFlags::default();
+        let mut settings = SettingFlags(Settings::default());
         settings.update_from_arg_matches(matches)?;
         Ok(settings)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        for (row, flag) in flags() {
+        for (row, flag) in flags(SCREEN) {
             if let Some(value) = matches.get_one::<OsString>(row.key) {
                 // The value was checked when the arguments were read.
                 row.set(&mut self.0, value).map_err(|error| {
@@ -47,8 +50,9 @@ impl FromArgMatches for SettingFlags {
     }
 }
 
-fn flags() -> impl Iterator<Item = (&'static SettingRow, SettingFlag)> {
-    TABLE.iter().filter_map(|row| Some((row, row.columns.flag?)))
+fn flags(screen: bool) -> impl Iterator<Item = (&'static SettingRow, SettingFlag)> {
+    let rows = TABLE.iter().filter(move |row| screen || !OF_SCREEN.contains(&row.key));
+    rows.filter_map(|row| Some((row, row.columns.flag?)))
 }
 
 fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {

@@ -1,6 +1,6 @@
 //! Which subcommand the arguments name.
 
-use clap::Parser;
+use clap::{Command, CommandFactory, Parser};
 
 use super::acp::AcpArgs;
 use super::attach::AttachArgs;
@@ -16,12 +16,37 @@ use super::permissions::PermissionsArgs;
 use super::proxy::ProxyArgs;
 use super::sandbox::SandboxArgs;
 use super::serve::ServeArgs;
+use super::sessions::SessionsArgs;
 use super::theme::ThemeArgs;
 use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
-/// A command that is not a conversation. Only the first word is one, exactly written; anywhere
-/// else, and after `--`, the same word is a prompt.
+/// The first words that are commands.
+pub(crate) const NAMES: [&str; 20] = [
+    "acp",
+    "attach",
+    "auth",
+    "completions",
+    "diff",
+    "doctor",
+    "export",
+    "extensions",
+    "man",
+    "mcp",
+    "mcp-serve",
+    "models",
+    "permissions",
+    "proxy",
+    "sandbox",
+    "serve",
+    "sessions",
+    "theme",
+    "tools",
+    "undo",
+];
+
+/// A command that is not a conversation. Only the first word is one, exactly written; after `--` the
+/// same word is a prompt, and anywhere else it is refused (see [`super::command_words`]).
 #[derive(Clone, Debug)]
 pub(crate) enum Subcommand {
     /// `tau acp`.
@@ -60,8 +85,37 @@ pub(crate) enum Subcommand {
     McpServe(Box<McpServeArgs>),
     /// `tau proxy`.
     Proxy(ProxyArgs),
+    /// `tau sessions`.
+    Sessions(SessionsArgs),
     /// `tau serve`.
     Serve(Box<ServeArgs>),
+}
+
+/// The definitions of all commands, first those that one wants first.
+pub(crate) fn commands() -> Vec<Command> {
+    let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
+    vec![
+        named(SessionsArgs::command(), "sessions"),
+        named(ModelsArgs::command(), "models"),
+        named(AuthArgs::command(), "auth"),
+        named(DoctorArgs::command(), "doctor"),
+        named(DiffArgs::command(), "diff"),
+        named(UndoArgs::command(), "undo"),
+        named(ExportArgs::command(), "export"),
+        named(McpArgs::command(), "mcp"),
+        named(ExtensionsArgs::command(), "extensions"),
+        named(ToolsArgs::command(), "tools"),
+        named(PermissionsArgs::command(), "permissions"),
+        named(SandboxArgs::command(), "sandbox"),
+        named(ThemeArgs::command(), "theme"),
+        named(ServeArgs::command(), "serve"),
+        named(AttachArgs::command(), "attach"),
+        named(AcpArgs::command(), "acp"),
+        named(McpServeArgs::command(), "mcp-serve"),
+        named(ProxyArgs::command(), "proxy"),
+        named(CompletionsArgs::command(), "completions"),
+        named(ManArgs::command(), "man"),
+    ]
 }
 
 impl Subcommand {
@@ -82,6 +136,7 @@ impl Subcommand {
             Some("doctor") => Subcommand::Doctor(DoctorArgs::try_parse_from(rest)?),
             Some("sandbox") => Subcommand::Sandbox(SandboxArgs::try_parse_from(rest)?),
             Some("serve") => Subcommand::Serve(Box::new(ServeArgs::try_parse_from(rest)?)),
+            Some("sessions") => Subcommand::Sessions(SessionsArgs::try_parse_from(rest)?),
             Some("mcp") => Subcommand::Mcp(McpArgs::try_parse_from(rest)?),
             Some("tools") => Subcommand::Tools(ToolsArgs::try_parse_from(rest)?),
             Some("theme") => Subcommand::Theme(ThemeArgs::try_parse_from(rest)?),
@@ -128,6 +183,7 @@ mod tests {
             ("tau -p proxy", ""),
             ("tau mcp-serve --max-sessions 2", "McpServe"),
             ("tau serve --listen 127.0.0.1:0", "Serve"),
+            ("tau sessions --json", "Sessions"),
             ("tau attach", "Attach"),
             ("tau attach http://127.0.0.1:4180 0199", "Attach"),
             ("tau -p attach", ""),
@@ -155,8 +211,19 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_read() {
+        let mut defined: Vec<String> =
+            commands().iter().map(|command| command.get_name().to_owned()).collect();
+        defined.sort();
+        assert_eq!(defined, NAMES);
+        for name in NAMES {
+            let read = Subcommand::read(&["tau", name, "--help"].map(Into::into));
+            assert!(matches!(&read, Err(error) if !error.use_stderr()), "{name}: {read:?}");
+        }
+    }
+
+    #[test]
     fn usage_names_the_whole_command() {
-        use clap::CommandFactory;
         let pages = [
             (AcpArgs::command(), "Usage: tau acp"),
             (ModelsArgs::command(), "Usage: tau models"),
@@ -175,6 +242,7 @@ mod tests {
             (SandboxArgs::command(), "Usage: tau sandbox"),
             (ProxyArgs::command(), "Usage: tau proxy"),
             (McpServeArgs::command(), "Usage: tau mcp-serve"),
+            (SessionsArgs::command(), "Usage: tau sessions"),
             (ServeArgs::command(), "Usage: tau serve"),
             (AttachArgs::command(), "Usage: tau attach"),
         ];

@@ -16,7 +16,7 @@ To send the word as a prompt: tau -- diff";
 /// Which session is meant.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SessionArgs {
-    /// An id, the beginning of one, or a path; by default the last session of this directory
+    /// An id, its beginning or last digits, or a path; by default the last session of this directory
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
     /// Directory of the session files

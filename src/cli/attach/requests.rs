@@ -9,11 +9,13 @@ use super::server::{Server, Trouble};
 use super::wire::ServerRequest;
 use crate::agent::protocol::query::SessionSource;
 use crate::agent::session::search::LastExchange;
+use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::private_files::write_private;
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
-    LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
+    LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
     ShellReply,
 };
 use crate::app::status_facts::StatusFacts;
@@ -140,7 +142,9 @@ impl PerformRequest for Arc<AttachedRequests> {
 
     async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let keyless = !matches!(purpose, ModelsFor::Step(_));
-        asked!(self, ServerRequest::Models { keyless }, Models)
+        let list: Result<ModelList, String> = asked!(self, ServerRequest::Models { keyless }, Models);
+        let chosen = ChosenModels::read(&self.here.locked_setup().paths);
+        list.map(|list| ModelList { chosen, ..list })
     }
 
     async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
@@ -155,7 +159,7 @@ impl PerformRequest for Arc<AttachedRequests> {
         Err(KEYS.to_owned())
     }
 
-    async fn login(&self, _: &Call, _: String, _: Hidden) -> Result<String, String> {
+    async fn login(&self, _: &Call, _: String, _: Hidden) -> Result<LoggedIn, String> {
         Err(KEYS.to_owned())
     }
 
@@ -190,6 +194,10 @@ impl PerformRequest for Arc<AttachedRequests> {
             return Err(format!("{key} is a setting of the agent: change it on the server"));
         }
         self.here.set_setting(call, key, value).await.map(AttachedRequests::of_screen)
+    }
+
+    async fn choose_mode(&self, _: &Call, _: ChosenMode) -> Result<Applied, String> {
+        Err("the mode of a session on a server is chosen there".to_owned())
     }
 
     async fn set_keys(&self, call: &Call, keys: KeyChanges) -> Result<Applied, String> {
@@ -228,8 +236,13 @@ impl PerformRequest for Arc<AttachedRequests> {
         self.here.read_clipboard(call).await
     }
 
-    async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {
-        asked!(self, ServerRequest::Picture { path }, Picture)
+    async fn pictures(
+        &self,
+        _: &Call,
+        text: String,
+        readings: Vec<Vec<PathBuf>>,
+    ) -> Result<Vec<Picture>, String> {
+        asked!(self, ServerRequest::Pictures { text, readings }, Pictures)
     }
 
     async fn history(&self, call: &Call) -> Result<Vec<String>, String> {

@@ -132,7 +132,7 @@ pub(crate) enum ServerRequest {
     TurnExtension { id: String, on: bool },
     Files { query: String },
     Paths { prefix: String },
-    Picture { path: PathBuf },
+    Pictures { text: String, readings: Vec<Vec<PathBuf>> },
     Branch,
 }
 
@@ -154,7 +154,7 @@ impl ServerRequest {
             ServerRequest::TurnExtension { id, on } => ShellRequest::TurnExtension { id, on },
             ServerRequest::Files { query } => ShellRequest::Files { query },
             ServerRequest::Paths { prefix } => ShellRequest::Paths { prefix },
-            ServerRequest::Picture { path } => ShellRequest::Picture { path },
+            ServerRequest::Pictures { text, readings } => ShellRequest::Pictures { text, readings },
             ServerRequest::Branch => ShellRequest::Branch {},
         }
     }

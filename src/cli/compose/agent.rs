@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Setup;
 use super::prompt::AgentPrompt;
 use super::{sandbox, web};
+use crate::agent::catalogue::keys::Keys;
 use crate::agent::demo::{DemoTransport, Pace};
 use crate::agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
 use crate::agent::engine::config::{AgentConfig, SessionPlace};
@@ -15,12 +16,15 @@ use crate::agent::engine::tool_registry::ToolRegistry;
 use crate::agent::export::own_secrets;
 use crate::agent::extensions::mcp::names::PREFIX;
 use crate::agent::extensions::mcp::oauth::LoginStore;
+use crate::agent::extensions::used_files::UsedFiles;
 use crate::agent::permissions::Permissions;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::run::{RetryMode, RunLimits};
 use crate::agent::provider::scripted::Router;
 use crate::agent::secrets::masking::Masking;
 use crate::agent::secrets::vault::Vault;
 use crate::agent::session::Session;
+use crate::agent::settings::Settings;
 use crate::agent::settings::trust::MCP_FILE;
 use crate::cli::args::CliArgs;
 use crate::cli::environment::{self, Environment, OnBadConfig};
@@ -28,14 +32,15 @@ use crate::cli::exit::Refusal;
 use crate::cli::mcp_servers;
 use crate::cli::permission_rules;
 use crate::cli::project_settings::ProjectSettings;
+use crate::tools::access::FileFilter;
 use crate::tools::bash::Bash;
 use crate::tools::process::ChildEnv;
 use crate::tools::scratch::Scratch;
 use crate::tools::{Toolbox, toolbox};
 
-/// Longest wait of the first prompt for MCP servers, in seconds, if nothing else is set.
-const MCP_WAIT: u64 = 5;
-/// Percent of the context window that schemas of MCP tools may take, if nothing else is set.
+/// Longest wait of the first prompt for MCP servers that are starting.
+const MCP_WAIT: Duration = Duration::from_secs(5);
+/// Percent of the context window that schemas of MCP tools may take; with more, the model finds tools with `tool_search`.
 const MCP_SCHEMA_SHARE: u64 = 10;
 /// Retries of one request.
 const RETRIES: u32 = 4;
@@ -49,12 +54,24 @@ pub struct ComposedAgent {
     pub notices: Vec<String>,
 }
 
+/// The environment of this process without its secrets.
+pub(in crate::cli) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
+    let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+    ChildEnv::without_secrets(std::env::vars_os(), &secrets, settings.pass_env.as_deref().unwrap_or_default())
+}
+
 impl Setup {
     /// The environment of the commands of a session: this process's without secrets.
     pub(crate) fn child_env(&self, session: &str) -> ChildEnv {
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
         ChildEnv::new(&secrets, self.settings.pass_env.as_deref().unwrap_or_default(), session)
+    }
+
+    /// The environment of a program that the user has named, such as an editor: without secrets too, since
+    /// commands of the model can read what a running program was started with.
+    pub(crate) fn program_env(&self) -> ChildEnv {
+        program_env(&self.keys, &self.settings)
     }
 
     /// Composes an agent. Reads instruction files.
@@ -75,7 +92,7 @@ impl Setup {
             let files = if files.is_empty() { "no files".to_owned() } else { files.join(", ") };
             text.notices.push(format!("this session runs in {}; instructions from {files}", own.display()));
         }
-        text.notices.extend(sandbox::shortfall(&self.settings, &self.paths, &source.cwd));
+        text.notices.extend(sandbox::notices(&self.settings, &self.paths, &source.cwd));
         let cwd = source.cwd.clone();
         let prompt = AgentPrompt::new(source, &text.text);
         let env = self.child_env(&session.info().id);
@@ -125,31 +142,50 @@ impl Setup {
                 project.prompt_files()
             })
         };
-        Behavior {
+        let mode = self.first_mode();
+        let mut behavior = Behavior {
             steer: self.profile.steer,
             on_repeat: self.profile.on_repeat,
             temperature: self.settings.temperature.map(|temperature| temperature.0),
-            parallel: self.settings.parallel.unwrap_or_default(),
-            permission_mode: self.permission_mode().unwrap_or_default(),
+            permission_mode: mode,
+            mode_ceiling: if self.profile.is_client { mode } else { PermissionMode::Auto },
+            rules_of_clients: self.profile.is_client.then(Vec::new),
             on_ask: if self.permission_mode().is_some() { OnAsk::Ask } else { self.profile.on_ask },
+            asks_user: self.profile.asks_user,
+            search_tools_by_mode: !self.args.no_tools && self.settings.tools.is_none(),
             permissions: self.permissions(),
             read_rules: Some(permission_rules::reading(&self.args, &self.paths, self.session_dir())),
             save_rule: Some(permission_rules::saving(&self.args, &self.paths)),
             hooks: Hooks::default().system_prompt(system_prompt),
             tools: self.tool_registry(),
+            instructions: self.instruction_places(),
             sandbox: sandbox::sandboxing(&self.settings, &self.paths, cwd),
             undo: Some(environment::undo_options(&self.settings, &self.paths)),
             masking: self.masking(),
             named_model: Some(self.named_model()),
+            used_files: Some(Arc::new(self.used_files())),
             extensions: Arc::clone(&self.extensions),
             mcp: self.mcp(),
             ..Behavior::default()
-        }
+        };
+        behavior.set_settings_fault(self.settings_fault.clone());
+        behavior
+    }
+
+    /// The skills and prompt templates that were used. Where somebody can be asked, new ones of projects are asked for.
+    fn used_files(&self) -> UsedFiles {
+        let list = self.paths.state.join("used-extensions.json");
+        UsedFiles::new(list, self.profile.on_ask == OnAsk::Ask)
     }
 
     /// The rules of all files. What is wrong in them was reported when the settings were read.
     fn permissions(&self) -> Permissions {
         permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
+    }
+
+    /// What may be read of the files that completion lists and prompts name.
+    pub(crate) fn file_filter(&self) -> Arc<dyn FileFilter> {
+        self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref())
     }
 
     /// What masks secrets in output: it knows the keys and the secret variables from the start.
@@ -174,13 +210,13 @@ impl Setup {
         let is_wanted = only.as_ref().is_none_or(|only| only.iter().any(|name| is_mcp(name)));
         McpBehavior {
             read: is_wanted.then(|| {
-                mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox_mcp.unwrap_or(false))
+                mcp_servers::reading(&self.args, &self.paths, self.settings.sandbox.mcp.unwrap_or(false))
             }),
-            wait: Duration::from_secs(self.settings.mcp_wait.unwrap_or(MCP_WAIT)),
+            wait: MCP_WAIT,
             only,
             network: self.settings.network(),
             logins: Some(LoginStore::new(self.paths.mcp_logins())),
-            schema_share: self.settings.mcp_schema_share.unwrap_or(MCP_SCHEMA_SHARE),
+            schema_share: MCP_SCHEMA_SHARE,
         }
     }
 

@@ -23,7 +23,6 @@ pub(crate) fn of(args: &CliArgs, paths: &Paths, settings: &Settings) -> Arc<Exte
 pub(super) fn options(settings: &Settings) -> ExtensionOptions {
     ExtensionOptions {
         off: settings.extensions_off.clone().unwrap_or_default(),
-        skill_budget: settings.skill_budget,
         shell: settings.shell.clone(),
         own_commands: slash::TABLE.iter().map(|row| row.name.to_string()).collect(),
     }

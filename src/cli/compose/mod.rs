@@ -4,7 +4,7 @@
 //! shows (settings, the model's name); [`Setup::agent`] does what may take longer (instruction
 //! files, the session). Flags take precedence over the environment, and that over `config.toml`.
 
-mod agent;
+pub(in crate::cli) mod agent;
 mod choose_model;
 mod extensions;
 mod prompt;
@@ -74,6 +74,8 @@ pub struct Setup {
     pub demo: bool,
     /// What the user should know: settings that were ignored.
     pub notices: Vec<String>,
+    /// Why settings that guard the user cannot be relied on: every call is asked.
+    pub settings_fault: Option<String>,
     /// The settings of directories, and whether they are trusted.
     pub project: ProjectSettings,
     /// Skills and what else is loaded from files: the same as long as tau runs.
@@ -141,10 +143,18 @@ impl Setup {
         Ok(Setup { project_dir, started, extensions, web, http, ..new })
     }
 
-    /// The permission mode that is set. One for the screen counts only where somebody can be asked.
+    /// The permission mode that is set, or that was chosen on the screen.
     pub(crate) fn permission_mode(&self) -> Option<PermissionMode> {
-        let screen = self.settings.screen_permission_mode;
-        screen.filter(|_| self.profile.on_ask == OnAsk::Ask).or(self.settings.permission_mode)
+        self.settings.permission_mode
+    }
+
+    /// The permission mode to begin with: where nobody chose one and somebody can be asked, `ask`.
+    pub(crate) fn first_mode(&self) -> PermissionMode {
+        let unset = match self.profile.on_ask {
+            OnAsk::Ask => PermissionMode::Ask,
+            OnAsk::Allow => PermissionMode::default(),
+        };
+        self.permission_mode().unwrap_or(unset)
     }
 
     /// The directories with settings as they are now, for the user to look at; what is in use
@@ -168,7 +178,10 @@ impl Setup {
         let mut environment = environment;
         let chosen = choose_model::choose(&args, profile.on_bad_config, &mut environment, &project)?;
         agent::check_tools(&args, profile.on_bad_config, &mut environment, &project)?;
-        let Environment { paths, settings, catalogue, keys, notices } = environment;
+        let Environment { paths, mut settings, catalogue, keys, notices, settings_fault } = environment;
+        if profile.on_ask == OnAsk::Ask && !profile.is_client {
+            sandbox::apply_chosen(&mut settings, &paths, &cwd);
+        }
         let demo = false;
         let extensions = extensions::of(&args, &paths, &settings);
         let web = web::of(&settings, &keys);
@@ -189,6 +202,7 @@ impl Setup {
             server_model: None,
             demo,
             notices,
+            settings_fault,
             project,
             extensions,
             web,

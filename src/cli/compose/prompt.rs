@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Setup;
+use crate::agent::context::instruction_files::InstructionPlaces;
 use crate::agent::context::prompt_source::{InstructionMode, PromptSource};
 use crate::cli::exit::Refusal;
 use crate::cli::prompts;
@@ -67,6 +68,11 @@ impl Setup {
         self.prompt_files().files()
     }
 
+    /// Where instruction files are; `None` if none are read.
+    pub(super) fn instruction_places(&self) -> Option<InstructionPlaces> {
+        (!self.args.no_context_files).then(|| self.prompt_files().places())
+    }
+
     /// Where the files of the system prompt are.
     fn prompt_files(&self) -> PromptSource {
         PromptSource {
@@ -78,6 +84,8 @@ impl Setup {
                 true => InstructionMode::Skip,
                 false => InstructionMode::Read,
             },
+            home: std::env::home_dir(),
+            rules: Some(self.file_filter()),
             ..PromptSource::default()
         }
     }
@@ -85,8 +93,7 @@ impl Setup {
     /// What the system prompt is made of.
     pub(super) fn prompt_source(&self, tools: &Toolbox) -> Result<PromptSource, Refusal> {
         let text = |value: &String| prompts::text_or_file(value).map_err(Refusal::config);
-        let append =
-            self.args.append_system_prompt.iter().map(text).collect::<Result<Vec<_>, _>>()?.join("\n\n");
+        let append = self.args.appended.join("\n\n");
         Ok(PromptSource {
             tools: tools.specs().into_iter().map(|spec| spec.name).collect(),
             date: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),

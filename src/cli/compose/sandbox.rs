@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent::engine::behavior::{Sandboxing, SaveWritable};
+use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::agent::settings::sandbox::NetworkAccess;
 use crate::agent::settings::{Paths, Settings, table, write};
 use crate::tools::paths;
@@ -11,51 +12,85 @@ use crate::tools::sandbox::support::Support;
 
 /// What commands may do in `cwd` by these settings.
 pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxPolicy {
-    let named = settings.sandbox_writable.iter().flatten();
+    let named = settings.sandbox.writable.iter().flatten();
     let mut own: Vec<PathBuf> =
         [&paths.config, &paths.data, &paths.state, &paths.cache].map(Clone::clone).into();
     own.push(settings.session_root(paths));
     own.sort();
     own.dedup();
     SandboxPolicy {
-        level: settings.sandbox.unwrap_or_default(),
-        network: settings.network.unwrap_or_default() == NetworkAccess::On,
+        level: settings.sandbox.level.unwrap_or_default(),
+        network: settings.sandbox.network.unwrap_or_default() == NetworkAccess::On,
         workspace: cwd.to_path_buf(),
+        home: std::env::home_dir().filter(|home| home.is_absolute()),
         temporary: vec![std::env::temp_dir(), PathBuf::from("/tmp")],
         writable: named.map(|path| paths::resolve(cwd, path)).collect(),
         own,
-        namespaces: true,
+        ..SandboxPolicy::off()
     }
+}
+
+/// Applies the mode that the user chose at the first start, unless a permission mode is set. A choice of `auto` in
+/// a sandbox is ignored where the sandbox is not available.
+pub(crate) fn apply_chosen(settings: &mut Settings, paths: &Paths, cwd: &Path) {
+    let chosen = ChosenMode::read(paths).filter(|_| settings.permission_mode.is_none());
+    let Some(chosen) = chosen.filter(|it| it.sandbox.is_none() || is_offered(settings, paths, cwd)) else {
+        return;
+    };
+    settings.permission_mode = Some(chosen.mode);
+    settings.sandbox.level = settings.sandbox.level.or(chosen.sandbox);
+}
+
+/// Whether commands can be confined to the workspace: by the kernel, by the settings, and in this folder.
+pub(crate) fn is_offered(settings: &Settings, paths: &Paths, cwd: &Path) -> bool {
+    let mut confined = settings.clone();
+    confined.sandbox.level = settings.sandbox.level.or(ChosenMode::SANDBOXED.sandbox);
+    let policy = policy(&confined, paths, cwd);
+    let is_enforced = Support::here().enforced(&policy).level == policy.level;
+    !policy.is_off() && is_enforced && !policy.leaves_out_workspace()
 }
 
 /// The sandbox of an agent.
 pub(crate) fn sandboxing(settings: &Settings, paths: &Paths, cwd: &Path) -> Sandboxing {
     Sandboxing {
         policy: policy(settings, paths, cwd).into(),
-        user_commands: settings.sandbox_user_commands.unwrap_or(false),
+        user_commands: settings.sandbox.user_commands.unwrap_or(false),
         granted: Vec::new(),
-        hooks: settings.sandbox_hooks.unwrap_or(false),
+        hooks: settings.sandbox.hooks.unwrap_or(false),
         save_writable: Some(save_writable(paths.clone())),
     }
 }
 
-/// Adds paths to `sandbox_writable` in the user's `config.toml`.
+/// Adds paths to `writable` of the table `[sandbox]` in the user's `config.toml`.
 fn save_writable(paths: Paths) -> SaveWritable {
     SaveWritable::new(move |path| {
-        let row = table::row("sandbox_writable").ok_or("there is no such setting")?;
+        let row = table::row("sandbox.writable").ok_or("there is no such setting")?;
         let text = path.to_str().filter(|text| !text.contains(','));
         let text = text.ok_or("a path with a comma cannot be saved; add it to config.toml by hand")?;
         let (settings, _) = Settings::load_leniently(&paths);
-        let mut all = settings.sandbox_writable.unwrap_or_default();
+        let mut all = settings.sandbox.writable.unwrap_or_default();
         all.push(text.to_owned());
         write::set(&paths.config_file(), row, Some(&all.join(","))).map_err(|error| error.to_string())
     })
 }
 
-/// What the user should know about a sandbox that this machine cannot provide.
-pub(crate) fn shortfall(settings: &Settings, paths: &Paths, cwd: &Path) -> Option<String> {
+/// What the user should know about the sandbox.
+pub(crate) fn notices(settings: &Settings, paths: &Paths, cwd: &Path) -> impl Iterator<Item = String> {
     let policy = policy(settings, paths, cwd);
-    Support::here().shortfall(&policy).map(|text| format!("sandbox: {text}"))
+    let all = [Support::here().shortfall(&policy), left_out(&policy)];
+    all.into_iter().flatten().map(|text| format!("sandbox: {text}"))
+}
+
+/// Why the workspace cannot be changed although the level says so, and what to do.
+pub(crate) fn left_out(policy: &SandboxPolicy) -> Option<String> {
+    let is_enforced = Support::here().enforced(policy).level == policy.level;
+    (is_enforced && policy.leaves_out_workspace()).then(|| {
+        format!(
+            "{} is your home directory, or leads to it, so it cannot be changed; start tau in a project's folder, \
+             or add a folder to sandbox.writable",
+            policy.workspace.display()
+        )
+    })
 }
 
 /// What is in force, in words; `None` where no sandbox is wanted.

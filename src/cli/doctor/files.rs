@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::PATIENCE;
 use super::report::{Advice, Fact, Section};
+use crate::agent::context::instruction_files::InstructionPlaces;
 use crate::agent::settings::Paths;
 use crate::tools::counted::counted;
 
@@ -49,6 +50,17 @@ pub(super) fn paths(paths: &Paths, sessions: &Path) -> Section {
             section.advise(Advice::Hint(text));
         }
     }
+    section
+}
+
+/// The instruction files for the current directory, and what is wrong with them.
+pub(super) fn instructions(places: &InstructionPlaces) -> Section {
+    let mut section = Section::new("instructions");
+    let found = std::env::current_dir().map(|cwd| places.find(&cwd)).unwrap_or_default();
+    let files: Vec<String> = found.files.iter().map(|file| file.path.display().to_string()).collect();
+    let text = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
+    section.add(Fact::value("files", text, files));
+    found.notices.into_iter().for_each(|notice| section.advise(Advice::Hint(notice)));
     section
 }
 

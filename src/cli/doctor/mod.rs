@@ -19,6 +19,9 @@ use super::args::CliArgs;
 use super::args::doctor::DoctorArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, say};
+use super::permission_rules;
+use super::project_settings::ProjectSettings;
+use crate::agent::context::instruction_files::InstructionPlaces;
 use report::{Advice, Fact, Section};
 
 /// How long a probe may take. What takes longer is a file system or a server that does not answer.
@@ -50,6 +53,14 @@ fn examine(environment: Environment) -> Vec<Section> {
     let terminals = paths.terminals();
     let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
     let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
+    let own_rules = permission_rules::read(&paths, &ProjectSettings::default(), None).0;
+    let places = InstructionPlaces {
+        config: paths.config.clone(),
+        home: std::env::home_dir(),
+        rules: std::env::current_dir()
+            .ok()
+            .map(|cwd| own_rules.file_filter(&cwd, std::env::home_dir().as_deref())),
+    };
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     let mut terminal = bounded("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
@@ -59,6 +70,7 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("clipboard", display::clipboard),
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
+        bounded("instructions", move || files::instructions(&places)),
         bounded("paths", move || files::paths(&own_paths, &own_sessions)),
         bounded("disk", move || files::disk(&paths, &sessions)),
         bounded("limits", files::limits),

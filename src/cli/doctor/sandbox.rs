@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::report::{Advice, Fact, Section};
 use crate::agent::settings::{Paths, Settings};
-use crate::cli::compose::sandbox::policy;
+use crate::cli::compose::sandbox::{left_out, policy};
 use crate::tools::sandbox::confinement::Guard;
 use crate::tools::sandbox::support::Support;
 
@@ -33,7 +33,17 @@ pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {
             section.advise(Advice::Hint(text.to_owned()));
         }
     }
-    if let Some(text) = support.shortfall(&policy) {
+    let unasked = match support.confines_unasked() {
+        true => "confined",
+        false => "only the short list runs, unconfined",
+    };
+    section.add(Fact::value("without a question", unasked, support.confines_unasked()));
+    if !support.confines_unasked() {
+        let text = "this machine cannot confine commands that run without a question, so tau asks about all but a \
+                    few; see docs/permissions.md#what-runs-without-a-question";
+        section.advise(Advice::Hint(text.to_owned()));
+    }
+    for text in support.shortfall(&policy).into_iter().chain(left_out(&policy)) {
         section.advise(Advice::Hint(format!("sandbox: {text}")));
     }
     section

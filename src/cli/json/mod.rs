@@ -20,7 +20,7 @@ use super::answer::{self, AnswerText};
 use super::batch::{BatchDriver, BatchEvent, Stop};
 use super::exit::{Exit, output_failed, warn};
 use super::output_schema::{Output, OutputSchema, Violations};
-use super::print::{CUT_OFF, NOBODY_DECIDES};
+use super::print::{CUT_OFF, NO_TEXT, NOBODY_DECIDES};
 use super::profile::FrontEndProfile;
 use super::prompts::CliPrompt;
 use super::protocol;
@@ -82,6 +82,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         interrupts: 0,
         outcome: Exit::Ok,
         error: None,
+        failed: None,
         refused: false,
         waiting: Vec::new(),
         asked: Vec::new(),
@@ -115,6 +116,8 @@ struct JsonRun<R, W, S> {
     outcome: Exit,
     /// What went wrong with it.
     error: Option<String>,
+    /// How the first prompt ended that failed, and what went wrong with it.
+    failed: Option<(Exit, Option<String>)>,
     /// A tool asked a question, and there was no user to answer it.
     refused: bool,
     /// The calls that wait for a decision.
@@ -162,6 +165,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     continue;
                 }
             };
+            self.note_failed();
             (self.outcome, self.error) = (Exit::Ok, None);
             // With arguments any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
@@ -177,6 +181,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             if !self.takes_lines && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
                 return;
             }
+        }
+    }
+
+    /// Keeps how the first line ended that failed: the end of everything tells.
+    fn note_failed(&mut self) {
+        // What an interrupt ended, its writer wanted to end.
+        if !matches!(self.outcome, Exit::Ok | Exit::Aborted) && self.failed.is_none() {
+            self.failed = Some((self.outcome, self.error.clone()));
         }
     }
 
@@ -391,16 +403,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
             }
             AgentEvent::ApprovalEnded { id, .. } => self.waiting.retain(|waiting| waiting != id),
-            AgentEvent::Asked {
-                id,
-                question: Question::Form { .. } | Question::Url { .. } | Question::Sampling { .. },
-            } => {
+            AgentEvent::Asked { id, question: Question::Form { .. } | Question::Url { .. } } => {
                 self.asked.push(id.clone());
                 if self.lines.is_none() {
                     self.decline_asked();
                 }
             }
             AgentEvent::AskWithdrawn { id } => self.asked.retain(|asked| asked != id),
+            AgentEvent::Asked { id, question: Question::User { .. } | Question::Plan { .. } } => {
+                self.answer_question(id.clone(), QuestionAnswer::Unavailable);
+            }
             AgentEvent::Asked { id, .. } => {
                 (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
                 let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };
@@ -423,6 +435,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             StopReason::Aborted => self.outcome = Exit::Aborted,
             StopReason::Length => {
                 (self.outcome, self.error) = (Exit::Limit, Some(CUT_OFF.into()));
+            }
+            StopReason::Stop | StopReason::Other if answer.text().trim().is_empty() => {
+                (self.outcome, self.error) = (Exit::Model, Some(NO_TEXT.into()));
             }
             StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
         }
@@ -473,6 +488,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     /// Ends the agent and says how it ended.
     async fn finish(mut self) -> Exit {
+        if let (Exit::Ok, Some((exit, error))) = (self.outcome, self.failed.take()) {
+            (self.outcome, self.error) = (exit, error);
+        }
         let exit = match (self.driver.stops.stopping(), self.outcome) {
             (Some(exit), _) => exit,
             (None, Exit::Ok) if self.refused => Exit::Refused,

@@ -163,13 +163,15 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
     check(vec![failed.clone(), stop("never")], Exit::Model, "", "overloaded").await;
     let retried = [turn("", StopReason::Error), stop("then")].concat();
     check(vec![retried], Exit::Ok, "then\n", "").await;
-    // A stream that was cut, and an answer that continues it.
-    let continued = [turn("first half, ", StopReason::Error), stop("second half")].concat();
+    // A stream that was cut, and the next attempt; an answer that was stopped, and its end.
+    let again = [turn("first half, ", StopReason::Error), stop("first half, second half")].concat();
+    check(vec![again], Exit::Ok, "first half, second half\n", "").await;
+    let continued = [turn("first half, ", StopReason::Aborted), stop("second half")].concat();
     check(vec![continued], Exit::Ok, "first half, second half\n", "").await;
     let cut = [turn("half", StopReason::Length), settled()].concat();
     check(vec![cut], Exit::Limit, "half\n", "output limit").await;
     check(vec![settled()], Exit::Model, "", "no answer").await;
-    check(vec![stop("")], Exit::Ok, "", "no text").await;
+    check(vec![stop("")], Exit::Model, "", "ended without an answer").await;
     check(vec![], Exit::Usage, "", "no prompt").await;
     let question = Question::Confirm { title: "run rm -rf?".into(), message: String::new() };
     let asked = [vec![AgentEvent::Asked { id: "1".into(), question }], stop("no")].concat();

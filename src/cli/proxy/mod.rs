@@ -11,12 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::args::CliArgs;
 use super::args::proxy::{LimitArgs, ProxyAction, ProxyArgs};
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
+use super::serve::accept::{Listener, accept, raise_file_limit};
 use super::signals::{Caught, Signals};
 use super::{log, plain, table};
 use crate::agent::demo::DemoTransport;
@@ -155,6 +158,7 @@ fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Ex
         catalogue: environment.catalogue,
         keys: environment.keys,
         ending: CancellationToken::new(),
+        answers: TaskTracker::new(),
     });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Refusal::config(format!("cannot start: {error}")))?;
@@ -168,6 +172,7 @@ fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Ex
 
 /// Serves until a signal comes; answers that are on their way get [`GRACE`] to end.
 async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal> {
+    raise_file_limit();
     let mut signals = Signals::for_batch()
         .map_err(|error| Refusal::config(format!("cannot watch for signals: {error}")))?;
     let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|error| {
@@ -179,18 +184,15 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
         return Ok(shown);
     }
     let saving = tokio::spawn(save_changes(Arc::clone(&serving)));
-    let ending = CancellationToken::new();
+    let (stop, stopped) = watch::channel(false);
     let app = server::routes(Arc::clone(&serving));
-    let server = axum::serve(listener, app).with_graceful_shutdown(ending.clone().cancelled_owned());
-    let mut server = std::pin::pin!(server.into_future());
+    let mut server = std::pin::pin!(accept(Listener::Tcp(listener), app, stopped));
     let exit = tokio::select! {
         exit = end(&mut signals) => exit,
-        ended = &mut server => {
-            ended.map_err(|error| Refusal::config(format!("the server has ended: {error}")))?;
-            Exit::Ok
-        }
+        () = &mut server => Exit::Ok,
     };
-    ending.cancel();
+    stop.send_replace(true);
+    serving.answers.close();
     let mut cut = std::pin::pin!(async {
         tokio::select! {
             () = tokio::time::sleep(GRACE) => {}
@@ -198,11 +200,15 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
         }
     });
     tokio::select! {
-        _ = &mut server => {}
+        () = async { server.as_mut().await; serving.answers.wait().await } => {}
         () = &mut cut => {
             // Every answer ends with an error event, and is counted.
             serving.ending.cancel();
-            let _ = tokio::time::timeout(SAVING, server).await;
+            let _ = tokio::time::timeout(SAVING, async {
+                server.await;
+                serving.answers.wait().await;
+            })
+            .await;
         }
     }
     saving.abort();

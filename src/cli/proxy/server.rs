@@ -7,17 +7,20 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::ledger::{Denied, Ledger, Tally};
 use super::tokens::{TokenFile, TokenRow};
@@ -30,9 +33,14 @@ use crate::agent::provider::proxy::ProxyCall;
 use crate::agent::provider::proxy::wire::WireWriter;
 use crate::agent::provider::{StreamEvent, Transport};
 use crate::agent::settings::private_files::write_private;
+use crate::cli::serve::strangers::Stranger;
 
 /// Largest request, in bytes: conversations hold pictures.
 const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Lines of an answer that wait for its client.
+const LINES: usize = 64;
+/// How long an answer is read whose client has left.
+const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of text that count as a token where a provider did not say how many there were.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -46,6 +54,8 @@ pub struct Serving {
     pub upstream: Arc<dyn Transport>,
     /// Cancelled when the server ends: answers are cut.
     pub ending: CancellationToken,
+    /// The answers on their way, also those whose clients have left.
+    pub answers: TaskTracker,
 }
 
 /// The ledger, and the file it is saved in.
@@ -87,6 +97,8 @@ pub fn routes(serving: Arc<Serving>) -> Router {
         .route("/api/stream", post(answer))
         .route("/api/models", get(models))
         .route("/api/usage", get(usage))
+        // Before anything of a body is read.
+        .route_layer(from_fn_with_state(Arc::clone(&serving), check_token))
         .route("/health", get(async || "ok\n"))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(serving)
@@ -130,7 +142,22 @@ impl IntoResponse for Refused {
     }
 }
 
+/// Refuses a request without a known token; handlers find whose it is.
+async fn check_token(
+    State(serving): State<Arc<Serving>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Refused> {
+    let client = serving.client(request.headers())?;
+    if let Some(stranger) = request.extensions().get::<Stranger>() {
+        stranger.is_known();
+    }
+    request.extensions_mut().insert(client);
+    Ok(next.run(request).await)
+}
+
 /// Whose token a request has.
+#[derive(Clone)]
 struct Client {
     name: String,
     limits: TokenRow,
@@ -187,10 +214,9 @@ fn is_priced(model: &Model) -> bool {
 
 async fn answer(
     State(serving): State<Arc<Serving>>,
-    headers: HeaderMap,
+    Extension(client): Extension<Client>,
     body: axum::body::Bytes,
 ) -> Result<Response, Refused> {
-    let client = serving.client(&headers)?;
     let call: ProxyCall = serde_json::from_slice(&body).map_err(|error| {
         let text = format!("the request is not understood: {error}");
         Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
@@ -209,27 +235,60 @@ async fn answer(
         name: client.name,
         model: Arc::clone(&model),
         asked: u64::try_from(body.len()).unwrap_or(u64::MAX) / BYTES_PER_TOKEN,
+        budget: call.options.max_tokens.unwrap_or(model.max_tokens),
         said: 0,
         usage: Usage::default(),
         is_whole: false,
+        is_left: false,
     };
     let request = call.into_request(model, key);
-    // The provider's stream ends when this one is dropped, which is when the client leaves.
     let events = serving.upstream.stream(request, serving.ending.child_token());
-    Ok(Sse::new(lines(events, counted)).keep_alive(KeepAlive::default()).into_response())
+    let (sender, lines) = mpsc::channel(LINES);
+    serving.answers.spawn(forward(events, counted, sender));
+    let lines = futures_util::stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
+    Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
 }
 
-/// The events as they are written, counted on their way.
-fn lines(
+/// Hands the events on as they are written, counted on their way. What a client leaves is read to its end, since
+/// only then is it known what it costs.
+async fn forward(
     events: impl Stream<Item = StreamEvent> + Send + 'static,
     mut counted: Counted,
-) -> impl Stream<Item = Result<Event, Infallible>> {
-    let mut writer = WireWriter::default();
-    events.filter_map(move |event| {
+    lines: mpsc::Sender<Event>,
+) {
+    let (mut writer, mut events) = (WireWriter::default(), Box::pin(events));
+    loop {
+        let event = tokio::select! {
+            event = events.next() => event,
+            () = lines.closed() => break,
+        };
+        let Some(event) = event else { return };
         counted.note(&event);
-        let line = writer.data(event).map(|data| Ok(Event::default().data(data)));
-        std::future::ready(line)
-    })
+        if let Some(data) = writer.data(event)
+            && lines.send(Event::default().data(data)).await.is_err()
+        {
+            break;
+        }
+    }
+    counted.is_left = true;
+    if !read_rest(events, |event| counted.note(&event), LEFT_TIMEOUT).await {
+        tracing::info!("an answer that its client left did not end");
+    }
+}
+
+/// Reads an answer that its client has left; whether it ended within the time.
+async fn read_rest(
+    events: impl Stream<Item = StreamEvent>,
+    mut note: impl FnMut(StreamEvent),
+    limit: Duration,
+) -> bool {
+    let mut events = std::pin::pin!(events);
+    let rest = async {
+        while let Some(event) = events.next().await {
+            note(event);
+        }
+    };
+    tokio::time::timeout(limit, rest).await.is_ok()
 }
 
 /// An answer on its way; what it used is counted when it is dropped.
@@ -239,12 +298,16 @@ struct Counted {
     model: Arc<Model>,
     /// About how many tokens the request has.
     asked: u64,
+    /// Most tokens that the answer may have.
+    budget: u64,
     /// Bytes of text that came.
     said: u64,
     /// What the provider reported last.
     usage: Usage,
     /// The provider has ended the answer, so what it reported is all.
     is_whole: bool,
+    /// The client has left.
+    is_left: bool,
 }
 
 impl Counted {
@@ -263,14 +326,16 @@ impl Counted {
         }
     }
 
-    /// What was used. An answer that was cut before its provider said how much is counted by its size,
-    /// or clients could use models for nothing by leaving in time.
+    /// What was used. An answer that was cut before its provider said how much is counted by its size; one
+    /// that the client left, and that did not end after that, by what it may have cost. Or clients could use
+    /// models for less by leaving in time.
     fn used(&self) -> Usage {
         let mut usage = self.usage;
         if !self.is_whole {
             let asked = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
             usage.input = if asked == 0 { self.asked } else { usage.input };
-            usage.output = usage.output.max(self.said.div_ceil(BYTES_PER_TOKEN));
+            let said = self.said.div_ceil(BYTES_PER_TOKEN);
+            usage.output = usage.output.max(if self.is_left { said.max(self.budget) } else { said });
         }
         usage
     }
@@ -295,8 +360,7 @@ impl Drop for Counted {
 }
 
 /// The models that the token is for.
-async fn models(State(serving): State<Arc<Serving>>, headers: HeaderMap) -> Result<Json<Value>, Refused> {
-    let client = serving.client(&headers)?;
+async fn models(State(serving): State<Arc<Serving>>, Extension(client): Extension<Client>) -> Json<Value> {
     let models = serving.catalogue.configured(&serving.keys);
     let rows = models.iter().filter(|model| client.limits.allows(model)).map(|model| {
         json!({
@@ -312,22 +376,43 @@ async fn models(State(serving): State<Arc<Serving>>, headers: HeaderMap) -> Resu
             "cost": model.cost,
         })
     });
-    Ok(Json(json!({ "models": rows.collect::<Vec<_>>() })))
+    Json(json!({ "models": rows.collect::<Vec<_>>() }))
 }
 
 /// What was used with the token, and what it allows.
-async fn usage(State(serving): State<Arc<Serving>>, headers: HeaderMap) -> Result<Json<Value>, Refused> {
-    let client = serving.client(&headers)?;
+async fn usage(State(serving): State<Arc<Serving>>, Extension(client): Extension<Client>) -> Json<Value> {
     let account = serving.accounts.with(|ledger| ledger.accounts.get(&client.name).cloned());
     let account = account.unwrap_or_default();
     let shown = |tally: Tally| json!(tally);
     let limits = TokenRow { sha256: String::new(), ..client.limits };
     let mut limits = json!(limits);
     limits.as_object_mut().map(|limits| limits.remove("sha256"));
-    Ok(Json(json!({
+    Json(json!({
         "name": client.name,
         "limits": limits,
         "today": shown(account.today(now())),
         "total": shown(account.total),
-    })))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_whose_client_left_is_read_to_its_end_or_for_some_time() {
+        let usage = |output| StreamEvent::Usage(Usage { output, ..Usage::default() });
+        let events = || stream::iter([1, 2].map(usage));
+        let mut seen = Vec::new();
+        let mut note = |event| {
+            if let StreamEvent::Usage(usage) = event {
+                seen.push(usage.output);
+            }
+        };
+        assert!(read_rest(events(), &mut note, LEFT_TIMEOUT).await);
+        assert!(!read_rest(events().chain(stream::pending()), &mut note, Duration::from_millis(20)).await);
+        assert_eq!(seen, [1, 2, 1, 2]);
+    }
 }

@@ -18,6 +18,7 @@ use crate::agent::protocol::model::Model;
 use crate::agent::secrets::Secret;
 use crate::agent::settings::MAX_BYTES;
 use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::tools::regular_files::read_text;
 
 /// What every token begins with, so that people and scanners know one when they see it.
 const PREFIX: &str = "tau_proxy_";
@@ -138,7 +139,7 @@ pub fn change(path: &Path, name: &str, row: Option<&TokenRow>) -> Result<(), Str
         (false, false) => return Err(format!("no token is called {name:?}; `tau proxy list` lists them")),
         _ => {}
     }
-    let text = match std::fs::read_to_string(path) {
+    let text = match read_text(path, MAX_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|error| named(&error))?,
     };

@@ -59,12 +59,15 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::AutoCompaction { enabled } => tune(state, &call, Tuning::AutoCompaction { enabled }),
         RpcCommand::AutoRetry { enabled } => tune(state, &call, Tuning::AutoRetry { enabled }),
+        RpcCommand::AskUser { enabled } => tune(state, &call, Tuning::AskUser { enabled }),
         RpcCommand::AnswerApproval { id, answer } => {
             send(state, &call, AgentCommand::AnswerApproval { id, answer });
         }
-        RpcCommand::SetPermissionMode(mode) => {
-            send(state, &call, AgentCommand::SetPermissionMode { mode });
-        }
+        RpcCommand::SetPermissionMode(mode) => match mode.within(state.host.mode_ceiling()) {
+            Ok(mode) => send(state, &call, AgentCommand::SetPermissionMode { mode }),
+            Err(why) => state.refuse(&call, &why),
+        },
+        RpcCommand::DropPlan => send(state, &call, AgentCommand::DropPlan),
         RpcCommand::ChangeRules(change) => state.change_rules(call, change),
         RpcCommand::AbortRetry => send(state, &call, AgentCommand::AbortRetry),
         RpcCommand::Compact { instructions } => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::agent::AgentCommand;
 use crate::agent::catalogue::Catalogue;
 use crate::agent::catalogue::keys::Keys;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, Model};
 use crate::agent::protocol::query::SessionSource;
 use crate::cli::compose::{AgentPrompt, Setup};
@@ -26,6 +27,10 @@ pub trait RpcHost: Send {
     /// # Errors
     /// A message that says what to do.
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
+    /// The permission mode above which the client cannot choose one.
+    fn mode_ceiling(&self) -> PermissionMode {
+        PermissionMode::Auto
+    }
     /// The open session runs in `dir`: what the agent is sent so that the project settings of that
     /// directory apply. Nothing if they apply already.
     fn enter_directory(&mut self, dir: &Path) -> Vec<AgentCommand>;
@@ -36,6 +41,7 @@ pub(crate) struct SetupHost {
     /// As they were at the start, whatever directory the session runs in.
     catalogue: Arc<Catalogue>,
     keys: Arc<Keys>,
+    mode_ceiling: PermissionMode,
     /// With the project settings that apply now.
     setup: Setup,
     prompt: AgentPrompt,
@@ -45,7 +51,7 @@ impl SetupHost {
     /// The host of an agent that was composed from `setup` and has this prompt.
     pub fn new(setup: Setup, prompt: AgentPrompt) -> Self {
         let (catalogue, keys) = (Arc::clone(&setup.catalogue), Arc::clone(&setup.keys));
-        SetupHost { catalogue, keys, setup, prompt }
+        SetupHost { catalogue, keys, mode_ceiling: setup.first_mode(), setup, prompt }
     }
 }
 
@@ -60,6 +66,10 @@ impl RpcHost for SetupHost {
 
     fn can_use(&self, model: &Model) -> bool {
         model.api == Api::Scripted || self.catalogue.usable(&self.keys).contains(&model.provider)
+    }
+
+    fn mode_ceiling(&self) -> PermissionMode {
+        self.mode_ceiling
     }
 
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String> {

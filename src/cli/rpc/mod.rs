@@ -40,7 +40,9 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     retry: RetryMode::Interactive,
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
-    on_ask: OnAsk::Allow,
+    on_ask: OnAsk::Ask,
+    asks_user: false,
+    is_client: true,
     connections: Connections::WithAgent,
 };
 

@@ -76,6 +76,9 @@ pub(crate) enum RpcCommand {
     AutoRetry {
         enabled: bool,
     },
+    AskUser {
+        enabled: bool,
+    },
     AbortRetry,
     Compact {
         instructions: Option<String>,
@@ -100,6 +103,7 @@ pub(crate) enum RpcCommand {
         answer: ApprovalAnswer,
     },
     SetPermissionMode(PermissionMode),
+    DropPlan,
     ChangeRules(RuleChange),
     /// An answer that names no question: passed over.
     Nothing,
@@ -168,6 +172,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         }
         "set_auto_compaction" => RpcCommand::AutoCompaction { enabled: fields.flag("enabled")? },
         "set_auto_retry" => RpcCommand::AutoRetry { enabled: fields.flag("enabled")? },
+        "set_ask_user" => RpcCommand::AskUser { enabled: fields.flag("enabled")? },
         "abort_retry" => RpcCommand::AbortRetry,
         "compact" => RpcCommand::Compact { instructions: fields.maybe_text("customInstructions")? },
         "bash" => RpcCommand::Bash {
@@ -194,6 +199,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
             let names = PermissionMode::ALL.map(|mode| (mode.name(), mode));
             RpcCommand::SetPermissionMode(fields.one_of("mode", &names)?)
         }
+        "drop_plan" => RpcCommand::DropPlan,
         "get_extensions" => RpcCommand::Query(Query::Extensions),
         other => return rules(other, fields),
     })
@@ -268,6 +274,19 @@ pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
     let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
     if flag("cancelled") == Some(true) {
         return QuestionAnswer::Cancelled;
+    }
+    if let Some(accepted) = flag("accepted") {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let mode = text("mode").as_deref().and_then(PermissionMode::from_name);
+        return match (accepted, mode) {
+            (true, Some(mode)) => QuestionAnswer::PlanAccepted { mode, plan: text("plan") },
+            (true, None) => QuestionAnswer::Cancelled,
+            (false, _) => QuestionAnswer::PlanRejected { comment: text("comment").unwrap_or_default() },
+        };
+    }
+    if let Some(answers) = fields.get("answers") {
+        let answers = serde_json::from_value(answers.clone());
+        return answers.map_or(QuestionAnswer::Cancelled, QuestionAnswer::Answers);
     }
     match (fields.get("value"), fields.get("values"), flag("confirmed")) {
         (Some(Value::String(value)), _, _) => QuestionAnswer::Value(value.clone()),

@@ -17,19 +17,30 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
+use super::strangers::{Stranger, Strangers};
+
 /// How long the head of a request may take, and how long a connection may wait for the next one.
 const HEAD: Duration = Duration::from_secs(30);
 /// The wait after a connection that could not be taken: there may be no descriptor for it.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Raises the limit of open files, which connections count against, as far as it goes.
+pub(in crate::cli) fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
+}
+
 /// The socket that is listened on.
-pub(super) enum Listener {
+pub(in crate::cli) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 /// Answers connections until it is stopped, and then what they are in the middle of.
-pub(super) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
+pub(in crate::cli) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
     accept_within(listener, router, stopped, HEAD).await;
 }
 
@@ -40,7 +51,7 @@ async fn accept_within(
     mut stopped: watch::Receiver<bool>,
     head: Duration,
 ) {
-    let graceful = GracefulShutdown::new();
+    let (graceful, strangers) = (GracefulShutdown::new(), Strangers::default());
     loop {
         let connected = tokio::select! {
             // Without a sender the server has ended.
@@ -51,9 +62,12 @@ async fn accept_within(
             Ok(Connected::Tcp(stream, client)) => {
                 // Small events would otherwise wait for each other.
                 let _ = stream.set_nodelay(true);
-                serve(stream, Some(client), &router, graceful.watcher(), head);
+                let stranger = strangers.enter();
+                serve(stream, (Some(client), stranger), &router, graceful.watcher(), head);
             }
-            Ok(Connected::Unix(stream)) => serve(stream, None, &router, graceful.watcher(), head),
+            Ok(Connected::Unix(stream)) => {
+                serve(stream, (None, strangers.enter()), &router, graceful.watcher(), head);
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(PAUSE).await;
@@ -79,13 +93,20 @@ async fn next(listener: &Listener) -> std::io::Result<Connected> {
 }
 
 /// Serves a connection in a task of its own.
-fn serve<S>(stream: S, client: Option<SocketAddr>, router: &Router, watcher: Watcher, head: Duration)
-where
+fn serve<S>(
+    stream: S,
+    (client, stranger): (Option<SocketAddr>, Stranger),
+    router: &Router,
+    watcher: Watcher,
+    head: Duration,
+) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let router = router.clone();
+    let own = stranger.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
+        request.extensions_mut().insert(own.clone());
         if let Some(client) = client {
             request.extensions_mut().insert(ConnectInfo(client));
         }
@@ -95,7 +116,11 @@ where
     server.timer(TokioTimer::new()).header_read_timeout(head);
     let connection = watcher.watch(server.serve_connection(TokioIo::new(stream), service));
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        let ended = tokio::select! {
+            ended = connection => ended,
+            () = stranger.closed() => return,
+        };
+        if let Err(error) = ended {
             // A client that left, or sent something else than HTTP.
             tracing::debug!(%error, "a connection ended");
         }

@@ -140,6 +140,7 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
         | AgentCommand::SetSteerMode { .. }
         | AgentCommand::AnswerApproval { .. }
         | AgentCommand::SetPermissionMode { .. }
+        | AgentCommand::DropPlan
         | AgentCommand::SetThinking { .. }
         | AgentCommand::Compact { .. }
         | AgentCommand::Bash { .. }
@@ -169,7 +170,7 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
         | AgentCommand::AppendMessage { .. }
         | AgentCommand::ReplaceMessages { .. }
         | AgentCommand::Tune(_) => {
-            Carried::Refuse("the settings of the server decide this, not those of the client".to_owned())
+            Carried::Refuse("the server's settings decide this, not the client's".to_owned())
         }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub model: Option<String>,
     pub thinking: ThinkingLevel,
     pub mode: PermissionMode,
+    /// The mode above which clients cannot choose one.
+    pub mode_ceiling: PermissionMode,
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
     /// Calls that wait for a decision, in the order in which they were asked.
@@ -56,8 +58,13 @@ const MESSAGE: &str = "";
 
 impl Facts {
     /// What a session begins with.
-    pub fn new(session: SessionInfo, thinking: ThinkingLevel, mode: PermissionMode) -> Self {
-        Facts { session, thinking, mode, ..Facts::default() }
+    pub fn new(
+        session: SessionInfo,
+        thinking: ThinkingLevel,
+        mode: PermissionMode,
+        mode_ceiling: PermissionMode,
+    ) -> Self {
+        Facts { session, thinking, mode, mode_ceiling, ..Facts::default() }
     }
 
     /// Takes the event that has this number.
@@ -132,6 +139,7 @@ impl Facts {
             | AgentEvent::BranchSummary { .. }
             | AgentEvent::CommandsChanged { .. }
             | AgentEvent::ResourcesChanged { .. }
+            | AgentEvent::PlanChanged { .. }
             | AgentEvent::RulesChanged
             | AgentEvent::Notice { .. }
             | AgentEvent::RunStopped { .. }

@@ -262,7 +262,7 @@ impl Hub {
         self.admit().await?;
         let setup = self.setup.clone();
         let (mut composed, text) = blocking(move || compose_fork(&setup, &file, before.as_deref())).await??;
-        composed.config.behavior.permission_mode = mode;
+        inherit(&mut composed, mode);
         Ok((self.start(composed).await?, text))
     }
 
@@ -276,7 +276,7 @@ impl Hub {
         self.admit().await?;
         let setup = self.setup.clone();
         let mut composed = blocking(move || compose_copy(&setup, &cwd, &file)).await??;
-        composed.config.behavior.permission_mode = mode;
+        inherit(&mut composed, mode);
         self.start(composed).await
     }
 
@@ -288,7 +288,7 @@ impl Hub {
         }
         let info = config.session.info().clone();
         let mode = config.behavior.permission_mode;
-        let facts = Facts::new(info.clone(), config.thinking, mode);
+        let facts = Facts::new(info.clone(), config.thinking, mode, config.behavior.mode_ceiling);
         let (metrics, hub, id) = (Arc::clone(&self.metrics), Weak::clone(&self.own), info.id.clone());
         let live = LiveSession::start(
             info.id.clone(),
@@ -408,9 +408,15 @@ fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Resu
         config.thinking = config.model.as_ref().map_or(level, |model| model.nearest(level));
     }
     if let Some(mode) = new.options.mode {
-        config.behavior.permission_mode = mode;
+        config.behavior.choose_mode(mode).map_err(Problem::refused)?;
     }
     Ok(composed)
+}
+
+/// Gives a session the mode of the one that it comes from, as far as the server allows it.
+fn inherit(composed: &mut Composed, mode: PermissionMode) {
+    let behavior = &mut composed.config.behavior;
+    behavior.permission_mode = mode.min(behavior.mode_ceiling);
 }
 
 fn compose_saved(base: &Setup, path: &Path) -> Result<Composed, Problem> {

@@ -10,7 +10,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::accept::{Listener, accept};
+use super::accept::{Listener, accept, raise_file_limit};
 use super::app::{App, Shared};
 use super::guard::Guard;
 use super::hub::{Hub, HubLimits};
@@ -20,9 +20,11 @@ use super::{PROFILE, greeting, routes, token};
 use crate::cli::args::CliArgs;
 use crate::cli::args::mcp_serve::McpServeArgs;
 use crate::cli::args::serve::LogFormat;
+use crate::cli::args::setting_flags::SettingFlags;
 use crate::cli::compose::Setup;
 use crate::cli::crash;
 use crate::cli::exit::{Exit, Refusal, fail, say, warn};
+use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
 
 /// A session that no call has used for so long is closed.
@@ -37,12 +39,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves until the client leaves, or a signal ends it; how the program ends.
 pub fn run(args: McpServeArgs) -> Exit {
     let flags = CliArgs {
-        settings: args.settings.clone(),
+        settings: SettingFlags(args.settings.0.clone()),
         cwd: args.cwd.clone(),
         trust: args.trust,
         ..CliArgs::without_arguments()
     };
-    let setup = Setup::read(flags, PROFILE)
+    // Who speaks MCP is a program, and mostly a model itself.
+    let setup = Setup::read(flags, FrontEndProfile { asks_user: false, ..PROFILE })
         .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
     let setup = match setup {
         Ok(setup) => setup,
@@ -105,6 +108,7 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
 /// Any number of clients, over streamable HTTP at `/mcp`, with the checks of `tau serve`.
 async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Result<Exit, Refusal> {
     let Some(address) = args.listen else { return Ok(Exit::Usage) };
+    raise_file_limit();
     let mut signals = watch_signals()?;
     let token = token(args.token_file.as_deref())?;
     let failed = |error| Refusal::config(format!("cannot listen on {address}: {error}; see --listen"));

@@ -46,7 +46,7 @@ struct Start {
     cwd: Option<String>,
     /// The model, as provider/id; without it that of the settings.
     model: Option<String>,
-    /// What is asked before a call is run: auto, ask or plan; without it as the settings say.
+    /// What is asked before a call is run: ask, edits, plan or auto; without it as the settings say.
     permission_mode: Option<Mode>,
     /// A name for the session.
     name: Option<String>,
@@ -57,6 +57,7 @@ struct Start {
 enum Mode {
     Auto,
     Ask,
+    Edits,
     Plan,
 }
 
@@ -65,6 +66,7 @@ impl From<Mode> for PermissionMode {
         match mode {
             Mode::Auto => PermissionMode::Auto,
             Mode::Ask => PermissionMode::Ask,
+            Mode::Edits => PermissionMode::Edits,
             Mode::Plan => PermissionMode::Plan,
         }
     }
@@ -113,7 +115,9 @@ struct Answer {
 enum Decision {
     /// Run it once.
     Allow,
-    /// Run it, and in this session all calls that its suggested rule covers.
+    /// Run it, and in this session this exact call without a question.
+    AllowExact,
+    /// Run it, and in this session all calls that its suggested rules cover.
     AllowAlways,
     /// Do not run it.
     Deny,
@@ -202,18 +206,22 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
 async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
     let missing = || Problem::not_found("nothing of this id waits; it may have been answered");
     if live.waits_for_approval(&given.id) {
-        let rule = live.known(|facts, _| {
+        let rules = live.known(|facts, _| {
             let request = facts.approvals.iter().find(|request| request.id == given.id);
-            request.and_then(|request| request.suggested_rule.clone())
+            request.map(|request| request.suggested_rules.clone()).unwrap_or_default()
         });
         let answer = match given.decision {
             None => return Err(Problem::invalid("this is a call: give a decision")),
             Some(Decision::Allow) => ApprovalAnswer::Allow { hunks: None, edited: None },
             Some(Decision::AllowAlways) => {
-                let rule =
-                    rule.ok_or_else(|| Problem::refused("there is no rule for calls like this; use allow"))?;
-                ApprovalAnswer::AllowAlways { rule, scope: RuleScope::Session, hunks: None }
+                if rules.is_empty() {
+                    return Err(Problem::refused(
+                        "there is no rule for calls like this; use allow_exact or allow",
+                    ));
+                }
+                ApprovalAnswer::AllowAlways { rules, scope: RuleScope::Session, hunks: None }
             }
+            Some(Decision::AllowExact) => ApprovalAnswer::AllowExact { hunks: None },
             Some(Decision::Deny) => ApprovalAnswer::Deny { reason: given.reason, stop: false },
             Some(Decision::DenyAndStop) => ApprovalAnswer::Deny { reason: given.reason, stop: true },
         };
@@ -307,7 +315,7 @@ fn state(live: &LiveSession) -> Value {
                 let reasons: Vec<&str> = request.reasons.iter().map(|reason| reason.text.as_str()).collect();
                 json!({
                     "id": request.id, "tool": request.tool_name, "title": request.title, "reasons": reasons,
-                    "preview": request.preview, "suggestedRule": request.suggested_rule,
+                    "preview": request.preview, "suggestedRules": request.suggested_rules, "canAllowExact": request.can_allow_exact,
                     "sandbox": request.sandbox,
                 })
             })

@@ -4,7 +4,7 @@
 //! read; [`routes`] are the requests, [`guard`] decides who may send them. What the server answers is in
 //! [`types`] and [`problem`], from which the OpenAPI document is made.
 
-mod accept;
+pub(in crate::cli) mod accept;
 mod app;
 mod attached;
 mod branch_types;
@@ -22,6 +22,7 @@ mod page;
 mod problem;
 mod routes;
 mod screen_stream;
+pub(in crate::cli) mod strangers;
 mod stream;
 mod types;
 
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 
 use super::args::CliArgs;
 use super::args::serve::ServeArgs;
+use super::args::setting_flags::SettingFlags;
 use super::attach::running::{RunningServer, announce};
 use super::compose::Setup;
 use super::crash;
@@ -43,7 +45,7 @@ use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
-use accept::{Listener, accept};
+use accept::{Listener, accept, raise_file_limit};
 use app::{App, Shared};
 use guard::Guard;
 use hub::{Hub, HubLimits};
@@ -56,6 +58,8 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     steer: SteerMode::AfterTurnCalls,
     on_repeat: OnRepeat::Stop,
     on_ask: OnAsk::Ask,
+    asks_user: true,
+    is_client: true,
     connections: Connections::ForClients,
 };
 
@@ -70,7 +74,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub fn run(args: ServeArgs) -> Exit {
     let prepared = token(args.token_file.as_deref()).and_then(|token| {
         let flags = CliArgs {
-            settings: args.settings.clone(),
+            settings: SettingFlags(args.settings.0.clone()),
             cwd: args.cwd.clone(),
             trust: args.trust,
             ..CliArgs::without_arguments()
@@ -133,6 +137,7 @@ fn random() -> Result<String, Refusal> {
 }
 
 async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
+    raise_file_limit();
     let mut signals = match Signals::for_batch() {
         Ok(signals) => signals,
         Err(error) => return fail(Exit::Config, &format!("cannot watch for signals: {error}")),

@@ -39,6 +39,8 @@ pub(crate) struct Opening {
     shells: Vec<[AgentEvent; 2]>,
     /// A compaction, a wait, a summary that is under way.
     busy: Option<AgentEvent>,
+    /// The accepted plan.
+    plan: Option<AgentEvent>,
     /// What waits for the user.
     waiting: Vec<AgentEvent>,
 }
@@ -74,6 +76,7 @@ impl Opening {
             AgentEvent::CommandsChanged { .. } => self.set(3, event),
             AgentEvent::ResourcesChanged { .. } => self.set(4, event),
             AgentEvent::PermissionModeChanged { mode } => self.mode = *mode,
+            AgentEvent::PlanChanged { plan } => self.plan = plan.as_ref().map(|_| event.clone()),
             event => self.work(event),
         }
     }
@@ -169,6 +172,7 @@ impl Opening {
             | AgentEvent::CommandsChanged { .. }
             | AgentEvent::ResourcesChanged { .. }
             | AgentEvent::PermissionModeChanged { .. }
+            | AgentEvent::PlanChanged { .. }
             | AgentEvent::AgentStart
             | AgentEvent::AgentSettled { .. }
             | AgentEvent::Stopped
@@ -289,6 +293,7 @@ impl Opening {
         events.extend(usage);
         events.extend(self.settings.iter().flatten().cloned());
         events.push(AgentEvent::PermissionModeChanged { mode: self.mode });
+        events.extend(self.plan.clone());
         events.extend(self.running.then_some(AgentEvent::AgentStart));
         events.extend(calls);
         events.extend(self.answer.iter().cloned());

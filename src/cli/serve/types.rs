@@ -8,6 +8,7 @@ use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope
 use crate::agent::protocol::command::{QuestionAnswer, Queue};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::ThinkingLevel;
+use crate::tools::user::UserAnswer;
 
 /// What a new session is to be.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -72,6 +73,7 @@ impl From<ThinkingName> for ThinkingLevel {
 pub(crate) enum ModeName {
     Auto,
     Ask,
+    Edits,
     Plan,
 }
 
@@ -80,6 +82,7 @@ impl From<ModeName> for PermissionMode {
         match name {
             ModeName::Auto => PermissionMode::Auto,
             ModeName::Ask => PermissionMode::Ask,
+            ModeName::Edits => PermissionMode::Edits,
             ModeName::Plan => PermissionMode::Plan,
         }
     }
@@ -200,9 +203,14 @@ pub(crate) enum ApprovalDecision {
         /// Another command, or another text for the whole file.
         edited: Option<String>,
     },
-    /// Run it, and let calls that this rule covers run without a question from now on.
+    /// Run it, and in this session this exact call without a question.
+    AllowExact {
+        /// Of this call only these hunks.
+        hunks: Option<Vec<usize>>,
+    },
+    /// Run it, and let calls that these rules cover run without a question from now on.
     AllowAlways {
-        rule: String,
+        rules: Vec<String>,
         scope: ScopeName,
         /// Of this call only these hunks.
         hunks: Option<Vec<usize>>,
@@ -221,8 +229,9 @@ impl From<ApprovalDecision> for ApprovalAnswer {
     fn from(decision: ApprovalDecision) -> Self {
         match decision {
             ApprovalDecision::Allow { hunks, edited } => ApprovalAnswer::Allow { hunks, edited },
-            ApprovalDecision::AllowAlways { rule, scope, hunks } => {
-                ApprovalAnswer::AllowAlways { rule, scope: scope.into(), hunks }
+            ApprovalDecision::AllowExact { hunks } => ApprovalAnswer::AllowExact { hunks },
+            ApprovalDecision::AllowAlways { rules, scope, hunks } => {
+                ApprovalAnswer::AllowAlways { rules, scope: scope.into(), hunks }
             }
             ApprovalDecision::Deny { reason, stop } => ApprovalAnswer::Deny { reason, stop },
         }
@@ -262,6 +271,16 @@ pub(crate) struct AnswerQuestion {
     /// The values of a form, by the names of its fields.
     #[schema(value_type = Option<Object>)]
     pub values: Option<Map<String, Value>>,
+    /// The answers to the model's questions, in their order.
+    pub answers: Option<Vec<AnswerOfUser>>,
+    /// Whether a plan is accepted.
+    pub accepted: Option<bool>,
+    /// The mode in which an accepted plan is carried out.
+    pub mode: Option<ModeName>,
+    /// The plan, if it was changed.
+    pub plan: Option<String>,
+    /// Why a plan is rejected.
+    pub comment: Option<String>,
     /// The user does not want to answer.
     pub declined: Option<bool>,
     /// The user has not answered.
@@ -277,9 +296,34 @@ impl AnswerQuestion {
             answer if is(answer.declined) => Some(QuestionAnswer::Declined),
             AnswerQuestion { value: Some(value), .. } => Some(QuestionAnswer::Value(value)),
             AnswerQuestion { values: Some(values), .. } => Some(QuestionAnswer::Form(values)),
+            AnswerQuestion { accepted: Some(true), mode, plan, .. } => {
+                Some(QuestionAnswer::PlanAccepted { mode: mode?.into(), plan })
+            }
+            AnswerQuestion { accepted: Some(false), comment, .. } => {
+                Some(QuestionAnswer::PlanRejected { comment: comment.unwrap_or_default() })
+            }
+            AnswerQuestion { answers: Some(answers), .. } => {
+                Some(QuestionAnswer::Answers(answers.into_iter().map(UserAnswer::from).collect()))
+            }
             AnswerQuestion { confirmed: Some(confirmed), .. } => Some(QuestionAnswer::Confirmed(confirmed)),
             _ => None,
         }
+    }
+}
+
+/// The answer to a question of the model.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AnswerOfUser {
+    /// The choices that were taken, by index.
+    pub choices: Vec<usize>,
+    /// In the user's own words.
+    pub text: String,
+}
+
+impl From<AnswerOfUser> for UserAnswer {
+    fn from(answer: AnswerOfUser) -> Self {
+        UserAnswer { choices: answer.choices, text: answer.text }
     }
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+use crate::tools::process::ChildEnv;
 use paste::Reading;
 pub(crate) use paste::paste;
 
@@ -172,7 +173,9 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
         Some(_) => (Stdio::piped(), Stdio::null()),
         None => (Stdio::null(), Stdio::piped()),
     };
-    let spawned = Command::new(program)
+    let mut program_to_run = Command::new(program);
+    ChildEnv::of_helpers().apply(program_to_run.as_std_mut());
+    let spawned = program_to_run
         .args(arguments)
         .stdin(stdin)
         .stdout(stdout)

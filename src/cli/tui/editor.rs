@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::app::request::EditorSource;
 use crate::tools::paths;
+use crate::tools::process::ChildEnv;
 
 /// Editors that take the line to begin at as an argument of its own, `+12`.
 const PLUS: [&str; 17] = [
@@ -35,9 +36,9 @@ const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"
 ///
 /// # Errors
 /// A sentence for the user.
-pub async fn edit(text: &str, ending: &str) -> Result<Option<String>, String> {
+pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<String>, String> {
     let file = text_file(text, ending)?;
-    run(&[file.path().as_os_str().to_owned()])
+    run(&[file.path().as_os_str().to_owned()], env)
         .await
         .map_err(|error| format!("{error}; your text is unchanged"))?;
     let edited = std::fs::read_to_string(file.path()).map_err(|error| format!("your text: {error}"))?;
@@ -48,18 +49,18 @@ pub async fn edit(text: &str, ending: &str) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// A sentence for the user.
-pub async fn open(source: &EditorSource, dir: &Path) -> Result<String, String> {
+pub async fn open(source: &EditorSource, dir: &Path, env: &ChildEnv) -> Result<String, String> {
     match source {
         EditorSource::File { path, line } => {
             let file = paths::resolve(dir, path);
             if !file.is_file() {
                 return Err(format!("{}: no such file", file.display()));
             }
-            run(&arguments(&editor()?, &file, *line)).await?;
+            run(&arguments(&editor()?, &file, *line), env).await?;
         }
         EditorSource::Text { text, ending } => {
             let file = text_file(text, ending)?;
-            run(&[file.path().as_os_str().to_owned()]).await?;
+            run(&[file.path().as_os_str().to_owned()], env).await?;
         }
     }
     Ok(String::new())
@@ -101,9 +102,11 @@ fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
 }
 
 /// Runs the editor. The variable is a command line by convention: `code --wait`.
-async fn run(arguments: &[OsString]) -> Result<(), String> {
+async fn run(arguments: &[OsString], env: &ChildEnv) -> Result<(), String> {
     let editor = editor()?;
-    let status = tokio::process::Command::new("sh")
+    let mut shell = tokio::process::Command::new("sh");
+    env.apply(shell.as_std_mut());
+    let status = shell
         .args(["-c", &format!("{editor} \"$@\""), "sh"])
         .args(arguments)
         .status()

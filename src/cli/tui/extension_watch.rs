@@ -239,11 +239,11 @@ impl Known {
         if let Some(root) = lost {
             let place = root.display();
             text = format!("{text}; the settings in {place} have changed and are not trusted any more");
-            hint = Some("/trust shows what is different".to_owned());
+            hint = Some("/trust shows the differences".to_owned());
         } else if let Some(problem) = problem {
             hint = Some(problem.clone());
         } else if changes.iter().any(|change| change.has_failed) {
-            hint = Some("/extensions shows what is wrong".to_owned());
+            hint = Some("/extensions shows the problems".to_owned());
         }
         let level = if hint.is_some() { NoticeLevel::Warning } else { NoticeLevel::Info };
         if hint.is_none() && has_new_list {

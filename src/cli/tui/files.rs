@@ -1,13 +1,19 @@
 //! Files for completion, and pictures: small reads of the file system.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
+use unicode_normalization::UnicodeNormalization;
 
+use crate::agent::undo::git_index::{GitIndex, GitPlace};
 use crate::app::fuzzy;
 use crate::app::request::{FileMatches, Picture};
+use crate::tools::access::FileFilter;
+use crate::tools::regular_files::read_capped;
+use crate::tools::{ignore_files, paths};
 
 /// Files that are considered, at most.
 const FILES: usize = 100_000;
@@ -18,10 +24,47 @@ const FRESH: Duration = Duration::from_secs(5);
 /// The largest picture that is accepted, in bytes.
 const PICTURE: u64 = 20 * 1024 * 1024;
 
+/// What gives the rules on files when they are needed.
+type FilterOf<'a> = &'a dyn Fn() -> Arc<dyn FileFilter>;
+
 /// The files of the project, read when they are first needed.
 pub struct FileIndex {
     root: PathBuf,
-    walked: Mutex<Option<(Instant, Arc<Vec<String>>)>>,
+    walked: Mutex<Option<(Instant, Arc<Vec<IndexedFile>>)>>,
+}
+
+/// A file or folder of the project.
+struct IndexedFile {
+    path: String,
+    /// The same with composed characters, where that is another text.
+    composed: Option<String>,
+}
+
+impl IndexedFile {
+    fn new(path: String) -> Self {
+        let composed = composed(&path).filter(|composed| *composed != path);
+        IndexedFile { path, composed }
+    }
+
+    /// Their order: hidden ones last, those in folders after those beside them.
+    fn place(path: &str) -> (bool, usize, &str) {
+        (is_hidden(path), path.matches('/').count(), path)
+    }
+}
+
+impl AsRef<str> for IndexedFile {
+    fn as_ref(&self) -> &str {
+        self.composed.as_ref().unwrap_or(&self.path)
+    }
+}
+
+/// The text with composed characters (NFC), if it may be another one.
+fn composed(text: &str) -> Option<String> {
+    (!text.is_ascii()).then(|| text.nfc().collect())
+}
+
+fn is_hidden(path: &str) -> bool {
+    path.starts_with('.') || path.contains("/.")
 }
 
 impl FileIndex {
@@ -30,20 +73,38 @@ impl FileIndex {
         FileIndex { root, walked: Mutex::new(None) }
     }
 
-    /// The files that match, best first. What `.gitignore` leaves out is left out.
-    pub fn find(&self, query: &str, stop: &dyn Fn() -> bool) -> FileMatches {
-        let files = self.files(stop);
-        let found = fuzzy::rank(query, &files);
-        let paths = found.iter().take(ROWS).filter_map(|found| files.get(found.index).cloned()).collect();
-        FileMatches { paths, count: found.len() }
+    /// The files that match, best first, and what the query names as a path: also what is hidden or ignored,
+    /// and what is elsewhere. What rules deny is left out.
+    pub fn find(&self, query: &str, rules: FilterOf<'_>, stop: &dyn Fn() -> bool) -> FileMatches {
+        let mut named = if query.is_empty() { Vec::new() } else { complete(&self.root, query, &*rules()) };
+        if query.starts_with(['/', '~']) || query.split('/').any(|part| part == "..") {
+            return FileMatches { count: named.len(), paths: named };
+        }
+        let files = self.files(rules, stop);
+        let found = fuzzy::rank(composed(query).as_deref().unwrap_or(query), &files);
+        let is_listed = |path: &String| match composed(path) {
+            Some(composed) => files.iter().any(|file| file.as_ref() == composed),
+            None => {
+                let place = IndexedFile::place(path);
+                files.binary_search_by(|file| IndexedFile::place(&file.path).cmp(&place)).is_ok()
+            }
+        };
+        named.retain(|path| !is_listed(path));
+        let count = found.len() + named.len();
+        let best = found.iter().take(ROWS).filter_map(|found| Some(files.get(found.index)?.path.clone()));
+        let paths = match query.starts_with('.') || query.contains('/') {
+            true => named.into_iter().chain(best).collect(),
+            false => best.chain(named).collect(),
+        };
+        FileMatches { paths, count }
     }
 
-    fn files(&self, stop: &dyn Fn() -> bool) -> Arc<Vec<String>> {
+    fn files(&self, rules: FilterOf<'_>, stop: &dyn Fn() -> bool) -> Arc<Vec<IndexedFile>> {
         let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, files)) = walked.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Arc::clone(files);
         }
-        let files = Arc::new(walk(&self.root, stop));
+        let files = Arc::new(walk(&self.root, &*rules(), stop));
         if !stop() {
             *walked = Some((Instant::now(), Arc::clone(&files)));
         }
@@ -51,26 +112,54 @@ impl FileIndex {
     }
 }
 
-fn walk(root: &Path, stop: &dyn Fn() -> bool) -> Vec<String> {
-    let mut files: Vec<String> = ignore::WalkBuilder::new(root)
+/// The files that are not hidden, and the hidden ones that git tracks. What `.gitignore` leaves out is left
+/// out, and what rules deny.
+fn walk(root: &Path, rules: &dyn FileFilter, stop: &dyn Fn() -> bool) -> Vec<IndexedFile> {
+    let shows = shows(root, rules);
+    let mut files: Vec<String> = ignore_files::walk(root)
         .require_git(false)
         .build()
         .take_while(|_| !stop())
         .filter_map(Result::ok)
         .filter(|entry| entry.depth() > 0)
+        .filter(|entry| entry.path().strip_prefix(root).is_ok_and(&shows))
         .filter_map(|entry| {
             let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
             Some(if entry.file_type().is_some_and(|kind| kind.is_dir()) { path + "/" } else { path })
         })
         .take(FILES)
         .collect();
-    files.sort_by(|a, b| (a.matches('/').count(), a).cmp(&(b.matches('/').count(), b)));
-    files
+    let is_there = |path: &String| shows(Path::new(path)) && root.join(path).symlink_metadata().is_ok();
+    files.extend(tracked_hidden(root).into_iter().take_while(|_| !stop()).filter(is_there));
+    files.sort_unstable_by(|a, b| IndexedFile::place(a).cmp(&IndexedFile::place(b)));
+    files.into_iter().map(IndexedFile::new).collect()
+}
+
+/// What rules do not deny, by its path from a folder on.
+fn shows(folder: &Path, rules: &dyn FileFilter) -> impl Fn(&Path) -> bool + use<> {
+    let filter = rules.below("read", folder);
+    move |below: &Path| {
+        let left_out = filter.as_ref().and_then(|filter| filter.leaves_out(below));
+        left_out.is_none_or(|left_out| !left_out.name)
+    }
+}
+
+/// The hidden files that git tracks, with their folders.
+fn tracked_hidden(root: &Path) -> BTreeSet<String> {
+    let index = GitPlace::find(root).and_then(|place| GitIndex::read(&place, root)).unwrap_or_default();
+    let paths = index.from(b"").filter_map(|file| std::str::from_utf8(&file.path).ok());
+    let mut hidden = BTreeSet::new();
+    for path in paths.filter(|path| is_hidden(path) && !path.contains(char::is_control)).take(FILES) {
+        let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
+        hidden.extend(folders.filter(|folder| is_hidden(folder)).map(str::to_owned));
+        hidden.insert(path.to_owned());
+    }
+    hidden
 }
 
 /// Ways to complete a path, in order; folders end in a slash. Of very many the first are returned and
 /// the last, so that what all begin with can be seen.
-pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
+pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String> {
     if prefix == "~" {
         return vec!["~/".to_owned()];
     }
@@ -78,10 +167,19 @@ pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
         Some(slash) => prefix.split_at(slash + 1),
         None => ("", prefix),
     };
-    let Ok(entries) = std::fs::read_dir(resolved(cwd, folder)) else { return Vec::new() };
+    if start == ".." {
+        return vec![format!("{prefix}/")];
+    }
+    let place = paths::find(cwd, folder);
+    let Ok(entries) = std::fs::read_dir(&place) else { return Vec::new() };
+    let (shows, wanted) = (shows(&place, rules), composed(start));
+    let begins = |name: &str| match &wanted {
+        Some(wanted) => composed(name).is_some_and(|name| name.starts_with(wanted.as_str())),
+        None => name.starts_with(start),
+    };
     let fits = |name: &String| {
         let hidden = name.starts_with('.') && !start.starts_with('.');
-        name.starts_with(start) && !hidden && !name.contains(char::is_control)
+        begins(name) && !hidden && !name.contains(char::is_control) && shows(Path::new(name))
     };
     let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(fits).collect();
@@ -89,7 +187,6 @@ pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
     if names.len() > ROWS {
         names.drain(ROWS - 1..names.len() - 1);
     }
-    let place = resolved(cwd, folder);
     let marked = |name: String| {
         let mark = if place.join(&name).is_dir() { "/" } else { "" };
         format!("{folder}{name}{mark}")
@@ -97,32 +194,34 @@ pub fn complete(cwd: &Path, prefix: &str) -> Vec<String> {
     names.into_iter().map(marked).collect()
 }
 
-fn resolved(cwd: &Path, path: &str) -> PathBuf {
-    match path.strip_prefix("~/") {
-        Some(rest) => {
-            directories::BaseDirs::new().map_or_else(|| cwd.join(path), |dirs| dirs.home_dir().join(rest))
-        }
-        None => cwd.join(path),
-    }
-}
-
-/// Reads a picture that was named.
+/// Reads pictures by the first of several lists of paths whose files are there.
 ///
 /// # Errors
 /// A sentence for the user.
-pub fn picture(cwd: &Path, path: &Path) -> Result<Picture, String> {
-    let path = resolved(cwd, &path.to_string_lossy());
-    let failed = |why: &dyn std::fmt::Display| Err(format!("{}: {why}", path.display()));
-    let about = match std::fs::metadata(&path) {
-        Ok(about) => about,
-        Err(error) => return failed(&error),
+pub(super) fn pictures(
+    cwd: &Path,
+    readings: &[Vec<PathBuf>],
+    rules: &dyn FileFilter,
+) -> Result<Vec<Picture>, String> {
+    let found = |paths: &Vec<PathBuf>| -> Vec<PathBuf> {
+        paths.iter().map(|path| paths::find(cwd, &path.to_string_lossy())).collect()
     };
-    if !about.is_file() || about.len() > PICTURE {
-        return failed(&"not a regular file of at most 20 MB");
+    let mut readings = readings.iter().map(found);
+    let first = readings.next().unwrap_or_default();
+    let are_there = |paths: &Vec<PathBuf>| paths.iter().all(|path| path.exists());
+    let paths = std::iter::once(first.clone()).chain(readings).find(are_there).unwrap_or(first);
+    paths.iter().map(|path| picture(path, rules)).collect()
+}
+
+/// Reads a picture.
+fn picture(path: &Path, rules: &dyn FileFilter) -> Result<Picture, String> {
+    let failed = |why: &dyn std::fmt::Display| Err(format!("{}: {why}", path.display()));
+    if let Some(why) = rules.denies(path) {
+        return failed(&why);
     }
-    let bytes = match std::fs::read(&path) {
+    let bytes = match read_capped(path, PICTURE) {
         Ok(bytes) => bytes,
-        Err(error) => return failed(&error),
+        Err(error) => return failed(&paths::reason(&error)),
     };
     picture_of(&bytes)
         .ok_or(())
@@ -140,20 +239,81 @@ pub(crate) fn picture_of(bytes: &[u8]) -> Option<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::access::AllFiles;
+
+    fn files(names: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        for name in names {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            std::fs::write(path, "*.log\ntarget/\n").expect("a file");
+        }
+        dir
+    }
+
+    fn found(root: &Path, query: &str) -> Vec<String> {
+        let rules = || Arc::new(AllFiles) as Arc<dyn FileFilter>;
+        FileIndex::new(root.to_owned()).find(query, &rules, &|| false).paths
+    }
 
     #[test]
-    fn files_are_found_by_parts_of_their_names_and_ignored_ones_are_not() {
-        let dir = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir_all(dir.path().join("src/app")).expect("folders");
-        for name in ["src/app/update.rs", "src/main.rs", "secret.log", ".gitignore"] {
-            std::fs::write(dir.path().join(name), "*.log\n").expect("a file");
+    fn files_are_found_by_parts_of_their_names() {
+        let dir = files(&["src/app/update.rs", "src/main.rs", "secret.log", ".gitignore"]);
+        assert_eq!(found(dir.path(), "upd"), ["src/app/update.rs"]);
+        assert_eq!(found(dir.path(), ""), ["src/", "src/main.rs", "src/app/", "src/app/update.rs"]);
+        let complete = |prefix: &str| complete(dir.path(), prefix, &AllFiles);
+        assert_eq!(complete("src/"), ["src/app/", "src/main.rs"]);
+        assert_eq!(complete("src/m"), ["src/main.rs"]);
+        assert_eq!(complete("nowhere/"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hidden_and_ignored_files_are_found_when_they_are_named() {
+        let dir = files(&["main.rs", "secret.log", "target/debug/out", ".gitignore", ".env", ".x/y.yml"]);
+        for (query, expected) in [
+            ("secr", &["secret.log"][..]),
+            ("targ", &["target/"]),
+            ("target/", &["target/debug/"]),
+            ("target/debug/o", &["target/debug/out"]),
+            (".e", &[".env"]),
+            (".x/", &[".x/y.yml"]),
+            (".", &[".env", ".gitignore", ".x/", "main.rs"]),
+            ("log", &[]),
+        ] {
+            assert_eq!(found(dir.path(), query), expected, "{query}");
         }
-        let index = FileIndex::new(dir.path().to_owned());
-        let stop = || false;
-        assert_eq!(index.find("upd", &stop).paths, ["src/app/update.rs"]);
-        assert!(!index.find("", &stop).paths.iter().any(|file| file.contains("secret")));
-        assert_eq!(complete(dir.path(), "src/"), ["src/app/", "src/main.rs"]);
-        assert_eq!(complete(dir.path(), "src/m"), ["src/main.rs"]);
-        assert_eq!(complete(dir.path(), "nowhere/"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_elsewhere_are_completed() {
+        let dir = files(&["work/main.rs", "beside/notes.txt", "beside/.hidden"]);
+        let (root, work) = (dir.path(), dir.path().join("work"));
+        let absolute = root.join("beside/n").display().to_string();
+        for (query, expected) in [
+            ("..", &["../"][..]),
+            ("../", &["../beside/", "../work/"]),
+            ("../..", &["../../"]),
+            ("../be", &["../beside/"]),
+            ("../beside/.", &["../beside/.hidden"]),
+            ("~", &["~/"]),
+            (&absolute, &[&format!("{absolute}otes.txt")]),
+            ("/nowhere/", &[]),
+        ] {
+            assert_eq!(found(&work, query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn composed_and_decomposed_names_are_the_same() {
+        let dir = files(&["cafe\u{301}/menu.txt", "\u{e9}t\u{e9}.md", ".gitignore"]);
+        for (query, expected) in [
+            ("caf\u{e9}", &["cafe\u{301}/", "cafe\u{301}/menu.txt"][..]),
+            ("caf\u{e9}/m", &["cafe\u{301}/menu.txt"]),
+            ("./caf\u{e9}", &["./cafe\u{301}/"]),
+            ("e\u{301}te\u{301}", &["\u{e9}t\u{e9}.md"]),
+        ] {
+            assert_eq!(found(dir.path(), query), expected, "{query}");
+        }
+        assert_eq!(complete(dir.path(), "caf\u{e9}/", &AllFiles), ["caf\u{e9}/menu.txt"]);
     }
 }

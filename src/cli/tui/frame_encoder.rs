@@ -1,7 +1,8 @@
 //! A frame as bytes: what leads from the cells that are shown to the next ones.
 //!
-//! Rows that only moved are moved by the terminal (a scroll region, DECSTBM, and SU or SD); of the
-//! others the cells that changed are written. The sequences are those of ECMA-48 and of every terminal since the VT220.
+//! Rows that only moved are moved by the terminal (a scroll region, DECSTBM, and line feeds); of the
+//! others the cells that changed are written. The sequences are those of the VT100, which small terminals know, too
+//! (the Linux console, Emacs): not SU, SD, ECH and CHA.
 //! Links are OSC 8 (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>).
 
 mod pen;

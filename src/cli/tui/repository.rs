@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
+use crate::tools::process::{ChildEnv, git};
+use crate::tools::regular_files::read_text;
+
 /// The largest file of git that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
 /// How long git may look for a file that differs.
@@ -52,8 +55,10 @@ fn is_safe(git_dir: &Path) -> bool {
 
 /// Whether git names a file that is changed or new.
 async fn differs(cwd: &Path) -> bool {
-    let git = tokio::process::Command::new("git")
-        .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+    let mut git = tokio::process::Command::new("git");
+    ChildEnv::of_helpers().apply(git.as_std_mut());
+    let git = git
+        .envs(git::hardened(&[]))
         .args(["status", "--porcelain", "--ignore-submodules=all"])
         .current_dir(cwd)
         .stdin(Stdio::null())
@@ -69,8 +74,7 @@ async fn differs(cwd: &Path) -> bool {
 
 /// A small regular file as text.
 fn small_text(path: &Path) -> Option<String> {
-    let about = std::fs::metadata(path).ok()?;
-    (about.is_file() && about.len() < LARGEST).then(|| std::fs::read_to_string(path).ok()).flatten()
+    read_text(path, LARGEST).ok()
 }
 
 #[cfg(test)]

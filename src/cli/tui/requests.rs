@@ -3,10 +3,10 @@
 //! Nothing here waits in the loop: a reply comes back by channel with its ticket. A request that
 //! is forgotten is aborted. What a request does is in [`super::services`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -15,9 +15,9 @@ use tokio_util::context::TokioContext;
 
 use super::call::Call;
 use super::questions::ClipboardAsk;
-use super::services::Services;
+use super::services::{Services, locked};
 use crate::agent::settings::folder::Folder;
-use crate::agent::settings::write;
+use crate::app::effect::SavedSetting;
 use crate::app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use crate::cli::attach::requests::AttachedRequests;
 use crate::cli::attach::server::Server;
@@ -28,6 +28,8 @@ pub struct RequestRunner {
     services: Arc<Services>,
     /// Of an attached screen: what answers most of them.
     attached: Option<Arc<AttachedRequests>>,
+    /// Settings to be saved, and the lock under which one is.
+    to_save: Arc<(Mutex<VecDeque<SavedSetting>>, Mutex<()>)>,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
     running: HashMap<Ticket, RunningRequest>,
     /// Questions for the terminal, and where requests put them.
@@ -67,6 +69,7 @@ impl RequestRunner {
         RequestRunner {
             services: Arc::new(services),
             attached: None,
+            to_save: Arc::default(),
             replies,
             running: HashMap::new(),
             asks: mpsc::channel(1),
@@ -79,6 +82,7 @@ impl RequestRunner {
         RequestRunner {
             services: Arc::clone(&requests.here),
             attached: Some(Arc::new(requests)),
+            to_save: Arc::default(),
             replies,
             running: HashMap::new(),
             asks: mpsc::channel(1),
@@ -168,7 +172,7 @@ impl RequestRunner {
             return None;
         }
         let services = &self.services;
-        let mut setup = services.setup.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut setup = services.locked_setup();
         let entered = reload::in_directory(&setup, &services.prompt, dir).transpose()?;
         let shown = entered.and_then(|(mut new, applied)| {
             let folders = new.refresh_projects()?.into_iter().filter(Folder::is_open).collect();
@@ -178,15 +182,16 @@ impl RequestRunner {
         Some(shown.map_err(|refusal| refusal.text))
     }
 
-    /// Saves a setting. The model of an attached screen is one of the server's, and no setting here.
-    pub fn save(&self, key: &'static str, value: String) {
-        if self.attached.is_some() && key == "model" {
-            return;
-        }
-        let services = Arc::clone(&self.services);
+    /// Saves a setting, after those that are being saved.
+    pub fn save(&self, setting: SavedSetting) {
+        let (services, attached) = (Arc::clone(&self.services), self.attached.is_some());
+        let waiting = Arc::clone(&self.to_save);
+        locked(&waiting.0).push_back(setting);
         self.runtime.spawn_blocking(move || {
-            if let Err(error) = write::save(&services.config_file, key, &value) {
-                tracing::warn!(%error, key, "the setting could not be stored");
+            let _writes = locked(&waiting.1);
+            let Some(setting) = locked(&waiting.0).pop_front() else { return };
+            if let Err(error) = services.save(&setting, attached) {
+                tracing::warn!(%error, ?setting, "the setting could not be stored");
             }
         });
     }

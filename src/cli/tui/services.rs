@@ -22,18 +22,21 @@ use crate::agent::secrets::Secret;
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::session::search;
 use crate::agent::session::search::LastExchange;
+use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::folder::Folder;
 use crate::agent::settings::trust::{Project, uses_others_hooks};
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
-    LocalModelServer, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows,
-    SettingList,
+    LocalModelServer, LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture,
+    SessionRows, SettingList,
 };
 use crate::app::status_facts::StatusFacts;
-use crate::cli::compose::{AgentPrompt, Setup};
+use crate::cli::compose::{AgentPrompt, Setup, sandbox};
 use crate::cli::environment::{self, Connections};
 use crate::cli::keycheck::{KeyCheck, check_key};
 use crate::cli::{auth, local_servers, reload, setting_list};
+use crate::tools::access::AllFiles;
 
 /// Prompts that are loaded from earlier runs.
 const PROMPTS: usize = 500;
@@ -76,7 +79,7 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,6 +127,7 @@ impl PerformRequest for Arc<Services> {
         let list = move || ModelList {
             usable: services.usable_models(),
             keyless: if keyless { services.keyless_models() } else { Vec::new() },
+            chosen: ChosenModels::read(&services.locked_setup().paths),
         };
         blocking(move || Ok(list())).await
     }
@@ -156,16 +160,18 @@ impl PerformRequest for Arc<Services> {
     }
 
     /// Checks the key with a small real request, and stores it unless it was refused.
-    async fn login(&self, _: &Call, provider: String, key: Hidden) -> Result<String, String> {
+    async fn login(&self, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, String> {
         let key = Secret::new(key.0);
         let Some(model) = self.keys.catalogue().default_model(&provider) else {
             return Err(format!("no provider \"{provider}\"; /login without a name lists them"));
         };
-        if let KeyCheck::Rejected(message) = check_key(&self.direct, model, Some(key.clone())).await {
-            return Err(format!("{provider} refused the key: {message}"));
-        }
+        let checked = match check_key(&self.direct, Arc::clone(&model), Some(key.clone())).await {
+            KeyCheck::Rejected(message) => return Err(format!("{provider} refused the key: {message}")),
+            KeyCheck::Accepted => format!("{provider} accepted it"),
+            KeyCheck::Unknown(why) => format!("it could not be checked: {why}"),
+        };
         match self.keys.store(&provider, &key) {
-            Ok(()) => Ok(format!("stored the key for {provider}")),
+            Ok(()) => Ok(LoggedIn { said: format!("stored the key for {provider}; {checked}"), model }),
             Err(error) => Err(format!("could not store the key: {error}")),
         }
     }
@@ -225,6 +231,11 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
     }
 
+    async fn choose_mode(&self, _: &Call, chosen: ChosenMode) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.keep_mode(chosen)).await
+    }
+
     async fn set_keys(&self, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.change_keys(&keys)).await
@@ -236,12 +247,14 @@ impl PerformRequest for Arc<Services> {
     }
 
     async fn status_command(&self, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
-        let (command, env) = {
+        let (command, env, policy) = {
             let setup = locked(&self.setup);
-            (setup.settings.status_command.clone().unwrap_or_default(), setup.child_env(&facts.session.id))
+            let command = setup.settings.status_command.clone().unwrap_or_default();
+            let policy = sandbox::policy(&setup.settings, &setup.paths, &self.cwd);
+            (command, setup.child_env(&facts.session.id), policy)
         };
         let input = serde_json::to_string(&facts).map_err(|error| error.to_string())?;
-        status_command::run(&command, &format!("{input}\n"), &self.cwd, &env).await
+        status_command::run(&command, &format!("{input}\n"), &self.cwd, (&env, &policy)).await
     }
 
     async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
@@ -256,12 +269,16 @@ impl PerformRequest for Arc<Services> {
 
     async fn files(&self, call: &Call, query: String) -> Result<FileMatches, String> {
         let (services, call) = (Arc::clone(self), call.share());
-        blocking(move || Ok(services.files.find(&query, &|| call.is_cancelled()))).await
+        blocking(move || {
+            let rules = || services.locked_setup().file_filter();
+            Ok(services.files.find(&query, &rules, &|| call.is_cancelled()))
+        })
+        .await
     }
 
     async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
         let services = Arc::clone(self);
-        blocking(move || Ok(files::complete(&services.cwd, &prefix))).await
+        blocking(move || Ok(files::complete(&services.cwd, &prefix, &AllFiles))).await
     }
 
     async fn clipboard(&self, _: &Call, text: String) -> Result<Option<String>, String> {
@@ -272,9 +289,18 @@ impl PerformRequest for Arc<Services> {
         clipboard::paste(call).await
     }
 
-    async fn picture(&self, _: &Call, path: PathBuf) -> Result<Picture, String> {
+    async fn pictures(
+        &self,
+        _: &Call,
+        _: String,
+        readings: Vec<Vec<PathBuf>>,
+    ) -> Result<Vec<Picture>, String> {
         let services = Arc::clone(self);
-        blocking(move || files::picture(&services.cwd, &path)).await
+        blocking(move || {
+            let rules = services.locked_setup().file_filter();
+            files::pictures(&services.cwd, &readings, &*rules)
+        })
+        .await
     }
 
     async fn history(&self, _: &Call) -> Result<Vec<String>, String> {
@@ -289,12 +315,16 @@ impl PerformRequest for Arc<Services> {
         ending: String,
         _: EditorUse,
     ) -> Result<Option<String>, String> {
-        editor::edit(&text, &ending).await
+        let env = locked(&self.setup).program_env();
+        editor::edit(&text, &ending, &env).await
     }
 
     async fn open_in_editor(&self, _: &Call, source: EditorSource) -> Result<String, String> {
-        let dir = locked(&self.setup).project_dir.clone();
-        editor::open(&source, &dir).await
+        let (dir, env) = {
+            let setup = locked(&self.setup);
+            (setup.project_dir.clone(), setup.program_env())
+        };
+        editor::open(&source, &dir, &env).await
     }
 
     async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
@@ -320,7 +350,7 @@ impl Services {
         }
     }
 
-    pub(super) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
+    pub(crate) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
         locked(&self.setup)
     }
 

@@ -1,12 +1,35 @@
 //! Settings that are changed on the screen: saved, and applied at once.
 
 use super::services::Services;
+use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::write;
+use crate::app::effect::SavedSetting;
 use crate::app::request::{Applied, KeyChanges, SettingList};
 use crate::cli::compose::Setup;
 use crate::cli::{reload, setting_list};
 
 impl Services {
+    /// Stores what was chosen on the screen. The model of an attached screen is one of the server's, and no
+    /// setting here.
+    pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), String> {
+        let set = |key, value| write::save(&self.config_file, key, value).map_err(|error| error.to_string());
+        let change = |apply: &dyn Fn(&mut ChosenModels)| {
+            let paths = self.locked_setup().paths.clone();
+            ChosenModels::change(&paths, apply)
+        };
+        match setting {
+            SavedSetting::Theme(name) => set("theme", name),
+            SavedSetting::Model(reference) => {
+                change(&|chosen| chosen.choose(reference))?;
+                if attached { Ok(()) } else { set("model", reference) }
+            }
+            SavedSetting::Favourite(reference, favourite) => {
+                change(&|chosen| chosen.mark(reference, *favourite))
+            }
+        }
+    }
+
     /// Saves a setting of the user and applies what follows.
     pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
         let mut setup = self.locked_setup();
@@ -19,6 +42,14 @@ impl Services {
             None => format!("{saved}; {}", applied.text),
         };
         Ok(SettingList { rows: setting_list::rows(&setup), applied })
+    }
+
+    /// Keeps the mode that was chosen on the screen and applies what follows.
+    pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, String> {
+        let mut setup = self.locked_setup();
+        chosen.save(&setup.paths)?;
+        let applied = self.apply_saved(&mut setup)?;
+        Ok(Applied { text: String::new(), ..applied })
     }
 
     /// Saves keys of the user and applies what follows.

@@ -24,7 +24,6 @@ use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::connection::Connection;
-use crate::app::effect::SavedSetting;
 use crate::app::geometry::Size;
 use crate::app::request::{ShellReply, ShellRequest, Ticket};
 use crate::app::{Effect, Msg};
@@ -365,8 +364,7 @@ impl Shell {
                     self.screen.tty.copy(&text)?;
                 }
                 Effect::Remember(text) => self.requests.remember(text),
-                Effect::Save(SavedSetting::Model(name)) => self.requests.save("model", name),
-                Effect::Save(SavedSetting::Theme(name)) => self.requests.save("theme", name),
+                Effect::Save(setting) => self.requests.save(setting),
                 Effect::Notify(text) => self.screen.tty.notify(&text)?,
                 Effect::UseTerminal(terminal_use) => self.screen.tty.use_for(terminal_use)?,
                 Effect::Suspend => self.suspend().await?,

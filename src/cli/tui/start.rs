@@ -28,6 +28,7 @@ use super::theme_files::ThemeFiles;
 use crate::agent::AgentCommand;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
 use crate::agent::protocol::query::Query;
@@ -35,6 +36,7 @@ use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::provider::http::RuntimeThread;
 use crate::agent::session::Session;
+use crate::agent::settings::MAX_BYTES;
 use crate::agent::settings::folder::Folder;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
@@ -50,6 +52,7 @@ use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
 use crate::cli::{crash, environment, prompts, sessions};
+use crate::tools::regular_files::read_text;
 use crate::view::Memo;
 use crate::view::theme::Theme;
 
@@ -63,6 +66,8 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     steer: SteerMode::SkipRemaining,
     on_repeat: OnRepeat::Ask,
     on_ask: OnAsk::Ask,
+    asks_user: true,
+    is_client: false,
     connections: Connections::OwnThread,
 };
 
@@ -83,7 +88,8 @@ pub(crate) fn check_terminal() -> Result<(), Refusal> {
 /// Runs the screen; how the program ends.
 pub fn run(setup: Setup) -> Exit {
     crash::install(setup.paths.state.clone());
-    let prompts = match prompts::gather(&setup.args.prompts, None) {
+    let readable = prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd);
+    let prompts = match readable.and_then(|()| prompts::gather(&setup.args.prompts, None)) {
         Ok(prompts) => prompts,
         Err(error) => return fail(Exit::Config, &error),
     };
@@ -293,8 +299,14 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,
-        permission_mode: setup.permission_mode().unwrap_or_default(),
-        ask_permission_mode: setup.permission_mode().is_none(),
+        permission_mode: match setup.settings_fault {
+            Some(_) => setup.first_mode().min(PermissionMode::Ask),
+            None => setup.first_mode(),
+        },
+        // What is chosen then cannot be kept in a file that cannot be read.
+        ask_permission_mode: setup.permission_mode().is_none() && setup.settings_fault.is_none(),
+        can_sandbox: sandbox::is_offered(settings, &setup.paths, &setup.cwd),
+        settings_fault: setup.settings_fault.clone(),
         demo: setup.demo,
         theme,
         themes,
@@ -328,7 +340,7 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
         return Ok((name, HashMap::new()));
     }
     let path = theme_files(setup).path(&name);
-    let theme = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+    let theme = read_text(&path, MAX_BYTES).map_err(|error| match error.kind() {
         ErrorKind::NotFound => {
             let known: Vec<&str> = [AUTO].into_iter().chain(Theme::names()).collect();
             format!("no theme \"{name}\": no file {} and not one of {}", path.display(), known.join(", "))

@@ -1,4 +1,5 @@
-//! Runs the user's command for the status line, within limits of time and size.
+//! Runs the user's command for the status line, within limits of time and size. In the sandbox, if the model's
+//! commands can change what it runs.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,7 +9,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+use crate::tools::paths;
 use crate::tools::process::ChildEnv;
+use crate::tools::sandbox::confinement::{Confinement, Surroundings};
+use crate::tools::sandbox::{SandboxPolicy, Start};
 
 /// How long it may take.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -30,13 +34,23 @@ impl Drop for Group {
 ///
 /// # Errors
 /// A few words that are shown in its place.
-pub(super) async fn run(command: &str, input: &str, cwd: &Path, env: &ChildEnv) -> Result<String, String> {
+pub(super) async fn run(
+    command: &str,
+    input: &str,
+    cwd: &Path,
+    (env, policy): (&ChildEnv, &SandboxPolicy),
+) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("status_command: {error}");
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(command).current_dir(cwd).env_clear();
-    shell.envs(env.variables().iter().map(|(name, value)| (name, value)));
+    shell.arg("-c").arg(command).current_dir(paths::nearest_folder(cwd));
+    env.apply(shell.as_std_mut());
     shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     shell.kill_on_drop(true).process_group(0);
-    let mut child = shell.spawn().map_err(|error| format!("status_command: {error}"))?;
+    if policy.can_change_script(Start { cwd, path: env.get("PATH") }, command) {
+        let around = Surroundings { cwd, terminal: None, scratch: None, private: None };
+        Confinement::prepare(policy, around).map_err(failed)?.apply(shell.as_std_mut());
+    }
+    let mut child = shell.spawn().map_err(failed)?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let mut group = Group(id.and_then(Pid::from_raw));
     let printed = tokio::time::timeout(TIME_LIMIT, printed(&mut child, input)).await;
@@ -47,7 +61,7 @@ pub(super) async fn run(command: &str, input: &str, cwd: &Path, env: &ChildEnv) 
     match printed {
         Ok(Ok(Some(text))) => Ok(text),
         Ok(Ok(None)) => Err("status_command failed".to_owned()),
-        Ok(Err(error)) => Err(format!("status_command: {error}")),
+        Ok(Err(error)) => Err(failed(error)),
         Err(_) => Err(format!("status_command took over {} s", TIME_LIMIT.as_secs())),
     }
 }
@@ -81,10 +95,38 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
+    #[tokio::test]
+    async fn a_script_that_commands_can_change_is_sandboxed() {
+        use crate::tools::sandbox::SandboxLevel;
+
+        if crate::tools::sandbox::support::Support::here().landlock == 0 {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let [work, outside] = ["work", "outside"].map(|name| folder.path().join(name));
+        let script = format!("touch {}/made && echo ran", outside.display());
+        for folder in [&work, &outside] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("line.sh"), &script).unwrap();
+        }
+        let policy = SandboxPolicy {
+            level: SandboxLevel::WorkspaceWrite,
+            workspace: work.clone(),
+            ..SandboxPolicy::off()
+        };
+        let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
+        let env = ChildEnv::from_variables(variables, &[], &[], "s1");
+        let of_workspace = run("sh ./line.sh", "", &work, (&env, &policy)).await;
+        assert_eq!(of_workspace, Err("status_command failed".to_owned()));
+        assert!(!outside.join("made").exists());
+        let command = format!("sh {}/line.sh", outside.display());
+        assert_eq!(run(&command, "", &work, (&env, &policy)).await.as_deref(), Ok("ran\n"));
+    }
+
     async fn printed_by(command: &str) -> Result<String, String> {
         let variables = [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
         let env = ChildEnv::from_variables(variables, &[], &[], "s1");
-        run(command, "{\"x\":1}\n", Path::new("/"), &env).await
+        run(command, "{\"x\":1}\n", Path::new("/"), (&env, &SandboxPolicy::off())).await
     }
 
     #[tokio::test]

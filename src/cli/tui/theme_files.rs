@@ -14,8 +14,10 @@ use super::live_screen::LiveScreen;
 use crate::agent::AgentEvent;
 use crate::agent::extensions::watched::Interest;
 use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::settings::MAX_BYTES;
 use crate::app::Msg;
 use crate::app::background::AUTO;
+use crate::tools::regular_files::read_text;
 use crate::view::theme::Theme;
 
 /// How a file's name ends.
@@ -149,7 +151,7 @@ impl ThemeFiles {
 /// # Errors
 /// Which file, which line and what is wrong with it.
 pub(crate) fn read(path: &Path) -> Result<Theme, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()))?;
     Theme::parse(&text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
 }
 

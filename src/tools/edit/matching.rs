@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::normal_form;
 use super::normalize::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
 /// In which way the text was matched, from strict to lenient.
@@ -20,6 +21,8 @@ pub enum MatchKind {
     LookAlikes,
     /// All of that.
     Everything,
+    /// With characters composed in another way.
+    NormalForm,
 }
 
 impl MatchKind {
@@ -33,6 +36,7 @@ impl MatchKind {
             }
             MatchKind::LookAlikes => "treating look-alike quotes, dashes and spaces as equal",
             MatchKind::Everything => "ignoring indentation, trailing space and look-alike characters",
+            MatchKind::NormalForm => "treating composed and decomposed characters (NFC, NFD) as equal",
         }
     }
 }
@@ -81,7 +85,8 @@ pub fn find(text: &[u8], old: &str, ends: LineEnds) -> MatchOutcome {
             return MatchOutcome::Found(found, how);
         }
     }
-    MatchOutcome::Missing
+    let found = normal_form::find(text, old);
+    if found.is_empty() { MatchOutcome::Missing } else { MatchOutcome::Found(found, MatchKind::NormalForm) }
 }
 
 /// Places of `needle`, not overlapping.

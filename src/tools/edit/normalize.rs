@@ -32,6 +32,15 @@ impl LineEnd {
         }
     }
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            LineEnd::Lf => "LF",
+            LineEnd::CrLf => "CRLF",
+            LineEnd::Cr => "CR",
+        }
+    }
+
     /// The line end that prevails. CR alone counts only in a text without LF.
     pub fn of(text: &[u8]) -> Self {
         if memchr::memchr(b'\r', text).is_none() {

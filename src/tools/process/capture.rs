@@ -3,6 +3,7 @@
 //! Raw bytes; `line_output.rs` makes text of them. Costs one copy and one count of newlines per
 //! byte, whatever the output is.
 
+use crate::tools::encoding;
 use crate::tools::line_output;
 use crate::tools::line_output::Colours;
 
@@ -67,7 +68,7 @@ impl Capture {
 
     /// The start and the end as text for the model; the end is empty when the start is all.
     pub fn plain(&self) -> (String, String) {
-        let text = |bytes: &[u8]| line_output::plain(&String::from_utf8_lossy(bytes));
+        let text = |bytes: &[u8]| line_output::plain(&encoding::output(bytes));
         if self.dropped == 0 {
             return (text(&[self.head.as_slice(), &self.tail].concat()), String::new());
         }
@@ -88,7 +89,7 @@ impl Capture {
             Some(at) if cut && at + 1 < bytes.len() => bytes.get(at + 1..).unwrap_or_default(),
             _ => &bytes,
         };
-        (line_output::render(&String::from_utf8_lossy(whole_lines), Colours::Keep), cut)
+        (line_output::render(&encoding::output(whole_lines), Colours::Keep), cut)
     }
 }
 

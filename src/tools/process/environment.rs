@@ -2,14 +2,48 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::process::Command;
 
-/// Words in the name of a variable that make its value a secret.
-const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD"];
+use super::secret_variables::{is_secret_value, secret_name};
+
 /// Secrets from this length on are also looked for inside longer values.
 const LONG_SECRET: usize = 8;
 /// Variables that no command can do without. They hold no secret, though a header that counts as
 /// one (the user's name, for example) may occur in them.
 const PLAIN: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "LANG", "TERM"];
+/// What tau's own helpers, git and the programs for the clipboard, need besides: where the session of the user and
+/// its display are.
+const HELPER: &[&str] = &[
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMUX",
+    "TMUX_TMPDIR",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The variables that name an editor, those of programs that look at their own before or in place of `EDITOR`.
+const EDITORS: &[&str] = &[
+    "EDITOR",
+    "FCEDIT",
+    "GH_EDITOR",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "HGEDITOR",
+    "JJ_EDITOR",
+    "KUBE_EDITOR",
+    "SUDO_EDITOR",
+    "SVN_EDITOR",
+    "VISUAL",
+];
+/// An editor that ends at once. Programs give it to a shell, with the file behind it.
+const NO_EDITOR: &str = "sh -c 'echo \"tau: no editor opens for this command; pass the text: git commit -m TEXT, git merge \
+    --no-edit, GIT_EDITOR=true git rebase --continue, GIT_SEQUENCE_EDITOR=COMMAND git rebase -i, crontab FILE, or \
+    EDITOR=COMMAND\" >&2; exit 1'";
 
 /// The environment that commands get.
 #[derive(Clone, Default)]
@@ -25,9 +59,9 @@ impl fmt::Debug for ChildEnv {
 }
 
 impl ChildEnv {
-    /// The environment of this process without secrets: variables whose value is one of
-    /// `secrets`, and variables with KEY, TOKEN, SECRET, PASSWORD in their name unless
-    /// listed in `pass`. `TAU_SESSION_ID` is set, `PAGER` and `GIT_PAGER` are `cat`.
+    /// The environment of this process without secrets: variables whose value has one of `secrets` in it or
+    /// is a key by its shape, and variables whose name says that they are secret, unless listed in `pass`.
+    /// `TAU_SESSION_ID` is set, `PAGER` and `GIT_PAGER` are `cat`.
     pub fn new(secrets: &[String], pass: &[String], session_id: &str) -> Self {
         ChildEnv::from_variables(std::env::vars_os(), secrets, pass, session_id)
     }
@@ -39,27 +73,52 @@ impl ChildEnv {
         pass: &[String],
         session_id: &str,
     ) -> Self {
-        let passes = |name: &OsStr| pass.iter().any(|allowed| OsStr::new(allowed) == name);
-        let mut variables: Vec<(OsString, OsString)> = variables
-            .into_iter()
-            .filter(|(name, value)| passes(name) || !is_secret(name, value, secrets))
-            .collect();
+        let ChildEnv { mut variables } = ChildEnv::without_secrets(variables, secrets, pass);
         let ours = [("TAU_SESSION_ID", session_id), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
         variables.retain(|(name, _)| !ours.iter().any(|(own, _)| OsStr::new(own) == name));
         variables.extend(ours.map(|(name, value)| (name.into(), value.into())));
         ChildEnv { variables }
     }
 
+    /// The same for commands of the model: whichever editor they would open ends at once and says what to do.
+    pub(crate) fn without_editors(&self) -> Self {
+        let is_editor = |name: &OsStr| EDITORS.iter().any(|known| name == OsStr::new(known));
+        let others = self.variables.iter().filter(|(name, _)| !is_editor(name)).cloned();
+        let none = EDITORS.iter().map(|name| (name.into(), NO_EDITOR.into()));
+        ChildEnv { variables: others.chain(none).collect() }
+    }
+
+    /// The variables without secrets, and nothing added.
+    pub(crate) fn without_secrets(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        secrets: &[String],
+        pass: &[String],
+    ) -> Self {
+        let passes = |name: &OsStr| pass.iter().any(|allowed| OsStr::new(allowed) == name);
+        let shown = |(name, value): &(OsString, OsString)| passes(name) || !is_secret(name, value, secrets);
+        ChildEnv { variables: variables.into_iter().filter(shown).collect() }
+    }
+
+    /// What tau's own helpers get: git, programs for the clipboard. What is not known to be needed is left out.
+    pub(crate) fn of_helpers() -> Self {
+        let known = |name: &OsStr| PLAIN.iter().chain(HELPER).any(|known| name == OsStr::new(known));
+        ChildEnv { variables: std::env::vars_os().filter(|(name, _)| known(name)).collect() }
+    }
+
+    /// Gives a program this environment and no other.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
+    }
+
+    /// The value of a variable.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_os_str())
+    }
+
     /// Names and values, in no particular order.
     pub fn variables(&self) -> &[(OsString, OsString)] {
         &self.variables
     }
-}
-
-/// Whether the name of a variable says that its value is secret.
-pub(crate) fn is_secret_name(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_uppercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
@@ -72,7 +131,7 @@ fn is_secret(name: &OsStr, value: &OsStr, secrets: &[String]) -> bool {
         length if length < LONG_SECRET => value == secret.as_str(),
         _ => value.contains(secret.as_str()),
     };
-    is_secret_name(name) || secrets.iter().any(holds)
+    secret_name(name).is_some() || secrets.iter().any(holds) || is_secret_value(&value)
 }
 
 #[cfg(test)]
@@ -89,6 +148,9 @@ mod tests {
             ("INNOCENT", "abc"),
             ("HEADER", "Bearer long-secret-value"),
             ("GITHUB_TOKEN", "passed"),
+            ("DB_PASS", "x"),
+            ("DATABASE_URL", "postgres://app:pw@db/x"),
+            ("SSH_AUTH_SOCK", "/run/agent"),
             ("PAGER", "less"),
             ("TAU_SESSION_ID", "outer"),
         ];
@@ -109,6 +171,7 @@ mod tests {
                 "HOME=/home/long-secret-value",
                 "PAGER=cat",
                 "PATH=/bin",
+                "SSH_AUTH_SOCK=/run/agent",
                 "TAU_SESSION_ID=s1"
             ]
         );

@@ -63,11 +63,10 @@ impl ServerProcess {
         signals::stop_ignoring();
         let id = run_id();
         let mut program = Command::new(command.program);
+        env.apply(program.as_std_mut());
         program
             .args(command.arguments)
             .current_dir(command.cwd)
-            .env_clear()
-            .envs(env.variables().iter().map(|(name, value)| (name, value)))
             .envs(command.variables.iter().map(|(name, value)| (name, value)))
             .env(MARK, &id)
             .stdin(Stdio::piped())
@@ -125,7 +124,7 @@ fn confinement(command: ServerCommand<'_>, scratch: &Scratch) -> io::Result<Opti
         return Ok(None);
     }
     let folder = scratch.folder();
-    let around = Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref() };
+    let around = Surroundings { cwd: command.cwd, terminal: None, scratch: folder.as_deref(), private: None };
     let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
     Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
 }

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::signal::SigSet;
 use rustix::process::Pid;
+use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
-use super::{ChildEnv, CommandIo, CommandLine, signals};
+use super::{ChildEnv, CommandIo, CommandLine, git, signals};
 use crate::tools::sandbox::confinement::{Confinement, Surroundings};
 use crate::tools::scratch::Scratch;
 
@@ -47,6 +48,16 @@ impl Output {
     }
 }
 
+/// A command that was started.
+pub(super) struct Spawned {
+    pub(super) child: Child,
+    pub(super) output: Output,
+    pub(super) tree: ProcessTree,
+    pub(super) confinement: Option<Confinement>,
+    /// Its own temporary folder, if it has one.
+    pub(super) private: Option<TempDir>,
+}
+
 /// Starts the program, confined if it is to be. Its end of the pipe or terminal is closed here when this
 /// returns.
 pub(super) fn spawn(
@@ -54,18 +65,22 @@ pub(super) fn spawn(
     command: &CommandLine<'_>,
     env: &ChildEnv,
     scratch: &Scratch,
-) -> io::Result<(Child, Output, ProcessTree, Option<Confinement>)> {
+) -> io::Result<Spawned> {
     signals::stop_ignoring();
     let id = run_id();
     let mut program = Command::new(command.program);
+    env.apply(program.as_std_mut());
     program
         .args(command.arguments)
         .current_dir(command.cwd)
-        .env_clear()
-        .envs(env.variables().iter().map(|(name, value)| (name, value)))
         .envs(command.variables.iter().map(|(name, value)| (name, value)))
         .env(process_tree::MARK, &id);
-    let mut confinement = confinement(&io, command, scratch)?;
+    let private = command.sandbox.unasked.then(|| scratch.private_folder()).transpose()?;
+    if let Some(private) = &private {
+        program.env("TMPDIR", private.path()).envs(git::hardened(env.variables()));
+    }
+    let private_folder = private.as_ref().map(TempDir::path);
+    let mut confinement = confinement(&io, command, scratch, private_folder)?;
     if let Some(confinement) = &mut confinement {
         confinement.apply(program.as_std_mut());
     }
@@ -91,7 +106,7 @@ pub(super) fn spawn(
     let child = program.spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let leader = leader.ok_or_else(|| io::Error::other("it ended before it started"))?;
-    Ok((child, output, ProcessTree::new(leader, &id), confinement))
+    Ok(Spawned { child, output, tree: ProcessTree::new(leader, &id), confinement, private })
 }
 
 /// A pipe for output, and the end that is written to.
@@ -107,6 +122,7 @@ fn confinement(
     io: &CommandIo,
     command: &CommandLine<'_>,
     scratch: &Scratch,
+    private: Option<&Path>,
 ) -> io::Result<Option<Confinement>> {
     if command.sandbox.is_off() {
         return Ok(None);
@@ -119,6 +135,7 @@ fn confinement(
             CommandIo::Terminal(pty) => Some(Path::new(pty.name())),
         },
         scratch: folder.as_deref(),
+        private,
     };
     let failed = |error| io::Error::other(format!("the sandbox cannot be set up: {error}"));
     Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::tools::{Content, Details, ToolError, ToolOutput};
 
@@ -57,8 +57,7 @@ pub fn answer(
     if !takes_images {
         return Ok(ToolOutput::new(format!("{what}; this model does not support images"), details));
     }
-    let small = width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64;
-    let (note, data, mime_type) = if small {
+    let (note, data, mime_type) = if is_small((width, height), bytes) {
         (what, bytes.to_vec(), mime_type)
     } else {
         check()?;
@@ -70,12 +69,35 @@ pub fn answer(
     Ok(ToolOutput { content: vec![Content::text(note), image], details })
 }
 
+/// A picture from anywhere (base64 and its MIME type) as all providers take it: not too large, and called what it
+/// is. `None` if it is so already, or if it cannot be decoded. The same picture always gives the same answer.
+pub fn fitted(data: &str, mime_type: &str) -> Option<(String, String)> {
+    let bytes = BASE64_STANDARD.decode(data).ok()?;
+    let format = format(&bytes)?;
+    let size = ImageReader::with_format(Cursor::new(&bytes), format).into_dimensions().ok()?;
+    if is_small(size, &bytes) {
+        let real = format.to_mime_type();
+        return (real != mime_type).then(|| (data.to_owned(), real.to_owned()));
+    }
+    let shrunk = shrink(&decode(&bytes, format).ok()?).ok()?;
+    Some((BASE64_STANDARD.encode(shrunk.data), shrunk.format.to_mime_type().to_owned()))
+}
+
+fn is_small((width, height): (u32, u32), bytes: &[u8]) -> bool {
+    width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64
+}
+
+/// The picture, upright.
 fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_DECODED);
     reader.limits(limits);
-    reader.decode()
+    let mut decoder = reader.into_decoder()?;
+    let orientation = decoder.orientation()?;
+    let mut picture = DynamicImage::from_decoder(decoder)?;
+    picture.apply_orientation(orientation);
+    Ok(picture)
 }
 
 fn base64_length(bytes: usize) -> usize {

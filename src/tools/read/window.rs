@@ -10,11 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::budget;
 use crate::tools::counted::counted;
+use crate::tools::encoding::{self, Encoding};
 
 /// Most bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;
 /// Most characters shown of one line.
 const LINE_CHARACTERS: usize = 2_000;
+/// The same of the line that is read from a column on.
+const PAGED_CHARACTERS: usize = 20_000;
 /// What a line number with its spaces weighs.
 const NUMBER: usize = 15;
 /// One read.
@@ -29,6 +32,8 @@ pub(crate) struct WindowRequest {
     pub lines: usize,
     /// Most that the lines with their numbers weigh, see [`budget::token_weight`].
     pub weight: usize,
+    /// Bytes of each line that are passed over; if any are, more of a line is shown.
+    pub passed: u64,
     /// The byte that ends a line.
     pub line_end: u8,
     /// How long to count the lines after the window; `None` not to count them.
@@ -51,10 +56,21 @@ pub(crate) struct LineWindow {
 /// One line.
 #[derive(Debug, Default)]
 pub(crate) struct WindowLine {
-    /// Its start.
+    /// Its start, or what follows the part that was passed over.
     pub bytes: Vec<u8>,
     /// Bytes of it that were not kept.
     pub dropped: u64,
+    /// Bytes that were passed over.
+    pub passed: u64,
+    /// How many bytes of the file what is shown of it is, if it was decoded.
+    shown: Option<usize>,
+}
+
+impl WindowRequest {
+    /// Most characters shown of one line.
+    fn characters(&self) -> usize {
+        if self.passed == 0 { LINE_CHARACTERS } else { PAGED_CHARACTERS }
+    }
 }
 
 impl WindowLine {
@@ -63,15 +79,54 @@ impl WindowLine {
     pub fn text(&self) -> String {
         let bytes = self.bytes.strip_suffix(b"\r").filter(|_| self.dropped == 0).unwrap_or(&self.bytes);
         let text = String::from_utf8_lossy(bytes);
-        let shown: String =
-            text.chars().take(LINE_CHARACTERS).map(|c| if c == '\0' { '\u{2400}' } else { c }).collect();
-        let rest =
-            text.chars().skip(LINE_CHARACTERS).map(|c| c.len_utf8() as u64).sum::<u64>() + self.dropped;
+        let most = self.characters();
+        let shown: String = text.chars().take(most).map(|c| if c == '\0' { '\u{2400}' } else { c }).collect();
+        let rest = text.chars().skip(most).map(|c| c.len_utf8() as u64).sum::<u64>() + self.dropped;
         if rest == 0 {
             shown
         } else {
             format!("{shown} [… {} in this line, cut …]", counted(rest, "more byte"))
         }
+    }
+
+    fn characters(&self) -> usize {
+        if self.passed == 0 { LINE_CHARACTERS } else { PAGED_CHARACTERS }
+    }
+
+    /// Where the line continues behind what is shown of it, in bytes from its start; `None` if nothing follows.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let shown = self.shown_bytes();
+        let all = if self.shown.is_some() { usize::MAX } else { self.bytes.len() };
+        (self.dropped > 0 || shown < all).then_some(self.passed + shown as u64)
+    }
+
+    /// Makes UTF-8 of a line in another encoding.
+    pub(crate) fn decode(&mut self, encoding: Encoding) {
+        let text = encoding::decode(&self.bytes, encoding).0;
+        let shown = budget::start_within_characters(&text, self.characters());
+        if self.dropped > 0 || shown.len() < text.len() {
+            self.shown = encoding::encode(shown, encoding).map(|bytes| bytes.len());
+        }
+        self.bytes = text.into_bytes();
+    }
+
+    fn shown_bytes(&self) -> usize {
+        if let Some(shown) = self.shown {
+            return shown;
+        }
+        let mut left = self.characters();
+        let mut shown = 0;
+        for chunk in self.bytes.utf8_chunks() {
+            for character in chunk.valid().chars().take(left) {
+                shown += character.len_utf8();
+                left -= 1;
+            }
+            if left > 0 && !chunk.invalid().is_empty() {
+                shown += chunk.invalid().len();
+                left -= 1;
+            }
+        }
+        shown
     }
 
     /// True when it holds bytes that are not UTF-8, the end of a cut line aside.
@@ -183,7 +238,12 @@ impl Cutter<'_> {
     }
 
     fn grow(&mut self, part: &[u8]) {
-        let room = LINE_BYTES.saturating_sub(self.line.bytes.len());
+        let pass =
+            usize::try_from(self.request.passed - self.line.passed).unwrap_or(usize::MAX).min(part.len());
+        self.line.passed += pass as u64;
+        let part = part.get(pass..).unwrap_or_default();
+        let most = if self.request.passed == 0 { LINE_BYTES } else { 4 * PAGED_CHARACTERS };
+        let room = most.saturating_sub(self.line.bytes.len());
         let (kept, dropped) = part.split_at(room.min(part.len()));
         self.line.bytes.extend_from_slice(kept);
         self.line.dropped += dropped.len() as u64;
@@ -193,9 +253,10 @@ impl Cutter<'_> {
         let line = std::mem::take(&mut self.line);
         self.window.counted += 1;
         self.open = false;
-        let cut = usize::from(line.dropped > 0 || line.bytes.len() > LINE_CHARACTERS) * 48;
+        let most = self.request.characters();
+        let cut = usize::from(line.dropped > 0 || line.bytes.len() > most) * 48;
         let text = String::from_utf8_lossy(&line.bytes);
-        let shown = budget::start_within_characters(&text, LINE_CHARACTERS);
+        let shown = budget::start_within_characters(&text, most);
         let cost = budget::token_weight(shown) + NUMBER + cut;
         if self.weight + cost > self.request.weight && !self.window.lines.is_empty() {
             self.window.more = true;
@@ -234,7 +295,14 @@ mod tests {
     use super::*;
 
     fn request(first: u64, lines: usize) -> WindowRequest {
-        WindowRequest { first, lines, weight: 10_000, line_end: b'\n', count: Some(Duration::from_secs(9)) }
+        WindowRequest {
+            first,
+            lines,
+            weight: 10_000,
+            passed: 0,
+            line_end: b'\n',
+            count: Some(Duration::from_secs(9)),
+        }
     }
 
     /// A stream that gives its bytes in pieces of one size.

@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::denial::SandboxDenial;
+use super::repository_watch::RepositoryWatch;
+#[cfg(target_os = "linux")]
+use super::support::Support;
+#[cfg(target_os = "linux")]
+use super::system_calls::Allowed;
 use super::{SandboxPolicy, protected};
 
 /// What else a command needs.
@@ -20,6 +25,8 @@ pub struct Surroundings<'a> {
     pub terminal: Option<&'a Path>,
     /// Directories of tau's in the temporary directory.
     pub scratch: Option<&'a Path>,
+    /// The temporary folder of a command that nobody was asked about, which is its own.
+    pub private: Option<&'a Path>,
 }
 
 /// How a sandboxed command's protected files were kept from it.
@@ -50,8 +57,8 @@ impl Guard {
 pub struct Confinement {
     /// How protected files are kept.
     pub guard: Guard,
-    /// Files that must not be there when the command has ended.
-    must_not_appear: Vec<PathBuf>,
+    /// The repositories that it can change, as they were.
+    watch: RepositoryWatch,
     #[cfg(target_os = "linux")]
     child: Option<InChild>,
     #[cfg(not(target_os = "linux"))]
@@ -64,6 +71,8 @@ struct InChild {
     mounts: Option<super::mounts::MountPlan>,
     rules: Option<landlock::RulesetCreated>,
     filters: Vec<seccompiler::BpfProgram>,
+    /// The powers of root that are kept.
+    powers: rustix::thread::CapabilitySet,
 }
 
 #[cfg(target_os = "linux")]
@@ -75,8 +84,10 @@ impl Confinement {
     /// When something that this kernel can enforce cannot be made ready.
     pub fn prepare(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
         use super::mounts::{MountPlan, Namespaces};
-        use super::support::Support;
 
+        if policy.unasked {
+            return Confinement::prepare_unasked(policy, around);
+        }
         let support = Support::here();
         let roots = if support.landlock > 0 { policy.roots() } else { Vec::new() };
         protected::prepare(policy, &roots);
@@ -89,7 +100,7 @@ impl Confinement {
             // Files in there are opened by tau: nobody must put links in their place.
             let scratch = around.scratch.and_then(|path| path.canonicalize().ok());
             let all: Vec<PathBuf> = guarded.iter().cloned().chain(scratch).collect();
-            mounts = MountPlan::new(namespaces, &roots, &all, around.cwd).ok().filter(|_| !all.is_empty());
+            mounts = MountPlan::new(namespaces, &roots, &all, around.cwd).ok();
             if mounts.is_some() && guard == Guard::Entries {
                 guard = Guard::Mounts;
             }
@@ -98,13 +109,33 @@ impl Confinement {
             0 => None,
             _ => super::file_rules::ruleset(policy, &roots, &guarded, mounts.is_some(), around.terminal)?,
         };
-        let filters =
-            if support.filters { super::system_calls::filters(policy.network)? } else { Vec::new() };
-        let must_not_appear = match guard {
-            Guard::Mounts => protected::appearing(&roots),
-            Guard::Entries | Guard::NotNeeded => Vec::new(),
+        let filters = if support.filters {
+            super::system_calls::filters(Allowed {
+                network: policy.network,
+                pairs: true,
+                shared_names: mounts.is_some(),
+                signals: true,
+                metadata: true,
+            })?
+        } else {
+            Vec::new()
         };
-        Ok(Confinement { guard, must_not_appear, child: Some(InChild { mounts, rules, filters }) })
+        let watch = RepositoryWatch::new(&roots);
+        let child = InChild { mounts, rules, filters, powers: kept_powers() };
+        Ok(Confinement { guard, watch, child: Some(child) })
+    }
+
+    /// The same for a command that nobody was asked about. All of it holds, or the command does not run.
+    fn prepare_unasked(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
+        if !Support::here().confines_unasked() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let private = around.private.ok_or(io::ErrorKind::NotFound)?;
+        let rules = Some(super::unasked::ruleset(policy, private)?);
+        let filters = super::unasked::filters()?;
+        let powers = rustix::thread::CapabilitySet::DAC_READ_SEARCH;
+        let child = InChild { mounts: None, rules, filters, powers };
+        Ok(Confinement { guard: Guard::NotNeeded, watch: RepositoryWatch::default(), child: Some(child) })
     }
 
     /// Has `command` confined when it is started, once.
@@ -123,7 +154,7 @@ impl InChild {
         if let Some(mounts) = &mut self.mounts {
             mounts.enter()?;
         }
-        drop_powers()?;
+        drop_powers(self.powers)?;
         if let Some(rules) = self.rules.take() {
             let status = rules.restrict_self().map_err(|_| Errno::PERM)?;
             if status.ruleset == landlock::RulesetStatus::NotEnforced {
@@ -137,12 +168,12 @@ impl InChild {
     }
 }
 
-/// Gives up what root can do beyond files and users. A program cannot get it back: `no_new_privs` follows.
+/// What root can do to files and users.
 #[cfg(target_os = "linux")]
-fn drop_powers() -> io::Result<()> {
-    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+fn kept_powers() -> rustix::thread::CapabilitySet {
+    use rustix::thread::CapabilitySet;
 
-    let kept = CapabilitySet::CHOWN
+    CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::DAC_READ_SEARCH
         | CapabilitySet::FOWNER
@@ -150,7 +181,14 @@ fn drop_powers() -> io::Result<()> {
         | CapabilitySet::KILL
         | CapabilitySet::SETGID
         | CapabilitySet::SETUID
-        | CapabilitySet::NET_BIND_SERVICE;
+        | CapabilitySet::NET_BIND_SERVICE
+}
+
+/// Gives up what root can do beyond that. A program cannot get it back: `no_new_privs` follows.
+#[cfg(target_os = "linux")]
+fn drop_powers(kept: rustix::thread::CapabilitySet) -> io::Result<()> {
+    use rustix::thread::{capabilities, set_capabilities};
+
     let mut sets = capabilities(None)?;
     sets.effective &= kept;
     sets.permitted &= kept;
@@ -181,7 +219,8 @@ impl Confinement {
         let seatbelt = super::support::Support::here().seatbelt;
         let profile =
             if seatbelt { super::seatbelt::profile(policy, around.terminal) } else { String::new() };
-        Ok(Confinement { guard: Guard::NotNeeded, must_not_appear: Vec::new(), profile })
+        let watch = RepositoryWatch::new(&policy.roots());
+        Ok(Confinement { guard: Guard::NotNeeded, watch, profile })
     }
 
     /// Has `command` confined when it is started: its program becomes an argument of the one that
@@ -202,9 +241,8 @@ impl Confinement {
 }
 
 impl Confinement {
-    /// Removes what the command made that would have git read its configuration elsewhere, and says so.
+    /// Undoes what the command made that would have git run something, and says so.
     pub fn clear_away(&self) -> Option<SandboxDenial> {
-        let made = self.must_not_appear.iter().filter(|path| std::fs::remove_file(path).is_ok());
-        made.fold(None, |_, path| Some(SandboxDenial::protected(path)))
+        self.watch.settle().first().map(|path| SandboxDenial::protected(path))
     }
 }

@@ -26,6 +26,8 @@ const LONGEST_LINE: usize = 2_000;
 pub enum SandboxRule {
     /// Only the workspace, the temporary directory and what was added can be changed.
     Outside,
+    /// The workspace is the home directory, or leads to it.
+    Home,
     /// Nothing can be changed.
     ReadOnly,
     /// What makes git run programs, and tau's own files, cannot be changed.
@@ -41,6 +43,8 @@ pub enum SandboxRule {
     OtherProcesses,
     /// Calls to the kernel that are ways out.
     SystemCalls,
+    /// Files with keys cannot be read.
+    Hidden,
 }
 
 /// Something that the sandbox refused.
@@ -52,11 +56,18 @@ pub struct SandboxDenial {
     /// The path concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Whether it was refused because nobody was asked about the command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unasked: bool,
 }
 
 impl SandboxDenial {
     pub(super) fn protected(path: &Path) -> Self {
         SandboxDenial::at(SandboxRule::Protected, path)
+    }
+
+    pub(super) fn home(path: &Path) -> Self {
+        SandboxDenial::at(SandboxRule::Home, path)
     }
 
     pub(super) fn outside(path: &Path, level: SandboxLevel) -> Self {
@@ -68,23 +79,25 @@ impl SandboxDenial {
     }
 
     fn at(rule: SandboxRule, path: &Path) -> Self {
-        SandboxDenial { rule, path: Some(path.display().to_string()) }
+        SandboxDenial { rule, path: Some(path.display().to_string()), unasked: false }
     }
 
     fn of(rule: SandboxRule) -> Self {
-        SandboxDenial { rule, path: None }
+        SandboxDenial { rule, path: None, unasked: false }
     }
 
-    /// The path that has to be added to `sandbox_writable` for this to work; `None` where none helps.
+    /// The path that has to be added to `sandbox.writable` for this to work; `None` where none helps.
     pub fn to_add(&self) -> Option<&Path> {
         match self.rule {
             SandboxRule::Outside | SandboxRule::NewEntries => self.path.as_deref().map(Path::new),
-            SandboxRule::ReadOnly
+            SandboxRule::Home
+            | SandboxRule::ReadOnly
             | SandboxRule::Protected
             | SandboxRule::Network
             | SandboxRule::LocalServices
             | SandboxRule::OtherProcesses
-            | SandboxRule::SystemCalls => None,
+            | SandboxRule::SystemCalls
+            | SandboxRule::Hidden => None,
         }
     }
 }
@@ -95,7 +108,15 @@ impl fmt::Display for SandboxDenial {
         let path = self.path.as_deref().unwrap_or("a file");
         match self.rule {
             SandboxRule::Outside => {
-                write!(f, "writing {path}: it is outside the workspace and not in sandbox_writable")
+                write!(f, "writing {path}: it is outside the workspace and not in sandbox.writable")
+            }
+            SandboxRule::Home => write!(
+                f,
+                "writing {path}: the workspace is your home directory, or leads to it; start tau in a project's \
+                 folder, or add a folder to sandbox.writable"
+            ),
+            SandboxRule::ReadOnly if self.unasked => {
+                write!(f, "writing {path}: a command that runs without a question cannot change anything")
             }
             SandboxRule::ReadOnly => write!(f, "writing {path}: the sandbox is read-only"),
             SandboxRule::Protected => {
@@ -106,6 +127,9 @@ impl fmt::Display for SandboxDenial {
                 "writing {path}: without user namespaces, nothing can be created or removed directly next to \
                  something protected"
             ),
+            SandboxRule::Network if self.unasked => {
+                f.write_str("the network: it is off for a command that runs without a question")
+            }
             SandboxRule::Network => f.write_str("the network: it is off"),
             SandboxRule::LocalServices => {
                 f.write_str("a Unix socket: services of this machine are out of reach in the sandbox")
@@ -114,6 +138,9 @@ impl fmt::Display for SandboxDenial {
                 f.write_str("a signal or a trace: processes that the command did not start are out of reach")
             }
             SandboxRule::SystemCalls => f.write_str("a system call that is a way out of the sandbox"),
+            SandboxRule::Hidden => {
+                write!(f, "reading {path}: keys are out of reach of a command that runs without a question")
+            }
         }
     }
 }
@@ -131,8 +158,17 @@ pub struct FailedCommand<'a> {
     pub guard: Guard,
 }
 
-/// What the sandbox probably refused a command that failed.
+/// The rule that probably refused a command that failed.
 pub fn recognise(
+    policy: &SandboxPolicy,
+    enforced: Enforced,
+    command: FailedCommand<'_>,
+) -> Option<SandboxDenial> {
+    let found = recognise_rule(policy, enforced, command);
+    found.map(|denial| SandboxDenial { unasked: policy.unasked, ..denial })
+}
+
+fn recognise_rule(
     policy: &SandboxPolicy,
     enforced: Enforced,
     command: FailedCommand<'_>,
@@ -162,6 +198,9 @@ const REFUSALS: [&str; 9] = [
     "eperm",
     "erofs",
 ];
+
+/// What programs put around a name.
+const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
 
 /// What programs say when names cannot be resolved or sockets not be made.
 const NETWORK: [&str; 13] = [
@@ -194,7 +233,16 @@ fn in_line(
     let lower = line.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     if has(&REFUSALS) && enforced.level != SandboxLevel::Off {
-        let denial = candidates(line).into_iter().find_map(|path| write_denied(policy, command, path));
+        // `bash: line 1: made: Permission denied`, `sh: 1: cannot create made: Permission denied`
+        let is_naming = lower.ends_with(": permission denied");
+        let before = line.rsplit(": ").nth(1).map(str::trim).filter(|_| is_naming);
+        let last_word = || before?.split_whitespace().last().map(|word| word.trim_matches(QUOTES));
+        let named = match policy.unasked {
+            true => before,
+            false => last_word().filter(|_| policy.leaves_out_workspace()),
+        };
+        let denied = |path| denied(policy, command, path, named == Some(path));
+        let denial = candidates(line).into_iter().find_map(denied);
         if denial.is_some() {
             return denial;
         }
@@ -221,7 +269,6 @@ fn in_line(
 /// What may be a path in a message, the likeliest first: between quotes, between colons, or a word. What is
 /// before the first colon is usually the program that complains.
 fn candidates(line: &str) -> Vec<&str> {
-    const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
     let (program, message) = line.split_once(": ").unwrap_or(("", line));
     let words = |text| {
         let mark = |c: char| QUOTES.contains(&c) || ":,;()[]".contains(c);
@@ -239,13 +286,29 @@ fn is_program(path: &str) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Whether the sandbox keeps `given` from being changed, and tau could change it.
-fn write_denied(policy: &SandboxPolicy, command: FailedCommand<'_>, given: &str) -> Option<SandboxDenial> {
+/// Whether the sandbox keeps `given` from being read, or from being changed although tau could change it.
+/// `is_named` says that the message names it as what was refused.
+fn denied(
+    policy: &SandboxPolicy,
+    command: FailedCommand<'_>,
+    given: &str,
+    is_named: bool,
+) -> Option<SandboxDenial> {
     let path = paths::resolve(command.cwd, given);
+    if let Some(real) = path.canonicalize().ok().filter(|_| !policy.hidden.is_empty()) {
+        let is_hidden = |hidden: &PathBuf| hidden.canonicalize().is_ok_and(|hidden| real.starts_with(hidden));
+        if policy.hidden.iter().any(is_hidden) {
+            return Some(SandboxDenial::at(SandboxRule::Hidden, &path));
+        }
+    }
     // A word that only looks like a name in the present directory is not taken for one.
     let exists = path.symlink_metadata().is_ok();
+    let of_process = path.strip_prefix("/proc").ok().and_then(|rest| rest.components().next());
+    if of_process.is_some_and(|number| number.as_os_str().to_string_lossy().parse::<u32>().is_ok()) {
+        return policy.unasked.then(|| SandboxDenial::of(SandboxRule::OtherProcesses));
+    }
     let parent = path.parent().filter(|parent| parent.is_dir())?;
-    if !exists && !given.contains('/') && command.guard != Guard::Entries {
+    if !exists && !given.contains('/') && !is_named && command.guard != Guard::Entries {
         return None;
     }
     let could = match exists {

@@ -24,6 +24,8 @@ const NEWEST: ABI = ABI::V6;
 /// Devices that every command may write to.
 const DEVICES: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
+/// Devices that a command may write to that nobody was asked about: nothing comes of it.
+const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 /// Where memory is shared by name.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// Most entries of directories that get a rule each.
@@ -57,7 +59,7 @@ pub(super) fn ruleset(
     is_mounted: bool,
     terminal: Option<&Path>,
 ) -> io::Result<Option<RulesetCreated>> {
-    let scopes = super::support::Support::here().landlock >= 6;
+    let scopes = super::support::Support::here().scopes();
     if policy.level == SandboxLevel::Off && !scopes {
         return Ok(None);
     }
@@ -87,6 +89,27 @@ pub(super) fn ruleset(
     Ok(Some(rules.ruleset))
 }
 
+/// The rules for a command that nobody was asked about: it can change what is in `private`, and read everything
+/// but `hidden`. Both are without links. Names can be listed everywhere.
+///
+/// # Errors
+/// When the kernel refuses a rule.
+pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
+    let rights = AccessFs::from_write(NEWEST) | AccessFs::ReadFile;
+    let mut ruleset = Ruleset::default().handle_access(rights).map_err(io::Error::other)?;
+    if super::support::Support::here().scopes() {
+        ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(io::Error::other)?;
+    }
+    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MOST_ENTRIES };
+    for device in SINKS {
+        rules.allow(Path::new(device), of_file())?;
+    }
+    rules.allow(private, of_directory())?;
+    let hidden: Vec<&PathBuf> = hidden.iter().collect();
+    rules.allow_reading(Path::new("/"), &hidden)?;
+    Ok(rules.ruleset)
+}
+
 /// All that can be done to what is in a directory, but for making devices.
 fn of_directory() -> BitFlags<AccessFs> {
     AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
@@ -106,20 +129,36 @@ struct Rules {
     left: usize,
 }
 
+/// Adds the rule for a path of which nothing is left out.
+type AllowPath = dyn Fn(&mut Rules, &Path) -> io::Result<()>;
+
 impl Rules {
     /// Allows everything at `path` but what is at or in `without`.
     fn allow_without(&mut self, path: &Path, without: &[&PathBuf]) -> io::Result<()> {
-        if without.iter().any(|protected| *protected == path) {
+        self.allow_beside(path, without, &|rules, path| {
+            let Ok(metadata) = path.symlink_metadata() else { return Ok(()) };
+            match metadata.is_dir() {
+                true => rules.allow(path, of_directory()),
+                // What a link leads to has its own rule, or none.
+                false if metadata.is_symlink() => Ok(()),
+                false => rules.allow(path, of_file()),
+            }
+        })
+    }
+
+    /// Allows reading everything at `path` but what is at or in `hidden`. A directory that cannot be listed stays
+    /// hidden, too.
+    fn allow_reading(&mut self, path: &Path, hidden: &[&PathBuf]) -> io::Result<()> {
+        self.allow_beside(path, hidden, &|rules, path| rules.allow(path, AccessFs::ReadFile.into()))
+    }
+
+    /// Calls `allow` for `path`, or, where something in it is left out, for each entry beside that.
+    fn allow_beside(&mut self, path: &Path, without: &[&PathBuf], allow: &AllowPath) -> io::Result<()> {
+        if without.iter().any(|left_out| *left_out == path) {
             return Ok(());
         }
         if without.is_empty() {
-            let Ok(metadata) = path.symlink_metadata() else { return Ok(()) };
-            return match metadata.is_dir() {
-                true => self.allow(path, of_directory()),
-                // What a link leads to has its own rule, or none.
-                false if metadata.is_symlink() => Ok(()),
-                false => self.allow(path, of_file()),
-            };
+            return allow(self, path);
         }
         let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
         for entry in entries.filter_map(Result::ok) {
@@ -127,8 +166,8 @@ impl Rules {
             self.left = left;
             let entry = entry.path();
             let inside: Vec<&PathBuf> =
-                without.iter().copied().filter(|protected| protected.starts_with(&entry)).collect();
-            self.allow_without(&entry, &inside)?;
+                without.iter().copied().filter(|left_out| left_out.starts_with(&entry)).collect();
+            self.allow_beside(&entry, &inside, allow)?;
         }
         Ok(())
     }

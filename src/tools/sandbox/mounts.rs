@@ -2,8 +2,8 @@
 //!
 //! In a mount namespace of its own a command sees what is protected through a read-only mount, and the
 //! directories that lead there through mounts of themselves: a mount point can be neither renamed nor
-//! removed, so no other directory takes its place. For users without powers the namespace needs a
-//! user namespace, which some systems forbid. Neither can be undone by the command: Landlock and
+//! removed, so no other directory takes its place. With it comes an IPC namespace: memory, semaphores and queues
+//! with names are its own. For users without powers both need a user namespace, which some systems forbid. Neither can be undone by the command: Landlock and
 //! the filter of system calls refuse all calls on mounts.
 
 use std::ffi::CString;
@@ -133,12 +133,16 @@ impl MountPlan {
     /// When the kernel refuses one of them.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         match self.namespaces {
-            Namespaces::Direct => unshare(UnshareFlags::NEWNS)?,
+            Namespaces::Direct => unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?,
             Namespaces::User => {
-                unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+                unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?;
+                // The files below belong to root in a process that cannot be dumped, as tau.
+                let dumpable = rustix::process::dumpable_behavior()?;
+                rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
                 write(c"/proc/self/setgroups", c"deny")?;
                 write(c"/proc/self/uid_map", &self.user)?;
                 write(c"/proc/self/gid_map", &self.group)?;
+                rustix::process::set_dumpable_behavior(dumpable)?;
             }
         }
         // Mounts made outside still appear in here, and none of these out there.

@@ -4,15 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use super::SandboxPolicy;
+use super::nested_git::git_links;
 
 /// The names in a repository that say which programs git runs, or that lead to other such files.
 /// `modules` holds the repositories of submodules. Those that do not exist are not protected, except
-/// the hooks: [`prepare`] makes their directory.
-const GIT: [&str; 5] = ["hooks", "config", "config.worktree", "modules", "commondir"];
-
-/// Files that must not appear in a repository, and of which no mount can keep it free: git
-/// would read its configuration from the place that they name.
-const GIT_APPEARING: [&str; 2] = ["commondir", "config.worktree"];
+/// the hooks: [`prepare`] makes their directory. See `repository_watch` for the others.
+const GIT: [&str; 6] = ["hooks", "config", "config.worktree", "modules", "commondir", "info/attributes"];
+/// The same in the folder of a working tree.
+const WORKING_TREE: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
+/// Most repositories and submodules at a root that are protected.
+const MAX_REPOSITORIES: usize = 1_000;
 
 /// What cannot be changed within these writable `roots`. Every path exists and its directory is
 /// without links; the last name may be one.
@@ -30,11 +31,36 @@ pub(super) fn within(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// The repositories at these roots: the directory of each, without links.
-fn repositories(root: &Path) -> Vec<PathBuf> {
-    let inner = root.join(".git");
-    let folders = [root.to_path_buf(), inner];
-    folders.into_iter().filter(|folder| is_repository(folder)).collect()
+/// The repositories at a root and of the submodules in it: the directory of each, without links.
+pub(super) fn repositories(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut tops = vec![root.to_path_buf()];
+    while let Some(top) = tops.pop().filter(|_| found.len() < MAX_REPOSITORIES) {
+        let folders = [top.join(".git"), top.clone()];
+        for folder in folders.into_iter().filter(|folder| is_repository(folder)) {
+            let inner = git_links(&folder);
+            let has_git = |top: &PathBuf| is_real(top, root) && top.join(".git").symlink_metadata().is_ok();
+            tops.extend(inner.iter().map(|link| top.join(link)).filter(has_git));
+            found.push(folder);
+        }
+    }
+    found
+}
+
+/// The top of the working tree of a repository.
+pub(super) fn top_of(dir: &Path) -> &Path {
+    dir.parent().filter(|_| dir.ends_with(".git")).unwrap_or(dir)
+}
+
+/// Whether no link leads from the root to a path.
+fn is_real(path: &Path, root: &Path) -> bool {
+    path.ancestors().take_while(|above| *above != root).all(|above| !above.is_symlink())
+}
+
+/// The folders of the working trees that a repository has besides its own.
+pub(super) fn working_trees(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir.join("worktrees")).into_iter().flatten().flatten();
+    entries.take(MAX_REPOSITORIES).map(|entry| entry.path()).collect()
 }
 
 fn is_repository(folder: &Path) -> bool {
@@ -44,15 +70,23 @@ fn is_repository(folder: &Path) -> bool {
 }
 
 fn of_repository(root: &Path) -> Vec<PathBuf> {
-    let inner = root.join(".git");
-    let mut paths: Vec<PathBuf> = repositories(root)
-        .iter()
-        .flat_map(|folder| GIT.map(|name| folder.join(name)))
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect();
+    let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
+    let repositories = repositories(root);
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for dir in &repositories {
+        let trees = working_trees(dir);
+        let of_trees = trees.iter().flat_map(|tree| WORKING_TREE.map(|name| tree.join(name)));
+        paths.extend(GIT.map(|name| dir.join(name)).into_iter().chain(of_trees).filter(exists));
+        // Submodules whose repository is elsewhere.
+        let top = top_of(dir);
+        let inner = git_links(dir);
+        let files = inner.iter().map(|link| top.join(link)).filter(|top| is_real(top, root));
+        paths.extend(files.map(|top| top.join(".git")).filter(|git| exists(git) && !is_repository(git)));
+    }
     // A file or a link that says where the repository is, or a folder that is not a repository yet.
-    if inner.symlink_metadata().is_ok() && !is_repository(&inner) {
-        paths.push(inner);
+    let own = root.join(".git");
+    if exists(&own) && !is_repository(&own) {
+        paths.push(own);
     }
     paths
 }
@@ -66,18 +100,9 @@ pub(super) fn prepare(policy: &SandboxPolicy, roots: &[PathBuf]) {
         std::fs::create_dir(folder).ok();
     }
     let own = policy.own.iter().map(|path| super::paths::identity(path));
-    for folder in own.filter(|path| within(path, roots) && path.symlink_metadata().is_err()) {
+    // A workspace that is gone is not made again.
+    let there: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
+    for folder in own.filter(|path| within(path, &there) && path.symlink_metadata().is_err()) {
         std::fs::create_dir_all(folder).ok();
     }
 }
-
-/// The files that must not appear in the repositories at these roots, and do not exist yet.
-#[cfg(target_os = "linux")]
-pub(super) fn appearing(roots: &[PathBuf]) -> Vec<PathBuf> {
-    let folders = roots.iter().flat_map(|root| repositories(root));
-    let paths = folders.flat_map(|folder| GIT_APPEARING.map(|name| folder.join(name)));
-    paths.filter(|path| path.symlink_metadata().is_err()).collect()
-}
-
-#[cfg(not(target_os = "linux"))]
-const _: [&str; 2] = GIT_APPEARING;

@@ -44,6 +44,16 @@ impl Support {
         Support { seatbelt, ..Support::default() }
     }
 
+    /// Whether signals and abstract sockets are kept in.
+    pub(super) fn scopes(self) -> bool {
+        self.landlock >= SCOPES
+    }
+
+    /// Whether a command that nobody was asked about can be kept from changing anything.
+    pub fn confines_unasked(self) -> bool {
+        self.filters && self.landlock >= WHOLE
+    }
+
     /// What is enforced of `policy`.
     pub fn enforced(self, policy: &SandboxPolicy) -> Enforced {
         let files = self.seatbelt || self.landlock > 0;
@@ -52,8 +62,14 @@ impl Support {
             level,
             whole: self.seatbelt || self.landlock >= WHOLE,
             no_network: !policy.network && (self.seatbelt || self.filters),
-            scopes: self.landlock >= SCOPES,
+            scopes: self.scopes(),
         }
+    }
+
+    /// Whether anything of what the policy asks for is enforced here.
+    pub fn enforces_some(self, policy: &SandboxPolicy) -> bool {
+        let enforced = self.enforced(policy);
+        enforced.level != SandboxLevel::Off || enforced.no_network
     }
 
     /// Whether the policy asks for something of which nothing is enforced here.
@@ -68,7 +84,7 @@ impl Support {
         let mut lacks = Vec::new();
         if policy.level != enforced.level {
             lacks.push(format!(
-                "this kernel has no Landlock, so commands can change any file (`sandbox = {}` has no effect)",
+                "this kernel has no Landlock, so commands can change any file (`sandbox.level = {}` has no effect)",
                 policy.level.name()
             ));
         } else if policy.level != SandboxLevel::Off && !enforced.whole {

@@ -2,15 +2,16 @@
 //!
 //! Filters see numbers and arguments in registers, never what pointers lead to. So sockets
 //! are told apart by family, not by address, and `clone3`, whose flags are behind a pointer, does not
-//! exist in here: the C libraries fall back to `clone`. `io_uring` does not exist either, since it makes
-//! calls that no filter sees. Other system call tables are closed: 32-bit programs are ended, x32 calls do
-//! not exist.
+//! exist in here: the C libraries fall back to `clone`, and from `openat2` to `openat`. `io_uring` does not exist
+//! either, since it makes calls that no filter sees, nor do calls that are newer than this file. Other system call
+//! tables are closed: 32-bit programs are ended, x32 calls do not exist.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 
 use nix::libc;
-use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
+use seccompiler::SeccompCmpOp::{Eq, Gt, Lt, MaskedEq, Ne};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     TargetArch,
@@ -23,6 +24,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     // Keys of the kernel, which outlive the command.
@@ -39,6 +41,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
     libc::SYS_mount_setattr,
     libc::SYS_setns,
     libc::SYS_chroot,
@@ -53,12 +56,15 @@ const REFUSED: &[i64] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_swapon,
     libc::SYS_swapoff,
     libc::SYS_reboot,
     libc::SYS_acct,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     #[cfg(target_arch = "x86_64")]
@@ -68,11 +74,97 @@ const REFUSED: &[i64] = &[
 ];
 
 /// Calls that programs find missing, so that they do without.
-const MISSING: &[i64] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const MISSING: &[i64] = &[
+    libc::SYS_clone3,
+    // Its flags and its mode are behind a pointer.
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
 
-/// Set by its number: not in all headers.
+// Set by their numbers, which are the same on every processor: not in all headers.
 const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+const SYS_FILE_SETATTR: i64 = 469;
+/// The first call that this file does not know: from here on, calls do not exist.
+const FIRST_UNKNOWN: u32 = 470;
+
+/// System V's shared memory, semaphores and queues, and the queues of POSIX: they have names that all
+/// processes of a user share.
+const SHARED_BY_NAME: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Modes, owners, times and attributes of files, which Landlock does not know.
+const METADATA: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+
+/// Signals, for kernels whose Landlock does not confine them.
+const SIGNALS: &[i64] = &[
+    libc::SYS_kill,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_send_signal,
+];
+
+/// How much is allowed of what some commands may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Internet sockets.
+    pub(super) network: bool,
+    /// Connected pairs of sockets.
+    pub(super) pairs: bool,
+    /// Memory, semaphores and queues with names: harmless in a namespace of the command's own.
+    pub(super) shared_names: bool,
+    /// Signals: harmless where Landlock keeps them in.
+    pub(super) signals: bool,
+    /// Changes of modes, owners, times and attributes of files.
+    pub(super) metadata: bool,
+}
 
 /// New namespaces, in which a command would have powers. See clone(2).
 const NAMESPACES: [libc::c_int; 8] = [
@@ -96,32 +188,33 @@ fn target() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
-/// The filters to apply, in this order. `network`: whether internet sockets can be made.
+/// The filters to apply, in this order.
 ///
 /// # Errors
 /// When there is no filter for this kind of processor.
-pub(super) fn filters(network: bool) -> io::Result<Vec<BpfProgram>> {
-    filters_for(target().ok_or(io::ErrorKind::Unsupported)?, network)
+pub(super) fn filters(allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
+    filters_for(target().ok_or(io::ErrorKind::Unsupported)?, allowed)
 }
 
 /// The filters for a kind of processor; the numbers of system calls are those of this one.
-fn filters_for(target: TargetArch, network: bool) -> io::Result<Vec<BpfProgram>> {
+fn filters_for(target: TargetArch, allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
     let mut missing =
         program(MISSING.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS, target)?;
-    let refused = program(rules(network).map_err(io::Error::other)?, libc::EPERM, target)?;
-    if target == TargetArch::x86_64 {
-        missing.splice(0..0, NO_X32);
+    missing.splice(0..0, NO_UNKNOWN);
+    let mut programs = vec![missing];
+    if !allowed.metadata {
+        let requests = requests_to_files().map_err(io::Error::other)?;
+        programs.push(program(requests, libc::ENOTTY, target)?);
     }
-    Ok(vec![missing, refused])
+    programs.push(program(rules(allowed).map_err(io::Error::other)?, libc::EPERM, target)?);
+    Ok(programs)
 }
 
-/// The numbers from here on are the x32 table of the same machine.
-const X32: u32 = 0x4000_0000;
-
-/// `ld nr; jge X32, next, over; ret ENOSYS`. See the classic BPF in linux/bpf_common.h.
-const NO_X32: [seccompiler::sock_filter; 3] = [
+/// `ld nr; jge FIRST_UNKNOWN, next, over; ret ENOSYS`. See the classic BPF in linux/bpf_common.h. The numbers of
+/// the x32 table of the same machine are above all others, too.
+const NO_UNKNOWN: [seccompiler::sock_filter; 3] = [
     seccompiler::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
-    seccompiler::sock_filter { code: 0x35, jt: 0, jf: 1, k: X32 },
+    seccompiler::sock_filter { code: 0x35, jt: 0, jf: 1, k: FIRST_UNKNOWN },
     seccompiler::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x0005_0000 | libc::ENOSYS as u32 },
 ];
 
@@ -138,9 +231,9 @@ fn program(
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Everything that is refused.
-fn rules(network: bool) -> Result<Rules, seccompiler::BackendError> {
+fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    sockets(&mut rules, network)?;
+    sockets(&mut rules, allowed)?;
     for flag in NAMESPACES {
         let flag = u64::from(flag.unsigned_abs());
         if flag != 0x80 {
@@ -152,43 +245,116 @@ fn rules(network: bool) -> Result<Rules, seccompiler::BackendError> {
     for request in [u64::from(libc::TIOCSTI as u32), 0x541C] {
         add(&mut rules, libc::SYS_ioctl, vec![when(1, Eq, request)?])?;
     }
-    setuid(&mut rules)?;
+    subvolumes(&mut rules)?;
+    other_processes(&mut rules)?;
+    privileged_bits(&mut rules)?;
+    let whole =
+        [(allowed.shared_names, SHARED_BY_NAME), (allowed.signals, SIGNALS), (allowed.metadata, METADATA)];
+    for calls in whole.iter().filter(|(allowed, _)| !allowed).map(|(_, calls)| calls) {
+        rules.extend(calls.iter().map(|call| (*call, Vec::new())));
+    }
     Ok(rules)
 }
 
-/// Sockets: of the internet where that is allowed, else only connected pairs. Services of this machine
-/// that listen on Unix sockets would act for the command outside the sandbox.
-fn sockets(rules: &mut Rules, network: bool) -> Result<(), seccompiler::BackendError> {
-    if network {
-        let allowed = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-        let none = allowed.iter().map(|family| when(0, Ne, u64::from(family.unsigned_abs())));
+/// Sockets: of the internet where that is allowed, else only connected pairs, if those. Services of this
+/// machine that listen on Unix sockets would act for the command outside the sandbox. A pair that keeps no
+/// connection could send to them, too: a datagram names its receiver.
+fn sockets(rules: &mut Rules, allowed: Allowed) -> Result<(), seccompiler::BackendError> {
+    if allowed.network {
+        let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+        let none = families.iter().map(|family| when(0, Ne, u64::from(family.unsigned_abs())));
         let none = none.collect::<Result<Vec<_>, _>>()?;
         add(rules, libc::SYS_socket, none)?;
     } else {
         rules.insert(libc::SYS_socket, Vec::new());
     }
-    add(rules, libc::SYS_socketpair, vec![when(0, Ne, u64::from(libc::AF_UNIX.unsigned_abs()))?])
+    if !allowed.pairs {
+        rules.insert(libc::SYS_socketpair, Vec::new());
+        return Ok(());
+    }
+    add(rules, libc::SYS_socketpair, vec![when(0, Ne, u64::from(libc::AF_UNIX.unsigned_abs()))?])?;
+    /// What of the second argument is the type. See linux/net.h.
+    const TYPE: u64 = 0xF;
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.unsigned_abs()));
+    for kind in (0..=TYPE).filter(|kind| !connected.contains(kind)) {
+        add(rules, libc::SYS_socketpair, vec![when(1, MaskedEq(TYPE), kind)?])?;
+    }
+    Ok(())
 }
 
-/// Programs that run as the user whoever starts them: no file gets that bit.
-fn setuid(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
-    let bit = u64::from(libc::S_ISUID);
+/// Requests of btrfs make and remove subvolumes in a directory that is open for reading; what clones ranges of
+/// files stays. See linux/btrfs.h.
+fn subvolumes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    const CLONING: [u64; 3] = [0x4004_9409, 0x4020_940D, 0xC018_9436];
+    let mut all = vec![when(1, MaskedEq(0xFF00), 0x9400)?];
+    for request in CLONING {
+        all.push(when(1, Ne, request)?);
+    }
+    add(rules, libc::SYS_ioctl, all)
+}
+
+/// Limits, priorities, processors and memory of processes that are named by a number. A process names itself
+/// by 0; what reads only is free.
+fn other_processes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let by_first = [
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_migrate_pages,
+        libc::SYS_move_pages,
+    ];
+    for call in by_first {
+        add(rules, call, vec![when(0, Ne, 0)?])?;
+    }
+    let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, Ne, 0)?;
+    add(rules, libc::SYS_prlimit64, vec![when(0, Ne, 0)?, sets])?;
+    // All processes of a user are a third kind: PRIO_USER, IOPRIO_WHO_USER.
+    for (call, of_user) in [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)] {
+        add(rules, call, vec![when(1, Ne, 0)?])?;
+        add(rules, call, vec![when(0, Eq, of_user)?])?;
+    }
+    Ok(())
+}
+
+/// Requests to anything but terminals and pipes: those change attributes of files that are open for
+/// reading. See asm-generic/ioctls.h.
+fn requests_to_files() -> Result<Rules, seccompiler::BackendError> {
+    const TERMINALS: std::ops::RangeInclusive<u64> = 0x5400..=0x54FF;
+    /// TCGETS2, TIOCGPTN.
+    const READING: [u64; 2] = [0x802C_542A, 0x8004_5430];
+    let mut rules = Rules::new();
+    add(&mut rules, libc::SYS_ioctl, vec![when(1, Lt, *TERMINALS.start())?])?;
+    let mut above = vec![when(1, Gt, *TERMINALS.end())?];
+    for request in READING {
+        above.push(when(1, Ne, request)?);
+    }
+    add(&mut rules, libc::SYS_ioctl, above)?;
+    Ok(rules)
+}
+
+/// Programs that run as their owner or its group whoever starts them: no file gets those bits.
+fn privileged_bits(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let mut modes =
         vec![(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (SYS_FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
-    #[cfg(target_arch = "x86_64")]
-    modes.extend([(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)]);
-    for (call, mode) in modes {
-        add(rules, call, vec![when(mode, MaskedEq(bit), bit)?])?;
-    }
     let mut opens = vec![(libc::SYS_openat, 2)];
     #[cfg(target_arch = "x86_64")]
-    opens.push((libc::SYS_open, 1));
-    for (call, flags) in opens {
-        // The mode counts only where a file is made; else the register holds anything.
-        for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
-            let making = u64::from(making.unsigned_abs());
-            let both = vec![when(flags, MaskedEq(making), making)?, when(flags + 1, MaskedEq(bit), bit)?];
-            add(rules, call, both)?;
+    {
+        modes.extend([(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)]);
+        opens.push((libc::SYS_open, 1));
+    }
+    for bit in [libc::S_ISUID, libc::S_ISGID].map(u64::from) {
+        for (call, mode) in &modes {
+            add(rules, *call, vec![when(*mode, MaskedEq(bit), bit)?])?;
+        }
+        for (call, flags) in &opens {
+            // The mode counts only where a file is made; else the register holds anything.
+            for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
+                let making = u64::from(making.unsigned_abs());
+                let both =
+                    vec![when(*flags, MaskedEq(making), making)?, when(*flags + 1, MaskedEq(bit), bit)?];
+                add(rules, *call, both)?;
+            }
         }
     }
     Ok(())
@@ -202,8 +368,14 @@ fn when(
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
+/// Refuses a call when all of these conditions hold; one that is refused whatever its arguments are stays so.
 fn add(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), seccompiler::BackendError> {
-    rules.entry(call).or_default().push(SeccompRule::new(all)?);
+    let rule = SeccompRule::new(all)?;
+    match rules.entry(call) {
+        Entry::Occupied(known) if known.get().is_empty() => {}
+        Entry::Occupied(mut known) => known.get_mut().push(rule),
+        Entry::Vacant(unknown) => drop(unknown.insert(vec![rule])),
+    }
     Ok(())
 }
 

@@ -50,10 +50,17 @@ fn answer(programs: &[BpfProgram], machine: u32, call: i64, args: [u64; 6]) -> u
     all.min_by_key(|answer| *answer as i32).unwrap()
 }
 
+/// As in the sandbox of all commands, where it has an IPC namespace.
+const COMMAND: Allowed =
+    Allowed { network: true, pairs: true, shared_names: true, signals: true, metadata: true };
+/// As for a command that nobody was asked about, where Landlock keeps no signals in.
+const UNASKED: Allowed =
+    Allowed { network: false, pairs: false, shared_names: false, signals: false, metadata: false };
+
 #[test]
 fn each_kind_of_processor_gets_filters_for_its_own_calls_only() {
     for (target, machine) in MACHINES {
-        let programs = filters_for(target, true).unwrap();
+        let programs = filters_for(target, COMMAND).unwrap();
         let ask = |machine, call| answer(&programs, machine, call, [0; 6]);
         assert_eq!(ask(machine, libc::SYS_getpid), ALLOW);
         for call in REFUSED {
@@ -72,12 +79,18 @@ fn each_kind_of_processor_gets_filters_for_its_own_calls_only() {
 }
 
 #[test]
-fn no_call_goes_through_the_table_of_x32() {
+fn no_call_is_made_that_is_newer_or_of_the_table_of_x32() {
     let (target, machine) = MACHINES[0];
-    let programs = filters_for(target, true).unwrap();
+    let programs = filters_for(target, COMMAND).unwrap();
     for call in REFUSED.iter().chain(MISSING).chain(&[libc::SYS_getpid, libc::SYS_socket]) {
-        let call = i64::from(X32) | call;
+        let call = 0x4000_0000 | call;
         assert_eq!(answer(&programs, machine, call, [0; 6]), ENOSYS, "{call:#x}");
+    }
+    for (target, machine) in MACHINES {
+        let programs = filters_for(target, COMMAND).unwrap();
+        for call in [i64::from(FIRST_UNKNOWN), 1_000, i64::from(i32::MAX)] {
+            assert_eq!(answer(&programs, machine, call, [0; 6]), ENOSYS, "{call}");
+        }
     }
 }
 
@@ -94,17 +107,38 @@ fn arguments_are_looked_at() {
         (libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], EPERM),
         // Bits above those that the kernel reads change nothing.
         (libc::SYS_ioctl, [0, 0xFFFF_FFFF_0000_5412, 0, 0, 0, 0], EPERM),
-        (libc::SYS_fchmod, [3, 0o2755, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_fchmod, [3, 0o1755, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_fchmod, [3, 0o2755, 0, 0, 0, 0], EPERM),
         (libc::SYS_fchmod, [3, suid, 0, 0, 0, 0], EPERM),
         (libc::SYS_openat, [0, 0, 0, suid, 0, 0], ALLOW),
         (libc::SYS_openat, [0, 0, create, 0o644, 0, 0], ALLOW),
         (libc::SYS_openat, [0, 0, create, suid, 0, 0], EPERM),
+        (libc::SYS_openat, [0, 0, create, 0o2644, 0, 0], EPERM),
+        // A clone of a range of a file, a new subvolume.
+        (libc::SYS_ioctl, [3, 0x4020_940D, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_ioctl, [3, 0x5000_940E, 0, 0, 0, 0], EPERM),
+        // Limits: read of others, set of its own; set of others, also by a pointer with a low half of zeros.
+        (libc::SYS_prlimit64, [7, 1, 0, 0x1000, 0, 0], ALLOW),
+        (libc::SYS_prlimit64, [0, 1, 0x1000, 0, 0, 0], ALLOW),
+        (libc::SYS_prlimit64, [7, 1, 0x1000, 0, 0, 0], EPERM),
+        (libc::SYS_prlimit64, [7, 1, 1 << 32, 0, 0, 0], EPERM),
+        (libc::SYS_setpriority, [0, 0, 5, 0, 0, 0], ALLOW),
+        (libc::SYS_setpriority, [0, 7, 5, 0, 0, 0], EPERM),
+        (libc::SYS_setpriority, [2, 0, 5, 0, 0, 0], EPERM),
+        (libc::SYS_ioprio_set, [1, 0, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], EPERM),
+        (libc::SYS_sched_setaffinity, [0, 8, 0x1000, 0, 0, 0], ALLOW),
+        (libc::SYS_sched_setaffinity, [7, 8, 0x1000, 0, 0, 0], EPERM),
+        (libc::SYS_sched_setscheduler, [7, 0, 0x1000, 0, 0, 0], EPERM),
         (libc::SYS_socketpair, [1, 1, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_socketpair, [1, 5 | 0x80000, 0, 0, 0, 0], ALLOW),
+        (libc::SYS_socketpair, [1, 2, 0, 0, 0, 0], EPERM),
+        (libc::SYS_socketpair, [1, 3 | 0x800, 0, 0, 0, 0], EPERM),
         (libc::SYS_socketpair, [2, 1, 0, 0, 0, 0], EPERM),
     ];
     for (target, machine) in MACHINES {
         for network in [true, false] {
-            let programs = filters_for(target, network).unwrap();
+            let programs = filters_for(target, Allowed { network, ..COMMAND }).unwrap();
             for (call, args, expected) in cases {
                 assert_eq!(answer(&programs, machine, call, args), expected, "{call} {args:?}");
             }
@@ -115,5 +149,28 @@ fn arguments_are_looked_at() {
                 assert_eq!(answer(&programs, machine, libc::SYS_socket, args), expected, "{family}");
             }
         }
+    }
+}
+
+#[test]
+fn a_command_that_nobody_was_asked_about_changes_nothing_of_files_and_talks_to_nobody() {
+    for (target, machine) in MACHINES {
+        let programs = filters_for(target, UNASKED).unwrap();
+        let ask = |call, args| answer(&programs, machine, call, args);
+        for call in METADATA.iter().chain(SIGNALS).chain(SHARED_BY_NAME) {
+            assert_eq!(ask(*call, [0; 6]), EPERM, "{call}");
+        }
+        for kind in 0..16 {
+            assert_eq!(ask(libc::SYS_socketpair, [1, kind, 0, 0, 0, 0]), EPERM);
+            assert_eq!(ask(libc::SYS_socket, [2, kind, 0, 0, 0, 0]), EPERM);
+        }
+        // Terminals and pipes; flags of files, a subvolume.
+        for request in [0x5401, 0x541B, 0x802C_542A] {
+            assert_eq!(ask(libc::SYS_ioctl, [1, request, 0, 0, 0, 0]), ALLOW, "{request:#x}");
+        }
+        for request in [0x4008_6602, 0x5000_940E, 0x1277, 0xFFFF_FFFF_4008_6602] {
+            assert_ne!(ask(libc::SYS_ioctl, [1, request, 0, 0, 0, 0]), ALLOW, "{request:#x}");
+        }
+        assert_eq!(ask(libc::SYS_getpid, [0; 6]), ALLOW);
     }
 }

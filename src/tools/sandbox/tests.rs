@@ -68,6 +68,76 @@ fn a_workspace_within_tau_s_own_folder_can_be_changed() {
 }
 
 #[test]
+fn a_workspace_that_leads_to_the_home_directory_cannot_be_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    let at = |name: &str| base.join(name);
+    for name in ["users/me/project", "disk/me", "links", "temporary"] {
+        std::fs::create_dir_all(at(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(at("users/me"), at("to-home")).unwrap();
+    std::os::unix::fs::symlink(at("disk/me"), at("users/moved")).unwrap();
+    std::os::unix::fs::symlink(at("users"), at("links/users")).unwrap();
+    let policy = |workspace: &str, home: &str| SandboxPolicy {
+        home: Some(at(home)),
+        temporary: vec![at("temporary")],
+        ..policy(&at(workspace))
+    };
+    let left_out = [
+        ("users/me", "users/me"),
+        ("users", "users/me"),
+        ("", "users/me"),
+        ("to-home", "users/me"),
+        ("users/me", "to-home"),
+        ("users/me/project/..", "users/me"),
+        // Of a home directory that a link leads to, both places.
+        ("disk/me", "users/moved"),
+        ("disk", "users/moved"),
+        ("users", "users/moved"),
+        ("users", "links/users/moved"),
+        ("links", "links/users/moved"),
+        ("users", "users/not-there-yet"),
+    ];
+    for (workspace, home) in left_out {
+        let (policy, name) = (policy(workspace, home), format!("{workspace} of {home}"));
+        assert_eq!(policy.roots(), [at("temporary")], "{name}");
+        assert!(policy.leaves_out_workspace(), "{name}");
+        for file in [".bashrc", "new/.file"] {
+            let denial = policy.check_write(&at(workspace).join(file)).unwrap_err();
+            assert_eq!(denial.rule, SandboxRule::Home, "{name}");
+            assert!(denial.to_string().contains("start tau in a project's folder"), "{denial}");
+            assert_eq!(denial.to_add(), None, "the home directory is not suggested");
+        }
+        assert!(policy.check_write(&at("temporary/x")).is_ok(), "{name}");
+        let project = policy.with_writable(&at("users/me/project"));
+        assert!(project.check_write(&at("users/me/project/x")).is_ok(), "{name}");
+        assert!(project.check_write(&at("users/me/x")).is_err(), "{name}");
+    }
+    let outside = policy("users/me", "users/me").check_write(&at("disk/x")).unwrap_err();
+    assert_eq!(outside.rule, SandboxRule::Outside);
+    let stays = [("users/me/project", "users/me"), ("disk/me", "users/me"), ("users/me", "disk/me")];
+    for (workspace, home) in stays {
+        let policy = policy(workspace, home);
+        assert!(policy.check_write(&at(workspace).join("x")).is_ok(), "{workspace} of {home}");
+        assert!(!policy.leaves_out_workspace());
+    }
+    let policy = policy("users/me", "users/me");
+    assert!(!policy.with_writable(Path::new(".")).leaves_out_workspace(), "the user has named it");
+    assert!(!SandboxPolicy { level: SandboxLevel::Off, ..policy.clone() }.leaves_out_workspace());
+    let enforced = Support { landlock: 7, filters: true, seatbelt: false }.enforced(&policy);
+    for output in [
+        "bash: line 1: .bashrc: Permission denied",
+        "sh: 1: cannot create .bashrc: Permission denied",
+        "touch: cannot touch '.bashrc': Permission denied",
+    ] {
+        let command = FailedCommand { cwd: &at("users/me"), output, signal: None, guard: Guard::NotNeeded };
+        let denial = recognise(&policy, enforced, command).unwrap();
+        let path = at("users/me/.bashrc").display().to_string();
+        assert_eq!((denial.rule, denial.path), (SandboxRule::Home, Some(path)), "{output}");
+    }
+}
+
+#[test]
 fn denials_are_recognised_in_what_programs_write() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().canonicalize().unwrap();
@@ -120,4 +190,32 @@ fn denials_are_recognised_in_what_programs_write() {
     let off = SandboxPolicy::off();
     let command = FailedCommand { signal: None, output: "kill: (1) - Operation not permitted", ..command };
     assert!(recognise(&off, Support::default().enforced(&off), command).is_none());
+}
+
+#[test]
+fn a_link_in_the_place_of_a_writable_directory_leads_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (work, home) = (root.join("a/work"), root.join("home"));
+    for folder in [&work, &home] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let later = root.join("later");
+    let policy = SandboxPolicy {
+        level: SandboxLevel::WorkspaceWrite,
+        workspace: work.clone(),
+        writable: vec![later.clone()],
+        ..SandboxPolicy::off()
+    };
+    assert_eq!(policy.roots(), std::slice::from_ref(&work));
+    std::fs::rename(root.join("a"), root.join("b")).unwrap();
+    std::fs::create_dir(root.join("a")).unwrap();
+    for link in [&work, &later] {
+        std::os::unix::fs::symlink(&home, link).unwrap();
+    }
+    assert_eq!(policy.roots(), [] as [PathBuf; 0]);
+    assert!(policy.check_write(&work.join(".bashrc")).is_err());
+    std::fs::remove_file(&later).unwrap();
+    std::fs::create_dir(&later).unwrap();
+    assert_eq!(policy.roots(), std::slice::from_ref(&later), "one that was made meanwhile");
 }

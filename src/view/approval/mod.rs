@@ -24,11 +24,14 @@ use crate::app::Model;
 use crate::app::approval::{Approval, MarkedText};
 use crate::app::transcript::panel::ToolPanel;
 use crate::app::transcript::{EntryBody, TranscriptEntry};
+use crate::tools::details::FileDiff;
 
 /// Beside everything that is asked.
 const BAR: &str = "┃ ";
 /// Its width.
 pub(crate) const BAR_CELLS: u16 = 2;
+/// Cells that the head needs beside the name and the title of a call.
+const HEAD: usize = 18;
 
 /// What a part of a call shows while the call's prompt is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +110,10 @@ pub(crate) fn rows(
         AskedPart::Head => Vec::new(),
         AskedPart::Body => match &approval.command {
             Some(command) => command_rows(command, room, theme, highlighter),
-            None if approval.change.is_none() => text_rows(&tool.arguments, theme, room),
-            None => Vec::new(),
+            None => match &approval.change {
+                Some(change) => path_rows(tool, change, room, theme),
+                None => text_rows(&approval.arguments, theme, room),
+            },
         },
         AskedPart::Hunk(at) => hunk_rows(approval, at, room, theme, highlighter),
         AskedPart::Prompt => Prompt::of(model, approval, room, theme).rows,
@@ -120,6 +125,47 @@ pub(crate) fn rows(
 /// Width of what is beside the bar.
 pub(crate) fn inner(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
+}
+
+/// Rows of what is asked, without the head of its call; no more than `most` are counted.
+fn subject_rows(approval: &Approval, width: u16, theme: &Theme, most: usize) -> usize {
+    let room = width.saturating_sub(2).max(1);
+    let cells = most.saturating_mul(usize::from(width)).saturating_mul(4);
+    if let Some(command) = &approval.command {
+        let rows = |line: &str| match line.len() {
+            length if length > cells => most,
+            _ => wrap::rows(&[Span::raw(line)], room, 0, Break::Words).len(),
+        };
+        let mut count = 0;
+        for line in command.text.split('\n') {
+            count += rows(line);
+            if count >= most {
+                break;
+            }
+        }
+        return count.min(most);
+    }
+    match &approval.change {
+        Some(change) => {
+            let hunks = change.hunks.iter().map(|hunk| hunk.lines.len() + 1).sum::<usize>();
+            (hunks + usize::from(change.hunks.len() > 1)).min(most)
+        }
+        None => text_rows(&approval.arguments, theme, width).len().min(most),
+    }
+}
+
+/// The path of a change, where the head does not say it, or has no room for all of it.
+fn path_rows(tool: &ToolPanel, change: &FileDiff, width: u16, theme: &Theme) -> Vec<Row> {
+    let taken = wrap::cells(tool.name.as_str()) + wrap::cells(tool.title.as_str()) + HEAD;
+    if tool.title.as_str() == change.path && taken <= usize::from(width) {
+        return Vec::new();
+    }
+    wrap::rows(
+        &[Span::styled(change.path.as_str(), theme.style(ThemeToken::Text))],
+        width,
+        0,
+        Break::Verbatim,
+    )
 }
 
 /// The whole command, with the parts marked that are the reason.

@@ -1,15 +1,17 @@
 //! The prompt of a call that waits: what is asked, why, and what keys do.
 
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::typed;
 use crate::agent::protocol::approval::RuleScope;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approval::{Approval, Coverage, MarkedText, PromptStage, RuleDraft};
+use crate::app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft, UNSEEN};
 use crate::app::geometry::ScreenKind;
 use crate::app::line_edit::LineEdit;
-use crate::app::printable::Printable;
+use crate::app::printable::{Printable, printable_line};
+use crate::view::layout::regions;
 use crate::view::panel::both_ends;
 use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
@@ -19,15 +21,14 @@ use crate::view::wrap;
 const LISTED: usize = 5;
 /// Titles shown of the calls that a rule would have covered.
 const COVERED: usize = 3;
-/// A window of so many rows has one to set the prompt apart.
-const SPACIOUS: u16 = 20;
-/// Rows that a prompt and what is around it take beside the command.
-const BESIDE: usize = 14;
-/// Windows with fewer rows have no list of the calls that wait.
-const ROOMY: u16 = 16;
-/// Rows of keys; where they need more, their words are left out. Low windows have fewer.
-const KEY_ROWS: usize = 4;
-const FEW_KEY_ROWS: usize = 2;
+/// A transcript of so many rows has one to set the prompt apart.
+const SPACIOUS: usize = 16;
+/// Cells that say how many rows are left out.
+const LEFT_OUT: usize = 20;
+/// Most rows for choices that are laid out side by side; choices that need more are shown by their letters.
+const MAX_CHOICE_ROWS: usize = 2;
+/// Rows of keys; where they need more, their words are left out.
+const MAX_KEY_ROWS: usize = 2;
 
 /// The prompt as rows, and the cursor's row and column where a line is typed.
 pub(crate) struct Prompt {
@@ -35,31 +36,52 @@ pub(crate) struct Prompt {
     pub cursor: Option<(usize, u16)>,
 }
 
+/// How many rows a prompt takes beside what is asked. Each look has fewer than the one before, and all come
+/// before a row of what is asked is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Look {
+    /// Set apart, with all calls that wait.
+    Spacious,
+    /// Reasons and choices have rows of their own.
+    Plain,
+    /// A row of reasons; the choices are in a row.
+    Tight,
+}
+
 /// Writes rows.
 struct Writer<'a> {
     rows: Vec<Row>,
     cursor: Option<(usize, u16)>,
     width: u16,
-    key_rows: usize,
+    look: Look,
     theme: &'a Theme,
 }
 
 impl Prompt {
     /// The prompt of a request, each row at most `width` cells wide.
     pub fn of(model: &Model, approval: &Approval, width: u16, theme: &Theme) -> Self {
-        let key_rows = if model.size.height < ROOMY { FEW_KEY_ROWS } else { KEY_ROWS };
-        let mut writer = Writer { rows: Vec::new(), cursor: None, width, key_rows, theme };
-        if model.size.height >= SPACIOUS {
+        let height = transcript_height(model);
+        let prompt = |look| Prompt::with(model, approval, width, theme, look);
+        let spacious = prompt(Look::Spacious);
+        let subject = super::subject_rows(approval, width, theme, height);
+        let fits = |prompt: &Prompt| 1 + subject + prompt.rows.len() <= height;
+        if height >= SPACIOUS && fits(&spacious) {
+            return spacious;
+        }
+        let plain = prompt(Look::Plain);
+        if fits(&plain) { plain } else { prompt(Look::Tight) }
+    }
+
+    fn with(model: &Model, approval: &Approval, width: u16, theme: &Theme, look: Look) -> Self {
+        let mut writer = Writer { rows: Vec::new(), cursor: None, width, look, theme };
+        if look == Look::Spacious {
             writer.push(Line::default());
         }
         writer.head(model, approval);
-        writer.list(model);
-        for reason in &approval.reasons {
-            writer.text(&format!("! {}", reason.as_str()), ThemeToken::Warning);
+        if look == Look::Spacious {
+            writer.list(model);
         }
-        if let Some(sandbox) = sandbox(approval) {
-            writer.text(&sandbox, ThemeToken::Muted);
-        }
+        writer.reasons(approval);
         match &approval.stage {
             PromptStage::Choice => writer.choice(model, approval),
             PromptStage::Reason(line) => {
@@ -70,6 +92,7 @@ impl Prompt {
                 writer.typed("$ ", line);
                 writer.keys(&[("enter", "runs it as it is here"), ("esc", "goes back")]);
             }
+            PromptStage::Always(list) => writer.always(approval, list),
             PromptStage::Rule(draft) => writer.rule(approval, draft),
             PromptStage::Editor(_) => {
                 writer.text("in your editor: save and close it to continue", ThemeToken::Muted);
@@ -79,9 +102,16 @@ impl Prompt {
     }
 }
 
+/// Rows that the transcript has while the prompt is open.
+fn transcript_height(model: &Model) -> usize {
+    let window = Rect { x: 0, y: 0, width: model.size.width, height: model.size.height };
+    usize::from(regions(model, window).transcript.height)
+}
+
 /// What is asked.
 fn question(approval: &Approval) -> &'static str {
     match (&approval.command, &approval.change) {
+        _ if matches!(approval.stage, PromptStage::Always(_)) => "Always allow what?",
         _ if approval.request.ran => "Run it again without the sandbox?",
         (Some(_), _) => "Run this command?",
         (None, Some(_)) => "Make this change?",
@@ -92,62 +122,42 @@ fn question(approval: &Approval) -> &'static str {
 /// Whether the call may not be on the screen with its prompt: the user scrolls, writes first, or looks at
 /// a later hunk.
 fn may_be_out_of_sight(model: &Model, approval: &Approval) -> bool {
-    !model.approvals.follow || !model.takes_answer() || approval.hunk > 0
+    !model.approvals.follow || !model.shows_prompt() || approval.hunk > 0
 }
 
+/// What the call is confined to; nothing where that is nothing.
 fn sandbox(approval: &Approval) -> Option<String> {
     let words = approval.sandbox.as_str();
     match words {
         "" => None,
+        words if words.starts_with("no sandbox") => None,
         words if words.contains("sandbox") => Some(words.to_owned()),
         words => Some(format!("sandbox: {words}")),
     }
 }
 
-/// The keys where the decision is asked for, with what they do.
-fn choice_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
+/// The keys that are no choices, with what they do; the least of them last.
+fn other_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
     let fixed = |key: &str, word| Some((key.to_owned(), word));
-    let ran = approval.request.ran;
-    let can_edit = approval.can_edit();
-    let has_more = approval.command.is_some() || approval.change.is_some();
+    let has_more = approval.command.is_some() || approval.change.is_some() || !approval.arguments.is_empty();
     let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
-    let lines = approval.command.as_ref().map_or(0, |command| command.text.lines().count());
     let is_full = model.boot.screen == ScreenKind::Full;
-    let is_long = is_full && lines + BESIDE > usize::from(model.size.height);
-    let views = has_more && (is_cut || !is_full);
+    let views = has_more && (is_cut || !is_full || approval.insists.is_some());
     let keys = [
-        fixed("y", if ran { "again, without it" } else { "once" }),
-        fixed("n", if ran { "leave it" } else { "deny" }),
-        match approval.request.suggested_rule {
-            None if ran => None,
-            Some(_) if ran => fixed("a", "add the path"),
-            Some(_) | None => fixed("a", "always"),
-        },
-        fixed("e", "edit").filter(|_| can_edit),
-        fixed("v", "view").filter(|_| views),
-        fixed("↑↓", "scroll").filter(|_| is_long),
-        fixed("space", "hunk").filter(|_| approval.hunks() > 0),
-        fixed("←→", "next").filter(|_| model.approvals.pending().len() > 1),
-        fixed("esc", "stop"),
-        model.keymap.hint(Action::Answer).map(|key| (key, "write")),
+        fixed("esc", "stops"),
+        fixed("v", "views").filter(|_| views),
+        fixed("space", "drops the hunk").filter(|_| approval.hunks() > 0),
+        fixed("tab", "next hunk").filter(|_| approval.hunks() > 0),
+        fixed("←→", "other calls").filter(|_| model.approvals.pending().len() > 1),
+        model.keymap.hint(Action::Answer).map(|key| (key, "writes")),
     ];
     keys.into_iter().flatten().collect()
-}
-
-/// What can be done with all calls of the tool at once.
-fn kind_keys(model: &Model, approval: &Approval) -> Option<[(&'static str, String); 2]> {
-    let same = model.approvals.same_kind();
-    let name = approval.name.as_str();
-    (same > 1).then(|| [("Y", format!("allow all {same} {name} calls")), ("N", format!("deny all {same}"))])
 }
 
 fn cut_note(approval: &Approval) -> Option<&'static str> {
     let is_cut = approval.change.as_ref().is_some_and(|change| change.cut);
     is_cut.then_some("The change is too large to show in full; its hunks cannot be chosen.")
 }
-
-/// Why no rule is suggested.
-const NO_RULE: &str = "No rule is suggested: none would cover just calls like this one. You can type one.";
 
 /// What a rule would have covered, in words.
 fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
@@ -205,17 +215,47 @@ impl Writer<'_> {
         }
         let count = model.approvals.pending().len();
         let place = format!("{} of {count}", model.approvals.open_index() + 1);
-        let right = match count {
-            0 | 1 => Vec::new(),
-            _ => vec![Span::styled(place, style(ThemeToken::Accent))],
-        };
-        self.push(both_ends(left, right, self.width.saturating_add(1)));
+        let place = Some(Span::styled(place, style(ThemeToken::Accent))).filter(|_| count > 1);
+        if self.look < Look::Tight {
+            return self.push(both_ends(left, place.into_iter().collect(), self.width.saturating_add(1)));
+        }
+        let mut hints: Vec<Span<'static>> = place.into_iter().collect();
+        if approval.stage == PromptStage::Choice && !model.approvals.aside {
+            let keys = other_keys(model, approval).into_iter();
+            hints.extend(
+                keys.map(|(key, word)| Span::styled(format!("{key} {word}"), style(ThemeToken::Muted))),
+            );
+        }
+        // They have no row of their own. At the right end it may stand how much is left out.
+        let room = usize::from(self.width).saturating_sub(LEFT_OUT);
+        for hint in hints {
+            if wrap::spans_cells(&left) + 2 + wrap::cells(&hint.content) <= room {
+                left.extend([Span::raw("  "), hint]);
+            }
+        }
+        self.push(wrap::truncate_line(Line::from(left), self.width));
+    }
+
+    /// Why it is asked, and what it is confined to: in one row, unless there is room for more.
+    fn reasons(&mut self, approval: &Approval) {
+        let reasons: Vec<&str> = approval.reasons.iter().map(Printable::as_str).collect();
+        let row = format!("! {}", reasons.join(" · "));
+        let fits = wrap::cells(&row) <= usize::from(self.width);
+        if !reasons.is_empty() && (fits || self.look == Look::Tight) {
+            let line = Line::styled(row, self.theme.style(ThemeToken::Warning));
+            self.push(wrap::truncate_line(line, self.width));
+        } else {
+            reasons.iter().for_each(|reason| self.text(&format!("! {reason}"), ThemeToken::Warning));
+        }
+        if let Some(sandbox) = sandbox(approval).filter(|_| self.look < Look::Tight) {
+            self.text(&sandbox, ThemeToken::Muted);
+        }
     }
 
     /// All calls that wait, if there are several.
     fn list(&mut self, model: &Model) {
         let (pending, open) = (model.approvals.pending(), model.approvals.open_index());
-        if pending.len() < 2 || model.size.height < ROOMY {
+        if pending.len() < 2 {
             return;
         }
         let first = open.saturating_sub(LISTED / 2).min(pending.len().saturating_sub(LISTED));
@@ -232,40 +272,103 @@ impl Writer<'_> {
         if let Some(note) = cut_note(approval) {
             self.text(note, ThemeToken::Muted);
         }
-        if let Some(keys) = kind_keys(model, approval) {
-            let keys: Vec<(&str, &str)> = keys.iter().map(|(key, word)| (*key, word.as_str())).collect();
-            self.keys(&keys);
+        if approval.insists.is_some() {
+            self.text(&format!("! {UNSEEN}"), ThemeToken::Warning);
         }
         if model.approvals.aside {
             let key = model.keymap.hint(Action::Answer).unwrap_or_else(|| "/answer".to_owned());
             return self.keys(&[(&key, "answers; keys go to your text now")]);
         }
-        let keys = choice_keys(model, approval);
-        let keys: Vec<(&str, &str)> = keys.iter().map(|(key, word)| (key.as_str(), *word)).collect();
-        self.keys(&keys);
+        let same = model.approvals.same_kind();
+        let choices = approval.choices(same);
+        let marked = Some(approval.selected.min(choices.len().saturating_sub(1)));
+        let marked = marked.filter(|_| model.takes_answer());
+        let words = choices.iter().map(|choice| (approval.choice_words(*choice, same), choice.letter()));
+        match self.look {
+            Look::Tight => {
+                let (texts, letters): (Vec<String>, Vec<String>) = words
+                    .enumerate()
+                    .map(|(at, ((_, short), letter))| (format!("{} {short}", at + 1), letter.to_string()))
+                    .unzip();
+                let rows = self.in_a_row(texts, marked);
+                let rows = if rows.len() > MAX_CHOICE_ROWS { self.in_a_row(letters, marked) } else { rows };
+                rows.into_iter().for_each(|row| self.push(wrap::truncate_line(Line::from(row), self.width)));
+            }
+            Look::Spacious | Look::Plain => {
+                let rows: Vec<String> =
+                    words.map(|((full, _), letter)| format!("{full} ({letter})")).collect();
+                self.options(&rows, marked);
+                let keys = other_keys(model, approval);
+                let keys: Vec<(&str, &str)> = keys.iter().map(|(key, word)| (key.as_str(), *word)).collect();
+                self.keys(&keys);
+            }
+        }
+    }
+
+    /// What can be chosen, numbered, each in rows of its own.
+    fn options(&mut self, texts: &[String], marked: Option<usize>) {
+        for (at, text) in texts.iter().enumerate() {
+            let (mark, token) = option_look(at, marked);
+            let line = Line::styled(format!("{mark}{} {text}", at + 1), self.theme.style(token));
+            wrap::wrap(&line, self.width, 4).into_iter().for_each(|row| self.push(row));
+        }
+    }
+
+    /// The same in as few rows as possible.
+    fn in_a_row(&self, texts: Vec<String>, marked: Option<usize>) -> Vec<Vec<Span<'static>>> {
+        let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
+        for (at, text) in texts.into_iter().enumerate() {
+            let (mark, token) = option_look(at, marked);
+            let span = Span::styled(format!("{mark}{text}"), self.theme.style(token));
+            let taken = rows.last().map_or(0, wrap::spans_cells);
+            if taken > 0 && taken + wrap::cells(&span.content) > usize::from(self.width) {
+                rows.push(Vec::new());
+            }
+            rows.last_mut().into_iter().for_each(|row| row.push(span.clone()));
+        }
+        rows
     }
 
     fn rule(&mut self, approval: &Approval, draft: &RuleDraft) {
-        if approval.request.suggested_rule.is_none() {
-            self.text(NO_RULE, ThemeToken::Muted);
-        }
         self.typed("rule: ", &draft.line);
+        self.scopes(approval, draft.scope);
+        let (text, token) = coverage(draft);
+        self.text(&text, token);
+        let adds = match (approval.request.ran, approval.request.adds_path()) {
+            (true, true) => "adds it and runs the call again, in the sandbox",
+            (true, false) => "adds it and runs the call again",
+            (false, _) => "adds it and runs the call",
+        };
+        self.keys(&[("enter", adds), ("tab", "where it holds"), ("esc", "goes back")]);
+    }
+
+    /// What "always" can mean, numbered.
+    fn always(&mut self, approval: &Approval, list: &AlwaysList) {
+        let offers = approval.always();
+        let texts: Vec<String> =
+            offers.iter().map(|offer| printable_line(&approval.always_words(offer)).into_owned()).collect();
+        self.options(&texts, Some(list.selected));
+        if !approval.request.suggested_rules.is_empty() {
+            self.scopes(approval, list.scope);
+        }
+        self.keys(&[
+            ("enter", "takes it and runs the call"),
+            ("tab", "where a rule holds"),
+            ("esc", "goes back"),
+        ]);
+    }
+
+    /// Where a rule holds.
+    fn scopes(&mut self, approval: &Approval, chosen: RuleScope) {
         let mut spans = vec![Span::styled("for: ", self.theme.style(ThemeToken::Muted))];
         for (at, (scope, name)) in approval.scopes().iter().enumerate() {
-            let is_chosen = *scope == draft.scope;
+            let is_chosen = *scope == chosen;
             let token = if is_chosen { ThemeToken::OverlaySelected } else { ThemeToken::Muted };
             let between = if at == 0 { "" } else { " " };
             let text = if is_chosen { format!("‹{name}›") } else { format!(" {name} ") };
             spans.extend([Span::raw(between), Span::styled(text, self.theme.style(token))]);
         }
         self.wrapped(spans);
-        let (text, token) = coverage(draft);
-        self.text(&text, token);
-        let adds = match approval.request.ran {
-            true => "adds it and runs the call again, in the sandbox",
-            false => "adds it and runs the call",
-        };
-        self.keys(&[("enter", adds), ("tab", "where it holds"), ("esc", "goes back")]);
     }
 
     fn wrapped(&mut self, spans: Vec<Span<'static>>) {
@@ -304,7 +407,7 @@ impl Writer<'_> {
             taken += cells(item) + if taken > 0 { 3 } else { 0 };
             rows.last_mut().into_iter().for_each(|row| row.push(*item));
         }
-        if rows.len() > self.key_rows {
+        if rows.len() > MAX_KEY_ROWS {
             let names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
             let line = Line::styled(names.join(" "), key_style);
             return wrap::wrap(&line, self.width, 0).into_iter().for_each(|row| self.push(row));
@@ -320,6 +423,11 @@ impl Writer<'_> {
             self.push(wrap::truncate_line(Line::from(spans), self.width));
         }
     }
+}
+
+/// The mark before what can be chosen, and its look.
+fn option_look(at: usize, marked: Option<usize>) -> (&'static str, ThemeToken) {
+    if marked == Some(at) { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
 }
 
 /// The prompt in lines to be said, and the line that is typed in or the keys.
@@ -340,6 +448,7 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
         let marks = command.marks.iter().filter_map(|mark| command.text.get(mark.clone()));
         said.extend(marks.map(|part| format!("because of: {part}")));
     }
+    said.extend(approval.arguments.iter().map(|it| format!("{}: {}", it.name, it.text)));
     let change = approval.change.iter().flat_map(|change| change.hunks.iter().enumerate());
     for (at, hunk) in change {
         said.push(format!("hunk {} of {}", at + 1, approval.change.as_ref().map_or(0, |it| it.hunks.len())));
@@ -356,37 +465,60 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
         let state = if approval.rejected.contains(&approval.hunk) { "not applied" } else { "applied" };
         said.push(format!("hunk {} selected: {state}", approval.hunk + 1));
     }
+    let prompt = said_of_stage(model, approval, &mut said);
+    (said, prompt)
+}
+
+/// What can be chosen or typed, and the line that is typed in.
+fn said_of_stage(model: &Model, approval: &Approval, said: &mut Vec<String>) -> String {
     let typed = |label: &str, line: &LineEdit| {
         let (before, after) = line.at_cursor();
         format!("{label}: {}{}", Printable::line(before), Printable::line(after))
     };
-    let prompt = match &approval.stage {
+    match &approval.stage {
         PromptStage::Choice => {
-            let keys = choice_keys(model, approval).into_iter().map(|(key, word)| match key.as_str() {
+            let same = model.approvals.same_kind();
+            let choices = approval.choices(same);
+            for (at, choice) in choices.iter().enumerate() {
+                let (words, _) = approval.choice_words(*choice, same);
+                let letter = match choice.letter() {
+                    letter if letter.is_uppercase() => format!("capital {letter}"),
+                    letter => letter.to_string(),
+                };
+                said.push(format!("{}, or {letter}: {words}", at + 1));
+            }
+            let keys = other_keys(model, approval).into_iter().map(|(key, word)| match key.as_str() {
                 "←→" => "left and right other calls".to_owned(),
                 key => format!("{key} {word}"),
             });
-            let kinds = kind_keys(model, approval).into_iter().flatten();
-            let keys = keys.chain(kinds.map(|(key, word)| format!("capital {key} {word}")));
             said.push(format!("keys: {}", keys.collect::<Vec<_>>().join(", ")));
+            let selected = choices.get(approval.selected).filter(|_| approval.selected > 0);
+            said.extend(
+                selected.map(|choice| format!("selected: {}", approval.choice_words(*choice, same).0)),
+            );
             "your answer: ".to_owned()
         }
         PromptStage::Reason(line) => typed("why not, then enter", line),
         PromptStage::Command(line) => typed("the command, then enter", line),
+        PromptStage::Always(list) => {
+            let offers = approval.always();
+            let words = |at: usize| {
+                offers.get(at).map(|offer| format!("{}: {}", at + 1, approval.always_words(offer)))
+            };
+            said.extend((0..offers.len()).filter_map(words));
+            said.extend(words(list.selected).map(|words| format!("selected: {words}")));
+            "your answer: ".to_owned()
+        }
         PromptStage::Rule(draft) => {
             let scope = approval
                 .scopes()
                 .iter()
                 .find(|(scope, _)| *scope == draft.scope)
                 .map_or("", |(_, name)| *name);
-            if approval.request.suggested_rule.is_none() {
-                said.push(NO_RULE.to_owned());
-            }
             said.push(coverage(draft).0);
-            said.push(format!("holds for {scope}; tab changes that"));
+            said.push(format!("applies to {scope}; tab changes that"));
             typed("the rule, then enter", &draft.line)
         }
         PromptStage::Editor(_) => "in your editor: ".to_owned(),
-    };
-    (said, prompt)
+    }
 }

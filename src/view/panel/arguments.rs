@@ -4,6 +4,7 @@
 use ratatui::text::Span;
 
 use super::hidden_lines;
+use super::output::SLACK;
 use crate::app::printable::Printable;
 use crate::app::transcript::arguments::{ArgumentText, CallArguments};
 use crate::app::transcript::panel::ToolPanel;
@@ -57,7 +58,7 @@ pub(super) fn command_rows(
     let command = command.trim_end();
     let all = command.lines().count();
     // When folded, lay out only what is shown.
-    let most = if open { usize::MAX } else { COMMAND_ROWS + 1 };
+    let most = if open { usize::MAX } else { COMMAND_ROWS + SLACK };
     let room = if open { usize::MAX } else { most * usize::from(inner) };
     let text: String = command.lines().take(most).flat_map(|line| [start(line, room), "\n"]).collect();
     let prompt = theme.style(ThemeToken::ComposerShell);
@@ -70,7 +71,7 @@ pub(super) fn command_rows(
         }
         ends.push(rows.len());
     }
-    if rows.len() > COMMAND_ROWS && !open {
+    if rows.len() >= COMMAND_ROWS + SLACK && !open {
         rows.truncate(COMMAND_ROWS - 1);
         let whole = ends.iter().filter(|end| **end <= rows.len()).count();
         let hidden = hidden_lines(all.saturating_sub(whole) as u64, expand, theme, inner);
@@ -98,10 +99,16 @@ pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16)
     rows
 }
 
-/// The long arguments of a call in full, each after its name.
-pub(crate) fn text_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
+/// The arguments in full, each after its name.
+pub(crate) fn text_rows(arguments: &[ArgumentText], theme: &Theme, width: u16) -> Vec<Row> {
     let mut rows = Vec::new();
-    for ArgumentText { name, text } in &arguments.texts {
+    for ArgumentText { name, text } in arguments {
+        if !text.contains('\n') {
+            let name = Span::styled(format!("{name}: "), theme.style(ThemeToken::ToolTitle));
+            let text = Span::styled(text.as_str(), theme.style(ThemeToken::Muted));
+            rows.extend(wrap::rows(&[name, text], width, 2, Break::Verbatim));
+            continue;
+        }
         let name = Span::styled(format!("{}:", Printable::as_str(name)), theme.style(ThemeToken::ToolTitle));
         rows.extend(wrap::rows(&[name], width, 0, Break::Verbatim));
         for line in text.lines() {

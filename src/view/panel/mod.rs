@@ -1,6 +1,7 @@
 //! Panels of tool calls and of the user's commands: a head, and a body after a bar.
 
 mod arguments;
+mod failure;
 mod group;
 mod output;
 
@@ -9,6 +10,7 @@ use ratatui::text::{Line, Span};
 
 pub(crate) use self::arguments::text_rows;
 pub(crate) use self::group::group_row;
+use self::output::OutputEnd;
 use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
@@ -157,7 +159,12 @@ pub(crate) fn command_body(
     theme: &Theme,
     highlighter: &mut Highlighter,
 ) -> Vec<Row> {
-    let shown = output::Shown { open, expand, lines: COMMAND_LINES, split: false, width: inner(width) };
+    let end = match command.end {
+        None => OutputEnd::Open,
+        Some(CommandEnd::Exit(0) | CommandEnd::Cancelled) => OutputEnd::Done,
+        Some(CommandEnd::Exit(_) | CommandEnd::Killed) => OutputEnd::Failed,
+    };
+    let shown = output::Shown { open, expand, lines: COMMAND_LINES, end, split: false, width: inner(width) };
     let mut rows = barred(output::rows(&command.output, &shown, theme, highlighter), theme);
     if let Some(path) = command.full_output.as_ref().filter(|_| open) {
         rows.extend(note(&format!("full output: {}", path.as_str()), ThemeToken::Muted, width, theme));
@@ -194,14 +201,21 @@ pub(crate) fn tool_body(
             }
         }
         CallState::Failed | CallState::Stopped | CallState::Skipped if open => {
-            rows.extend(arguments::text_rows(&tool.arguments, theme, room));
+            rows.extend(arguments::text_rows(&tool.arguments.texts, theme, room));
         }
         CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => {}
     }
     // The answer of a call that failed or did not run is meant for the model; people get the short form.
     let is_for_model = tool.reason.is_some() || matches!(tool.state, CallState::Stopped | CallState::Skipped);
     if open || !is_for_model || matches!(tool.output, PanelOutput::Terminal { .. }) {
-        let shown = output::Shown { open, expand, lines: CALL_LINES, split, width: room };
+        let end = if tool.state == CallState::Failed {
+            OutputEnd::Failed
+        } else if tool.state.is_over() {
+            OutputEnd::Done
+        } else {
+            OutputEnd::Open
+        };
+        let shown = output::Shown { open, expand, lines: CALL_LINES, end, split, width: room };
         rows.extend(output::rows(&tool.output, &shown, theme, highlighter));
     }
     let mut rows = barred(rows, theme);

@@ -1,17 +1,24 @@
 //! The output of a call or command as rows; when folded, a part of it. The row that says how much is
-//! hidden is where the hidden lines are: above the end of a command's output, below the start of other text.
+//! hidden is where the hidden lines are: above the end of a command's output, around the lines that say why it failed,
+//! below the start of other text.
 
 use ratatui::text::{Line, Span};
 
-use super::hidden_lines;
+use super::{failure, hidden_lines};
+use crate::app::ansi::AnsiLine;
 use crate::app::printable::Printable;
 use crate::app::transcript::panel::PanelOutput;
+use crate::tools::counted::counted;
 use crate::view::highlight::Highlighter;
 use crate::view::row::Row;
 use crate::view::theme::{Theme, ThemeToken};
 use crate::view::wrap::{self, Break};
 use crate::view::{diff, terminal_text};
 
+/// Lines that are hidden take the place of a row that says so, and are hidden only if that saves four rows.
+pub(super) const SLACK: usize = 4;
+/// Rows of one line of a failed command's output shown while folded.
+const LINE_ROWS: usize = 4;
 /// Lines of text other than a command's output shown while folded.
 const TEXT_LINES: usize = 8;
 /// Rows of a diff shown while folded.
@@ -24,9 +31,20 @@ pub(super) struct Shown {
     pub(super) expand: Option<String>,
     /// Lines of a command's output while folded.
     pub(super) lines: usize,
+    /// How far the command is.
+    pub(super) end: OutputEnd,
     /// A diff is shown side by side.
     pub(super) split: bool,
     pub(super) width: u16,
+}
+
+/// How far a command is that writes an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputEnd {
+    /// More may come.
+    Open,
+    Done,
+    Failed,
 }
 
 impl Shown {
@@ -53,7 +71,7 @@ pub(super) fn rows(
                 true => diff::render_split(change, shown.width, theme, highlighter),
                 false => diff::render(change, shown.width, theme, highlighter),
             };
-            if !shown.open && rows.len() > DIFF_ROWS + 1 {
+            if !shown.open && rows.len() > DIFF_ROWS + SLACK {
                 let hidden = rows.len() - DIFF_ROWS;
                 rows.truncate(DIFF_ROWS);
                 rows.push(shown.hidden(hidden, theme));
@@ -61,19 +79,11 @@ pub(super) fn rows(
             rows
         }
         PanelOutput::Terminal { lines, hidden, .. } => {
-            let most = shown.lines;
-            // One line more needs no more room than the words that it is hidden.
-            let fits = *hidden == 0 && lines.len() <= most + 1;
-            let skip = if shown.open || fits { 0 } else { lines.len().saturating_sub(most) };
-            let mut rows = terminal_text::render(lines.get(skip..).unwrap_or(&[]), shown.width, theme);
-            // Lines of several rows: the last rows, whichever lines they belong to.
-            let cut = if shown.open { 0 } else { rows.len().saturating_sub(most + 1) };
-            rows.drain(..cut);
-            let hidden = *hidden as usize + skip + cut;
-            if hidden > 0 {
-                rows.insert(0, shown.hidden(hidden, theme));
+            let earlier = usize::try_from(*hidden).unwrap_or(usize::MAX);
+            match shown.end {
+                OutputEnd::Failed if !shown.open => failed(lines, earlier, shown, theme),
+                OutputEnd::Open | OutputEnd::Done | OutputEnd::Failed => end(lines, earlier, shown, theme),
             }
-            rows
         }
         PanelOutput::Picture(note) => {
             vec![Line::styled(note.as_str().to_owned(), theme.style(ThemeToken::Muted)).into()]
@@ -81,14 +91,63 @@ pub(super) fn rows(
     }
 }
 
+/// The end of a command's output, of which `earlier` lines are not kept.
+fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
+    // While it grows, the panel does not shrink again: one line more needs no more room than the words that it is hidden.
+    let slack = if shown.end == OutputEnd::Open { 1 } else { SLACK };
+    let most = shown.lines;
+    // Where lines are missing anyway, there is a row that says so.
+    let fits = most + if earlier > 0 { slack - 1 } else { slack };
+    let over = |count: usize| if shown.open || count <= fits { 0 } else { count - most };
+    let skip = over(lines.len());
+    let mut rows = terminal_text::render(lines.get(skip..).unwrap_or(&[]), shown.width, theme);
+    // Lines of several rows: the last rows, whichever lines they belong to.
+    let cut = over(rows.len());
+    rows.drain(..cut);
+    let hidden = earlier.saturating_add(skip + cut);
+    if hidden > 0 {
+        rows.insert(0, shown.hidden(hidden, theme));
+    }
+    rows
+}
+
+/// The same of a command that failed: what failed, and the end.
+fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
+    let kept = failure::squeezed(lines);
+    let kept_lines: Vec<&AnsiLine> = kept.iter().filter_map(|index| lines.get(*index)).collect();
+    let most = shown.lines.max(failure::FAILED_LINES);
+    let mut rows = Vec::new();
+    let (mut next, mut hidden) = (0, earlier);
+    for range in failure::shown(&kept_lines, most, SLACK) {
+        hidden = hidden.saturating_add(range.start - next);
+        if hidden > 0 {
+            rows.push(shown.hidden(hidden, theme));
+        }
+        (next, hidden) = (range.end, 0);
+        for line in kept_lines.get(range).unwrap_or_default() {
+            let mut of_line = terminal_text::render(std::slice::from_ref(*line), shown.width, theme);
+            let rest = of_line.len().saturating_sub(LINE_ROWS);
+            if rest > SLACK {
+                of_line.truncate(LINE_ROWS);
+                let note = format!("⋯ {} of this line", counted(rest, "more row"));
+                let note = wrap::truncate(&note, shown.width).into_owned();
+                of_line.push(Row::mark(Line::styled(note, theme.style(ThemeToken::Muted))));
+            }
+            rows.extend(of_line);
+        }
+    }
+    rows
+}
+
 fn text(lines: &[Printable], shown: &Shown, theme: &Theme) -> Vec<Row> {
     let style = theme.style(ThemeToken::Muted);
-    let fits = shown.open || lines.len() <= TEXT_LINES + 1;
+    let fits = shown.open || lines.len() <= TEXT_LINES + SLACK;
     let taken = if fits { lines.len() } else { TEXT_LINES };
     let row =
         |line: &Printable| wrap::rows(&[Span::styled(line.as_str(), style)], shown.width, 0, Break::Verbatim);
     let mut rows: Vec<Row> = lines.iter().take(taken).flat_map(row).collect();
-    let cut = if shown.open { 0 } else { rows.len().saturating_sub(2 * TEXT_LINES) };
+    let cut =
+        if shown.open || rows.len() <= 2 * TEXT_LINES + SLACK { 0 } else { rows.len() - 2 * TEXT_LINES };
     rows.truncate(rows.len() - cut);
     let hidden = cut + lines.len() - taken;
     if hidden > 0 {

@@ -43,7 +43,7 @@ impl Attention {
         match shown_overlay(model) {
             Some(Overlay::Picker { picker, .. }) => of_picker(picker),
             Some(overlay) => of_dialog(model, overlay, memo, screen),
-            None if model.takes_answer() => of_prompt(model),
+            None if model.shows_prompt() => of_prompt(model),
             None => of_composer(model),
         }
     }
@@ -54,7 +54,8 @@ fn of_prompt(model: &Model) -> Attention {
     let spoken = model.approvals.open().map(|open| approval::spoken(model, open));
     let (mut said, prompt) = spoken.unwrap_or_default();
     said.extend(model.remark.as_ref().map(|(text, _)| text.as_str().to_owned()));
-    Attention { said, prompt: Prompt::Line(prompt), page: 0 }
+    let prompt = if model.takes_answer() { Prompt::Line(prompt) } else { Prompt::Composer };
+    Attention { said, prompt, page: 0 }
 }
 
 fn of_picker(picker: &Picker) -> Attention {

@@ -1,5 +1,6 @@
 //! The prompt of a call that waits, kept in sight: the call's panel is brought onto the screen, and where
-//! it does not fit, or the user looks elsewhere, the prompt is at the bottom of it.
+//! it does not fit, or the user looks elsewhere, the prompt is at the bottom of it with what fits of the
+//! call: its start, and what is the reason for the question.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -13,11 +14,8 @@ use crate::view::frame::Frame;
 use crate::view::theme::ThemeToken;
 use crate::view::wrap;
 
-/// Rows of the transcript that the prompt leaves, where there is room: the head of the call, and the start
-/// of what it would do.
+/// Rows of the transcript that the prompt leaves, where there is room.
 const CONTEXT: usize = 2;
-/// Transcripts with fewer rows show nothing above the call.
-const LOW: usize = 12;
 
 /// Where the prompt is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +42,7 @@ impl Walk<'_> {
         let entries = self.entries().iter().enumerate().rev();
         let found = entries.filter_map(|(index, entry)| Some((index, is_call(&entry.body)?)));
         let (index, (hunk, part)) = { found }.next()?;
-        let follow = approvals.follow && self.model.takes_answer();
+        let follow = approvals.follow && self.model.shows_prompt();
         Some(AskedPlace { index, hunk, part, follow })
     }
 
@@ -63,13 +61,17 @@ impl Walk<'_> {
         if self.reaches(first, last, height) {
             return Some(self.rows_back(last, height.saturating_sub(1)));
         }
-        // The first row may be covered by the user's prompt that stays in sight.
-        let start = if height < LOW { first } else { self.previous_row(first).unwrap_or(first) };
+        // The head says less than the row that it would take from the call.
+        let start = self.body_rows(asked).first().copied().unwrap_or(first);
         let room = height.saturating_sub(self.prompt_rows(asked, height).len());
         let hunk = asked.hunk.map(|part| Place { index: asked.index, part, row: 0 });
         match hunk {
-            Some(hunk) if !self.reaches(start, hunk, room.saturating_sub(1)) => Some(self.rows_back(hunk, 1)),
-            _ => Some(start),
+            Some(hunk) => {
+                let end = self.height(hunk.index, hunk.part).saturating_sub(1);
+                let is_whole = self.reaches(start, Place { row: end, ..hunk }, room);
+                Some(if is_whole { start } else { hunk })
+            }
+            None => Some(start),
         }
     }
 
@@ -109,6 +111,50 @@ impl Walk<'_> {
         (skipped..count).map(place).collect()
     }
 
+    /// The rows of what is asked, between the head of the call and the prompt.
+    fn body_rows(&mut self, asked: AskedPlace) -> Vec<Place> {
+        let mut rows = Vec::new();
+        for part in 1..asked.part {
+            let count = self.height(asked.index, part);
+            rows.extend((0..count).map(|row| Place { index: asked.index, part, row }));
+        }
+        rows
+    }
+
+    /// As many of these rows as there is room for: those that are the reason, and from the start on; or from
+    /// the selected hunk on.
+    fn chosen_rows(&mut self, asked: AskedPlace, body: &[Place], room: usize) -> Vec<Place> {
+        if let Some(part) = asked.hunk.filter(|_| body.len() > room) {
+            let hunk = body.iter().position(|at| at.part >= part).unwrap_or(0);
+            let from = hunk.min(body.len() - room);
+            return body.iter().skip(from).take(room).copied().collect();
+        }
+        let mut chosen: Vec<Place> = Vec::new();
+        if body.len() > room {
+            let mark = self.memo.theme().style(ThemeToken::MatchMark);
+            let (_, rows) = self.rows(asked.index, 1).unwrap_or_default();
+            let is_marked = |at: &&Place| {
+                let spans = rows.get(at.row as usize).map_or(&[][..], |row| &row.spans);
+                at.part == 1 && spans.iter().any(|span| span.style.patch(mark) == span.style)
+            };
+            chosen.extend(body.iter().filter(is_marked).take(room));
+        }
+        let others: Vec<Place> =
+            body.iter().filter(|at| !chosen.contains(at)).take(room - chosen.len()).copied().collect();
+        chosen.extend(others);
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// The prompt with what is asked before it, in at most so many rows.
+    fn question_rows(&mut self, asked: AskedPlace, room: usize) -> Vec<Place> {
+        let prompt = self.prompt_rows(asked, room);
+        let body = self.body_rows(asked);
+        let mut rows = self.chosen_rows(asked, &body, room - prompt.len());
+        rows.extend(prompt);
+        rows
+    }
+
     /// The rows of the screen from its top on. The prompt is among them: where it is, or else at the
     /// bottom.
     pub(super) fn screen_rows(&mut self, top: Option<Place>, height: usize) -> Vec<Option<Place>> {
@@ -123,45 +169,74 @@ impl Walk<'_> {
         if prompt.last().is_none_or(|last| rows.contains(&Some(*last))) {
             return rows;
         }
-        rows.truncate(height - prompt.len());
+        let follows = asked.follow && self.model.transcript.pending == 0;
+        let is_looked_at =
+            rows.iter().take(height - prompt.len()).flatten().any(|at| at.index == asked.index);
+        let below = match (follows, is_looked_at) {
+            (true, _) => self.question_rows(asked, height),
+            // Whoever reads further up continues to read there.
+            (false, false) => {
+                let room = (height * 2 / 3).max(prompt.len() + CONTEXT).min(height);
+                self.question_rows(asked, room)
+            }
+            // Whoever scrolls through what is asked sees all of it.
+            (false, true) => prompt,
+        };
+        rows.truncate(height - below.len());
         for row in &mut rows {
             *row = row.filter(|at| (at.index, at.part) != (asked.index, asked.part));
         }
-        rows.extend(prompt.into_iter().map(Some));
+        rows.extend(below.into_iter().map(Some));
         rows
     }
 
-    /// Whether nothing may be drawn over the first row: the call that is asked about needs every row.
-    pub(super) fn needs_all_rows(&self, height: u16) -> bool {
-        usize::from(height) < LOW && self.asked.is_some()
+    /// Whether nothing may be drawn over the first row: what is asked about needs every row.
+    pub(super) fn needs_all_rows(&self) -> bool {
+        self.follows_prompt() && self.model.transcript.pending == 0
     }
 
-    /// Says before the prompt how many rows of the call do not fit above it.
+    /// Says how many rows of what is asked are left out, where that is.
     pub(super) fn mark_left_out(&mut self, rows: &[Option<Place>], area: Rect, frame: &mut Frame) {
         let Some(asked) = self.asked else { return };
-        let is_prompt = |at: &Place| (at.index, at.part) == (asked.index, asked.part);
-        let Some(first) = rows.iter().position(|at| at.is_some_and(|at| is_prompt(&at))) else { return };
-        let Some(last) = first.checked_sub(1).and_then(|above| *rows.get(above)?) else { return };
-        if last.index != asked.index || last.part >= asked.part {
-            return;
+        for (y, (above, below)) in rows.iter().zip(rows.iter().skip(1)).enumerate() {
+            let (Some(above), Some(below)) = (above, below) else { continue };
+            if above.index != asked.index || above.part >= asked.part || below.index != asked.index {
+                continue;
+            }
+            let between = (above.part..=below.part.min(asked.part - 1)).map(|part| {
+                let from = if part == above.part { above.row + 1 } else { 0 };
+                let to = if part == below.part { below.row } else { self.height(asked.index, part) };
+                to.saturating_sub(from)
+            });
+            let count = between.sum::<u32>();
+            if count > 0 {
+                let y = area.y.saturating_add(u16::try_from(y).unwrap_or(u16::MAX));
+                self.mark_gap(count, y, below.part == asked.part && below.row == 0, area, frame);
+            }
         }
-        let below = (last.part + 1..asked.part).map(|part| self.height(asked.index, part)).sum::<u32>();
-        let count = below + self.height(last.index, last.part).saturating_sub(last.row + 1);
-        if count == 0 {
-            return;
-        }
-        let text = format!(" ⋯ {} ", counted(count, "more row"));
-        let width = u16::try_from(wrap::cells(&text)).unwrap_or(area.width);
-        // The scroll bar is at the right edge.
-        let Some(x) = area.right().checked_sub(width + 1).filter(|x| *x > area.x) else { return };
-        let first = area.y.saturating_add(u16::try_from(first).unwrap_or(u16::MAX));
-        // What the call would do is not drawn over; the first row of the prompt may be.
-        let above = first.saturating_sub(1);
-        let is_free =
-            (x..x + width).all(|x| frame.row(above).get(usize::from(x)).is_none_or(|at| at.symbol() == " "));
-        let y = if is_free { above } else { first };
+    }
+
+    /// Says how many rows are left out below this row of the screen, at the right end of it or of the next one.
+    fn mark_gap(&self, count: u32, above: u16, is_before_question: bool, area: Rect, frame: &mut Frame) {
+        let place = |text: &str, y: u16| {
+            let width = u16::try_from(wrap::cells(text)).unwrap_or(area.width);
+            // The scroll bar is at the right edge.
+            let x = area.right().checked_sub(width + 1).filter(|x| *x > area.x)?;
+            Some((Rect { x, y, width, height: 1 }, text.to_owned()))
+        };
+        let is_free = |at: &Rect| {
+            let cells = frame.row(at.y);
+            (at.x..at.right()).all(|x| cells.get(usize::from(x)).is_none_or(|cell| cell.symbol() == " "))
+        };
+        // What the call would do is not drawn over, nor are keys; the question may be.
+        let (long, short) = (format!(" ⋯ {} ", counted(count, "more row")), format!(" ⋯ {count} "));
+        let free = |text: &str, y: u16| place(text, y).filter(|(at, _)| is_free(at));
+        let over = || place(&long, above + 1).filter(|(at, _)| is_before_question || is_free(at));
+        let found = free(&long, above).or_else(over);
+        let found = found.or_else(|| free(&short, above)).or_else(|| free(&short, above + 1));
+        let Some((at, text)) = found else { return };
         let style = self.memo.theme().style(ThemeToken::OverlaySelected);
-        frame.draw_over(Rect { x, y, width, height: 1 }, &Line::styled(text, style));
+        frame.draw_over(at, &Line::styled(text, style));
     }
 
     /// The live rows of the shell's screen, from `first` on: with the prompt, and before it as much as
@@ -183,21 +258,28 @@ impl Walk<'_> {
             }
             at = self.next_row(place);
         }
-        rows.truncate(room - prompt.len());
-        rows.retain(|at| (at.index, at.part) != (asked.index, asked.part));
-        rows.extend(prompt);
-        Some(rows)
+        Some(self.question_rows(asked, room))
     }
 
     /// Reports the prompt that is in these rows of the screen, the first of which is at `top`: its request,
     /// and where the cursor is.
     pub(super) fn report_prompt(&mut self, rows: &[Option<Place>], top: u16, laid: &mut Laid) {
-        let Some(asked) = self.asked.filter(|_| self.model.takes_answer()) else { return };
+        let Some(asked) = self.asked.filter(|_| self.model.shows_prompt()) else { return };
         let Some(open) = self.model.approvals.open() else { return };
         let of_prompt = |at: &Place| (at.index, at.part) == (asked.index, asked.part);
         let last = self.height(asked.index, asked.part).saturating_sub(1);
         if rows.iter().flatten().any(|at| of_prompt(at) && at.row == last) {
             laid.asked = Some(open.request.id.clone());
+            let end = (0..asked.part).rev().find_map(|part| {
+                let row = self.height(asked.index, part).checked_sub(1)?;
+                Some(Place { index: asked.index, part, row })
+            });
+            // The end alone, behind rows that were left out, is not all of it.
+            let of_call = rows.iter().flatten().filter(|at| at.index == asked.index && at.part < asked.part);
+            let shown: Vec<Place> = of_call.copied().collect();
+            let is_whole =
+                shown.iter().zip(shown.iter().skip(1)).all(|(at, next)| self.next_row(*at) == Some(*next));
+            laid.asked_end = end.is_none_or(|end| is_whole && shown.contains(&end));
         }
         let prompt = Prompt::of(self.model, open, approval::inner(self.width), self.memo.theme());
         let Some((row, column)) = prompt.cursor else { return };

@@ -20,7 +20,7 @@ const LEAST_ROWS: u16 = 4;
 impl Walk<'_> {
     /// Draws what is no row of its own. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        if area.height >= LEAST_ROWS && !self.needs_all_rows(area.height) {
+        if area.height >= LEAST_ROWS && !self.needs_all_rows() {
             self.pinned_prompt(top, area, frame, laid);
         }
         // There the keys of a prompt may be.

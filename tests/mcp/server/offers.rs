@@ -65,6 +65,7 @@ pub fn answer(method: &str, params: &Value, again: bool) -> Result<Value, Value>
                 "demo://picture" => json!({"uri": uri, "mimeType": "image/png", "blob": PICTURE}),
                 "demo://archive" => json!({"uri": uri, "mimeType": "application/zip", "blob": "AAAA"}),
                 "demo://table" => json!({"uri": uri, "mimeType": "text/csv", "blob": "YSxi"}),
+                "file:///srv/a.txt" | "file:///srv/.env" => json!({"uri": uri, "text": "held by a file"}),
                 "demo://lines/3" => json!({"uri": uri, "text": "1\n2\n3"}),
                 _ => return Err(json!({"code": -32002, "message": "there is no such resource"})),
             };
@@ -82,6 +83,11 @@ fn resources(again: bool) -> Value {
         json!({"uri": "demo://archive", "name": "archive"}),
         json!({"uri": "demo://table", "name": "table"}),
     ];
+    if std::env::var_os("DEMO_FILES").is_some() {
+        for path in ["/srv/a.txt", "/srv/.env"] {
+            all.push(json!({"uri": format!("file://{path}"), "name": path}));
+        }
+    }
     if again {
         all.push(json!({"uri": "demo://late", "name": "late"}));
     }
@@ -120,30 +126,17 @@ pub fn address() -> Value {
     json!({"mode": "url", "message": "Please agree.", "url": url, "elicitationId": "7"})
 }
 
-/// What it asks the model: something usual, or what the text says.
-pub fn sample(text: &str) -> Value {
-    let said = |text: &str| json!({"role": "user", "content": {"type": "text", "text": text}});
-    let question = "What is the \u{1b}[31mcapital of France?";
-    let mut params = json!({
-        "messages": [said(question)], "systemPrompt": "Be brief.", "maxTokens": 100, "includeContext": "thisServer",
-    });
-    match text {
-        "long" => params["messages"] = json!([said(&"x".repeat(100_000))]),
-        "much" => params["maxTokens"] = json!(4_000_000_000_u32),
-        "many" => params["messages"] = json!(vec![said("again"); 1_000]),
-        "picture" => {
-            let picture = json!({"type": "image", "mimeType": "image/png", "data": PICTURE});
-            params["messages"] = json!([{"role": "user", "content": picture}]);
-        }
-        "garbage" => params = json!({"messages": 7}),
-        "stop" => params["stopSequences"] = json!([",", " is"]),
-        _ => {}
-    }
-    params
-}
-
 /// Levels and texts of what it logs: one that is too small, and too many.
 pub fn complaints() -> Vec<(&'static str, String)> {
     let many = (0..20).map(|n| ("error", format!("full {n}")));
     std::iter::once(("notice", "all is well".to_owned())).chain(many).collect()
+}
+
+/// A result that says a picture a second time, in its text and in its structured content.
+pub fn picture_twice() -> Value {
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    json!({"content": [{"type": "text", "text": format!("{{\"image\":\"{data}\"}}")},
+                       {"type": "image", "mimeType": "image/png", "data": data}],
+           "structuredContent": {"image": data, "width": 1}})
 }

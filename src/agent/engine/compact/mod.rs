@@ -9,6 +9,7 @@ mod summarize;
 
 use std::sync::Arc;
 
+use super::accepted_plan;
 use super::announce;
 use super::context_usage::{UNKNOWN, limit, overhead, total};
 use super::event_hooks;
@@ -16,10 +17,15 @@ use super::state::{Engine, Phase};
 use crate::agent::context::compaction::cut_point::Keep;
 use crate::agent::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::agent::context::compaction::{size, truncate_results};
-use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, NoticeLevel};
+use crate::agent::protocol::event::{
+    AgentEvent, CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel,
+};
 use crate::agent::protocol::model::Model;
 use crate::agent::provider::FailureKind;
 use summarize::{Summary, summarize};
+
+/// After a failure, compaction is tried again when the context has grown by this part of it.
+const RETRY_AFTER_GROWTH: u64 = 10;
 
 /// How a compaction ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +54,15 @@ pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     if truncate_results(engine, &model) && total(engine) <= limit(engine, &model) {
         return false;
     }
-    matches!(compact(engine, CompactionReason::Threshold, None).await, CompactionEnd::Failed(_))
+    let (reference, size) = (model.reference(), total(engine));
+    let is_known = |(failed, at): &(String, u64)| *failed == reference && size < at + at / RETRY_AFTER_GROWTH;
+    if engine.uncompactable.as_ref().is_some_and(is_known) {
+        return true;
+    }
+    let end = compact(engine, CompactionReason::Threshold, None).await;
+    let failed = matches!(end, CompactionEnd::Failed(_));
+    engine.uncompactable = failed.then_some((reference, size));
+    failed
 }
 
 /// Compacts after a provider has refused the request as too long.
@@ -100,6 +114,11 @@ async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Op
         CompactionEnd::Failed(why) => Some(why.clone()),
         CompactionEnd::Done | CompactionEnd::Aborted => None,
     };
+    if end == CompactionEnd::Done
+        && let Some(note) = accepted_plan::note(engine)
+    {
+        announce::record_external(engine, Arc::new(note));
+    }
     let aborted = end == CompactionEnd::Aborted;
     let will_retry = reason == CompactionReason::Overflow && end == CompactionEnd::Done;
     engine.emit(AgentEvent::CompactionEnd { reason, result, aborted, will_retry, error_message });
@@ -123,7 +142,7 @@ async fn try_twice(
     for again in [false, true] {
         let attempt = bounds.attempt(again);
         let Some(plan) = plan(engine.config.session.tree(), attempt, instructions) else {
-            return failed("nothing to compact");
+            return failed(NOTHING_TO_COMPACT);
         };
         // The size of what stays is known before asking: a summary would be paid for in vain.
         if let (Err(too_large), false) = (bounds.check(overhead(engine) + plan.kept), again) {

@@ -8,7 +8,10 @@ pub(crate) mod log;
 use tokio::time::Instant;
 
 use super::state::{Engine, Phase};
-use super::{announce, attend, commands, compact, event_hooks, expand, grants, mode_note, tool_calls, turn};
+use super::{
+    accepted_plan, announce, attend, commands, compact, event_hooks, expand, folder_instructions, grants,
+    mode_note, tool_calls, turn, written_calls,
+};
 use crate::agent::context::request;
 use crate::agent::protocol::command::{QuestionAnswer, Queue};
 use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
@@ -54,6 +57,7 @@ pub(crate) async fn run_queued(engine: &mut Engine) {
 fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
     engine.begin();
+    accepted_plan::run_begins(engine);
     announce::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
@@ -65,8 +69,13 @@ fn prepare(engine: &mut Engine) {
 
 /// Takes turns until nothing is left to do.
 async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
-    let mut looped =
-        Loop { run: Run::new(engine), compaction_failed: false, from_hooks: Vec::new(), held: 0 };
+    let mut looped = Loop {
+        run: Run::new(engine),
+        compaction_failed: false,
+        from_hooks: Vec::new(),
+        held: 0,
+        reminded: 0,
+    };
     looped.take_turns(messages).await;
     looped.settle().await;
 }
@@ -100,6 +109,8 @@ struct Loop<'a> {
     from_hooks: Vec<Message>,
     /// How often hooks have kept the run from ending.
     held: u32,
+    /// How often the model was told that it wrote a call as text.
+    reminded: u32,
 }
 
 impl Loop<'_> {
@@ -122,6 +133,9 @@ impl Loop<'_> {
             begun = true;
             self.run.open_turn();
             if let Some(note) = mode_note::before_answer(self.run.engine) {
+                self.run.commit(note);
+            }
+            if let Some(note) = folder_instructions::before_answer(self.run.engine).await {
                 self.run.commit(note);
             }
             for message in std::mem::take(&mut self.from_hooks).into_iter().chain(added) {
@@ -177,7 +191,9 @@ impl Loop<'_> {
             return None;
         }
         if !called && self.run.engine.queues.is_empty() {
-            if self.held < MOST_HELD
+            if let Some(reminder) = self.written_call(answer) {
+                self.from_hooks.push(reminder);
+            } else if self.held < MOST_HELD
                 && let Some(message) = event_hooks::before_end(self.run.engine, self.held > 0).await
             {
                 self.held += 1;
@@ -195,6 +211,20 @@ impl Loop<'_> {
             return Some(steering);
         }
         Some(deliver(self.run.engine, Queue::FollowUp)).filter(|messages| !messages.is_empty())
+    }
+
+    /// The reminder for a model that wrote a call as text; also shows the user a notice.
+    fn written_call(&mut self, answer: &AssistantMessage) -> Option<Message> {
+        let engine = &mut *self.run.engine;
+        let tool =
+            written_calls::tool_named(&answer.text(), &|name| engine.config.tools.get(name).is_some())?;
+        let is_told = self.reminded < written_calls::MAX_REMINDERS;
+        let hint =
+            if is_told { "it is asked to make the call" } else { "try another model, or another server" };
+        let text = format!("the model wrote a call of {tool} as text, which runs nothing");
+        engine.notice(NoticeLevel::Warning, text, Some(hint));
+        self.reminded += 1;
+        is_told.then(|| written_calls::reminder(&tool))
     }
 
     /// Whether the loop guard lets the run continue. If there is a user, the user decides.
@@ -270,6 +300,7 @@ impl Loop<'_> {
             announce::record_pending(engine);
         }
         grants::end(engine);
+        accepted_plan::run_ended(engine);
         engine.meters.deadline = None;
         engine.undo.settle();
         engine.flush();

@@ -52,10 +52,6 @@ pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOu
     if context.cancel.is_cancelled() {
         return Err(ToolError::aborted());
     }
-    if !context.cwd.is_dir() {
-        let gone = format!("the working directory {} no longer exists", context.cwd.display());
-        return Err(ToolError::refused(gone));
-    }
     let failed = |error: &io::Error| {
         let program = match &call.program {
             Program::Words { program, .. } => program.clone(),
@@ -112,7 +108,7 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
         program,
         arguments: &arguments,
         variables,
-        cwd: &context.cwd,
+        cwd: paths::nearest_folder(&context.cwd),
         timeout: call.timeout,
         sandbox: &context.sandbox,
     };

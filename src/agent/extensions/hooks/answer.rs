@@ -25,12 +25,23 @@ impl HookEnd {
     }
 }
 
-/// What a hook says about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a hook says about a call, the strictest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Said {
     Allow,
-    Deny,
     Ask,
+    Deny,
+}
+
+impl Said {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "allow" | "approve" => Some(Said::Allow),
+            "ask" => Some(Said::Ask),
+            "deny" | "block" => Some(Said::Deny),
+            _ => None,
+        }
+    }
 }
 
 /// What a hook answered.
@@ -50,31 +61,35 @@ pub(super) struct Answer {
     pub(super) stop: Option<String>,
     /// What is wrong with the hook.
     pub(super) trouble: Option<String>,
+    /// Whether it answered something that cannot be read, which may be a denial.
+    pub(super) unreadable: bool,
 }
 
+/// The fields that make an object an answer.
+const FIELDS: [&str; 7] = [
+    "decision",
+    "permissionDecision",
+    "hookSpecificOutput",
+    "continue",
+    "stopReason",
+    "systemMessage",
+    "suppressOutput",
+];
+/// The fields that may hold a denial.
+const DECIDING: [&str; 4] = ["decision", "permissionDecision", "hookSpecificOutput", "continue"];
+
 impl Answer {
-    /// What the end of a hook means for its event.
+    /// What the end of a hook means for its event. A denial holds however the hook ended; consent only if it
+    /// ended well.
     pub(super) fn of(event: HookEvent, end: &HookEnd) -> Self {
-        if let Some(trouble) = &end.trouble {
-            return Answer { trouble: Some(trouble.clone()), ..Answer::default() };
-        }
         let (out, err) = (end.out.trim(), end.err.trim());
+        let answer = Answer::of_output(event, out);
+        if let Some(trouble) = &end.trouble {
+            return answer.of_failure(trouble.clone());
+        }
         match end.code {
-            Some(0) => Answer::of_output(event, out),
-            Some(BLOCKS) => {
-                let why = if err.is_empty() { "it gave no reason".to_owned() } else { err.to_owned() };
-                match event {
-                    // There is nothing left to block.
-                    HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
-                        Answer { message: Some(why), ..Answer::default() }
-                    }
-                    HookEvent::PreToolUse
-                    | HookEvent::PostToolUse
-                    | HookEvent::UserPromptSubmit
-                    | HookEvent::PreCompact
-                    | HookEvent::Stop => Answer { block: Some(why), ..Answer::default() },
-                }
-            }
+            Some(0) => answer,
+            Some(BLOCKS) => answer.of_block(event, out, err),
             code => {
                 let how = match code {
                     Some(code) => format!("failed with exit code {code}"),
@@ -82,58 +97,164 @@ impl Answer {
                 };
                 let first = err.lines().next().unwrap_or_default();
                 let why = if first.is_empty() { how } else { format!("{how}: {first}") };
-                Answer { trouble: Some(why), ..Answer::default() }
+                answer.of_failure(why)
             }
+        }
+    }
+
+    /// What is left of the answer of a hook that failed.
+    fn of_failure(self, trouble: String) -> Self {
+        Answer {
+            permission: self.permission.filter(|(said, _)| *said != Said::Allow),
+            updated_input: None,
+            context: None,
+            trouble: Some(trouble),
+            ..self
+        }
+    }
+
+    /// The answer of a hook that ended with the code that blocks. Its reason is that of its output, else its
+    /// errors.
+    fn of_block(self, event: HookEvent, out: &str, err: &str) -> Self {
+        let of_output = last_answer(out).0.and_then(|answer| reason(&answer));
+        let of_errors = (!err.is_empty()).then(|| err.to_owned());
+        let why = of_output.or(of_errors).unwrap_or_else(|| NO_REASON.to_owned());
+        let said = Answer { message: self.message, stop: self.stop, ..Answer::default() };
+        match event {
+            // There is nothing left to block.
+            HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
+                Answer { message: said.message.or(Some(why)), ..said }
+            }
+            HookEvent::PreToolUse
+            | HookEvent::PostToolUse
+            | HookEvent::UserPromptSubmit
+            | HookEvent::PreCompact
+            | HookEvent::Stop => Answer { block: Some(why), ..said },
         }
     }
 
     fn of_output(event: HookEvent, out: &str) -> Self {
-        let is_json = out.starts_with('{');
-        match serde_json::from_str::<Value>(out) {
-            Ok(answer) if is_json => Answer::of_json(event, &answer),
-            Err(error) if is_json => Answer {
-                trouble: Some(format!("answered JSON that ends too early or is wrong: {error}")),
-                ..Answer::default()
-            },
-            _ => {
-                let is_context = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
+        let (found, rest) = last_answer(out);
+        let is_context = matches!(event, HookEvent::UserPromptSubmit | HookEvent::SessionStart);
+        let mut answer = match &found {
+            Some(found) => Answer::of_json(event, found),
+            None => {
                 let context = (is_context && !out.is_empty()).then(|| out.to_owned());
                 Answer { context, ..Answer::default() }
             }
+        };
+        let is_damaged = if is_context { rest.trim_start().starts_with('{') } else { resembles_json(&rest) };
+        if is_damaged || (found.is_none() && !is_context && mentions(out)) {
+            let why = "answered something that is no JSON, or not the answer of a hook";
+            answer = answer.unreadable(why.to_owned());
         }
+        answer
+    }
+
+    fn unreadable(self, why: String) -> Self {
+        Answer { context: None, trouble: self.trouble.clone().or(Some(why)), unreadable: true, ..self }
     }
 
     fn of_json(event: HookEvent, answer: &Value) -> Self {
-        let text = |value: &Value, name: &str| {
-            let text = value.get(name).and_then(Value::as_str).map(str::trim);
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
         let specific = answer.get("hookSpecificOutput").unwrap_or(&Value::Null);
-        let reason = text(answer, "reason").unwrap_or_else(|| "it gave no reason".to_owned());
-        let decision = answer.get("decision").and_then(Value::as_str);
+        let why = reason(answer).unwrap_or_else(|| NO_REASON.to_owned());
         let mut found = Answer {
             context: text(specific, "additionalContext"),
             message: text(answer, "systemMessage"),
-            updated_input: specific.get("updatedInput").filter(|input| input.is_object()).cloned(),
             ..Answer::default()
         };
-        if answer.get("continue") == Some(&Value::Bool(false)) {
-            found.stop = Some(text(answer, "stopReason").unwrap_or_else(|| reason.clone()));
+        let mut wrong = Vec::new();
+        if !matches!(specific, Value::Null | Value::Object(_)) {
+            wrong.push("hookSpecificOutput");
         }
-        if event == HookEvent::PreToolUse {
-            let why = text(specific, "permissionDecisionReason").unwrap_or_else(|| reason.clone());
-            let said = specific.get("permissionDecision").and_then(Value::as_str).or(decision);
-            found.permission = match said {
-                Some("allow" | "approve") => Some((Said::Allow, why)),
-                Some("deny" | "block") => Some((Said::Deny, why)),
-                Some("ask") => Some((Said::Ask, why)),
-                _ => None,
-            };
-        } else if decision == Some("block") {
-            found.block = Some(reason);
+        match given(specific, "updatedInput") {
+            Some(input) if input.is_object() => found.updated_input = Some(input.clone()),
+            Some(_) => wrong.push("updatedInput"),
+            None => {}
         }
-        found
+        match given(answer, "continue") {
+            Some(Value::Bool(false)) => {
+                found.stop = Some(text(answer, "stopReason").unwrap_or_else(|| why.clone()));
+            }
+            Some(Value::Bool(true)) | None => {}
+            Some(_) => wrong.push("continue"),
+        }
+        let mut said = None;
+        for (place, name) in
+            [specific, answer].into_iter().flat_map(|place| DECISIONS.map(|name| (place, name)))
+        {
+            match given(place, name).map(|value| value.as_str().and_then(Said::named)) {
+                Some(Some(decision)) => said = said.max(Some(decision)),
+                Some(None) => wrong.push(name),
+                None => {}
+            }
+        }
+        match (event, said) {
+            (HookEvent::PreToolUse, Some(said)) => found.permission = Some((said, why)),
+            (_, Some(Said::Deny)) => found.block = Some(why),
+            (_, Some(Said::Ask | Said::Allow) | None) => {}
+        }
+        match wrong.first() {
+            Some(name) => found.unreadable(format!("answered a value of `{name}` that tau does not know")),
+            None => found,
+        }
     }
+}
+
+/// The fields with a decision.
+const DECISIONS: [&str; 2] = ["permissionDecision", "decision"];
+const NO_REASON: &str = "it gave no reason";
+
+/// A field that is not null.
+fn given<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    object.get(name).filter(|value| !value.is_null())
+}
+
+fn text(object: &Value, name: &str) -> Option<String> {
+    let text = object.get(name).and_then(Value::as_str).map(str::trim);
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The reason that an answer gives.
+fn reason(answer: &Value) -> Option<String> {
+    let specific = answer.get("hookSpecificOutput").and_then(|it| text(it, "permissionDecisionReason"));
+    specific.or_else(|| {
+        ["permissionDecisionReason", "reason", "stopReason"].iter().find_map(|it| text(answer, it))
+    })
+}
+
+/// The last object in an output that is an answer, and the text that belongs to no object.
+fn last_answer(out: &str) -> (Option<Value>, String) {
+    let (mut answer, mut rest, mut text) = (None, String::new(), out);
+    while let Some(at) = text.find('{') {
+        let (before, object) = text.split_at(at);
+        rest.push_str(before);
+        let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+        let length = match values.next() {
+            Some(Ok(value)) => {
+                let is_answer = FIELDS.iter().any(|name| value.get(name).is_some());
+                answer = if is_answer { Some(value) } else { answer };
+                values.byte_offset()
+            }
+            _ => {
+                rest.push('{');
+                1
+            }
+        };
+        text = object.get(length..).unwrap_or_default();
+    }
+    rest.push_str(text);
+    (answer, rest)
+}
+
+/// Whether a text that is no JSON was meant to be: `{'decision': 'block'}`, or one that ends too early.
+fn resembles_json(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with('{')) || (text.contains('{') && mentions(text))
+}
+
+/// Whether a text has the name of a field that may deny, within an object.
+fn mentions(text: &str) -> bool {
+    text.contains('{') && DECIDING.iter().any(|name| text.contains(name))
 }
 
 #[cfg(test)]
@@ -159,6 +280,61 @@ mod tests {
     }
 
     #[test]
+    fn the_last_answer_counts_whatever_is_around_it() {
+        let blocks = |code: i32, out: &str| {
+            let found = answer(HookEvent::PreToolUse, code, out, "");
+            found.permission.filter(|(said, _)| *said == Said::Deny).map(|(_, why)| why).or(found.block)
+        };
+        let deny = r#"{"decision": "block", "reason": "no"}"#;
+        let allow = r#"{"decision": "approve"}"#;
+        for out in [
+            format!("ready\n{deny}"),
+            format!("{deny}\ndone"),
+            format!("ready {deny} {{\"level\": \"info\"}}"),
+            format!("{allow}\n{deny}\n"),
+            format!("[{deny}]"),
+            format!("\u{feff}{deny}"),
+            format!("a {{ b\n{deny}"),
+            format!("{deny}\n{{\"decision\": \"appr"),
+        ] {
+            for code in [0, 1, 2, 127] {
+                assert_eq!(blocks(code, &out).as_deref(), Some("no"), "{code}: {out}");
+            }
+        }
+        assert_eq!(blocks(0, &format!("{deny}\n{allow}")), None, "the last counts");
+        let killed = HookEnd { out: deny.to_owned(), ..HookEnd::trouble("did not end in time") };
+        assert!(Answer::of(HookEvent::PreToolUse, &killed).permission.is_some());
+        let failed = answer(HookEvent::PreToolUse, 1, allow, "");
+        assert!(failed.permission.is_none() && failed.trouble.is_some(), "{failed:?}");
+        let prompt = answer(HookEvent::UserPromptSubmit, 0, &format!("ready\n{deny}"), "");
+        assert_eq!((prompt.block.as_deref(), prompt.context), (Some("no"), None));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_consent() {
+        for out in [
+            "{'decision': 'block'}",
+            r#"ready {"decision": "block""#,
+            r#"{"decision": "blok"}"#,
+            r#"{"decision": true}"#,
+            r#"{"decision": "approve", "continue": "false"}"#,
+            r#"{"result": {"decision": "block"}}"#,
+            r#"{"hookSpecificOutput": "deny"}"#,
+            r#"{"hookSpecificOutput": {"permissionDecision": "denied"}}"#,
+            r#"{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": "ls"}}"#,
+            "{\"decision\": \"approve\"}\n{\"decision\": \"bl",
+        ] {
+            let found = answer(HookEvent::PreToolUse, 0, out, "");
+            assert!(found.unreadable && found.trouble.is_some(), "{out}: {found:?}");
+        }
+        for out in ["", "fine", "{}", r#"{"level": "info"}"#, "checked {a}", r#"{"suppressOutput": true}"#] {
+            assert_eq!(answer(HookEvent::PreToolUse, 0, out, ""), Answer::default(), "{out}");
+        }
+        let context = "{\"name\": \"x\"}";
+        assert_eq!(answer(HookEvent::SessionStart, 0, context, "").context.as_deref(), Some(context));
+    }
+
+    #[test]
     fn json_answers() {
         let out = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask",
             "permissionDecisionReason": "look", "updatedInput": {"command": "ls"}}, "systemMessage": "hi"}"#;
@@ -170,6 +346,8 @@ mod tests {
         assert_eq!(old.permission, Some((Said::Deny, "no".to_owned())));
         let after = answer(HookEvent::PostToolUse, 0, r#"{"decision": "block", "reason": "format it"}"#, "");
         assert_eq!(after.block.as_deref(), Some("format it"));
+        let reason = answer(HookEvent::PreToolUse, 2, r#"{"decision": "block", "reason": "why"}"#, "log");
+        assert_eq!(reason.block.as_deref(), Some("why"));
         let stops = answer(HookEvent::Stop, 0, r#"{"continue": false, "stopReason": "enough"}"#, "");
         assert_eq!(stops.stop.as_deref(), Some("enough"));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::protocol::approval::PermissionMode;
 use crate::tools::process::ChildEnv;
-use crate::tools::sandbox::SandboxPolicy;
+use crate::tools::sandbox::{SandboxPolicy, Start};
 use crate::tools::scratch::Scratch;
 
 /// What hooks learn of the session, and what they run in.
@@ -22,6 +22,19 @@ pub struct HookFacts {
     /// Their environment, without keys.
     pub env: Arc<ChildEnv>,
     pub scratch: Arc<Scratch>,
-    /// What they may do.
+    /// What commands may do.
     pub sandbox: Arc<SandboxPolicy>,
+    /// Whether that holds for every hook, and not only for those that commands can change.
+    pub sandboxed: bool,
+}
+
+impl HookFacts {
+    /// What the hook with this command may do.
+    pub(crate) fn policy(&self, command: &str) -> Arc<SandboxPolicy> {
+        let start = Start { cwd: &self.cwd, path: self.env.get("PATH") };
+        match self.sandboxed || self.sandbox.can_change_script(start, command) {
+            true => Arc::clone(&self.sandbox),
+            false => Arc::default(),
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub use facts::HookFacts;
 pub use runner::{HookOutcome, HookPermission, HookRunner};
 
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use crate::agent::settings::hooks::{self, HookEntry, HookEvent, HookMatcher};
+use crate::agent::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
 use crate::tools::counted::counted;
 
 /// How long a hook may run if nothing else is set.
@@ -55,13 +55,15 @@ pub struct Hook {
     pub command: String,
     /// How long it may run.
     pub timeout: Duration,
+    /// What its failure means, if the file says so.
+    fail: Option<HookFail>,
     /// The row that lists it.
     row: ExtensionRow,
 }
 
 impl Hook {
     fn new(entry: HookEntry, file: &HookFile) -> Self {
-        let HookEntry { event, matcher, command, timeout } = entry;
+        let HookEntry { event, matcher, command, timeout, fail } = entry;
         // A comma separates the names in a setting.
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
         let short: String = command.trim().chars().map(plain).take(LONGEST_NAME).collect();
@@ -70,14 +72,19 @@ impl Hook {
         let row = ExtensionRow {
             kind: ExtensionKind::Hook,
             name: name.clone(),
-            description: format!("for {}, at most {}", matcher.text(), counted(timeout.as_secs(), "second")),
+            description: format!(
+                "for {}, at most {}{}",
+                matcher.text(),
+                counted(timeout.as_secs(), "second"),
+                if fail == Some(HookFail::Closed) { ", denies if it fails" } else { "" }
+            ),
             source: file.source,
             path: Some(file.path.clone()),
             state: ExtensionState::On,
             problems: Vec::new(),
             tokens: None,
         };
-        Hook { name, event, matcher, command, timeout, row }
+        Hook { name, event, matcher, command, timeout, fail, row }
     }
 
     /// The row that lists it.

@@ -24,12 +24,13 @@ const DIRECTORY: [&str; 2] = ["TAU_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd {
     let variables = DIRECTORY.map(|name| (name.to_owned(), OsString::from(&facts.cwd)));
     let arguments = ["-c".to_owned(), hook.command.clone()];
+    let sandbox = facts.policy(&hook.command);
     let command = ServerCommand {
         program: OsStr::new(&facts.shell),
         arguments: &arguments,
         cwd: &facts.cwd,
         variables: &variables,
-        sandbox: &facts.sandbox,
+        sandbox: &sandbox,
     };
     let (mut process, pipes) = match ServerProcess::spawn(command, &facts.env, &facts.scratch) {
         Ok(started) => started,

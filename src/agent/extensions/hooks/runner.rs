@@ -10,7 +10,7 @@ use super::facts::HookFacts;
 use super::run::run;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::message::HookNote;
-use crate::agent::settings::hooks::HookEvent;
+use crate::agent::settings::hooks::{HookEvent, HookFail};
 
 /// Longest text of a hook for the model, in bytes.
 const LONGEST_TEXT: usize = 32 * 1024;
@@ -89,6 +89,7 @@ impl HookRunner {
         let mode = match mode {
             PermissionMode::Auto => "bypassPermissions",
             PermissionMode::Ask => "default",
+            PermissionMode::Edits => "acceptEdits",
             PermissionMode::Plan => "plan",
         };
         let common = json!({
@@ -108,7 +109,8 @@ impl HookRunner {
 
 impl HookOutcome {
     fn take(&mut self, hook: &Hook, event: HookEvent, answer: Answer) {
-        let Answer { block, permission, updated_input, context, message, stop, trouble } = answer;
+        let (permission, block) = of_failure(hook, event, &answer);
+        let Answer { updated_input, context, message, stop, trouble, .. } = answer;
         let short = |text: String| cut(&text, LONGEST_TEXT);
         let mut note = |text: String, is_warning| {
             self.notes.push(HookNote { hook: hook.name.clone(), text, is_warning });
@@ -150,6 +152,22 @@ impl HookOutcome {
             let text = format!("{what}: {first}");
             self.notes.push(HookNote { hook: hook.name.clone(), text, is_warning: false });
         }
+    }
+}
+
+/// What a hook says about a call and what it blocks, with what its failure means.
+fn of_failure(hook: &Hook, event: HookEvent, answer: &Answer) -> (Option<(Said, String)>, Option<String>) {
+    let (permission, block) = (answer.permission.clone(), answer.block.clone());
+    let denies = block.is_some() || matches!(permission, Some((Said::Deny, _)));
+    let Some(trouble) = answer.trouble.as_ref().filter(|_| !denies) else { return (permission, block) };
+    let decides =
+        matches!(event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit | HookEvent::PreCompact);
+    match hook.fail {
+        Some(HookFail::Closed) if decides => (None, Some(format!("the hook {trouble} (fail = \"closed\")"))),
+        None if answer.unreadable && event == HookEvent::PreToolUse => {
+            (Some((Said::Ask, format!("the hook {trouble}"))), block)
+        }
+        _ => (permission, block),
     }
 }
 

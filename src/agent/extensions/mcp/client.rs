@@ -1,9 +1,6 @@
 //! Our side of a connection: what a server may ask and tell.
 
-#![allow(
-    deprecated,
-    reason = "the newest protocol drops roots and sampling, but servers in use ask for them"
-)]
+#![allow(deprecated, reason = "the newest protocol drops roots, but servers in use ask for them")]
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,16 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams,
-    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
-    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, Root,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
+    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProgressToken, Root,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::logging::Messages;
-use super::sampling::Sampling;
 use super::{Surroundings, elicitation};
 use crate::agent::settings::mcp_servers::McpServer;
 use crate::tools::{Content, Details, ToolOutput, ToolProgress};
@@ -43,8 +39,6 @@ struct Shared {
     changed: [Notify; ServerList::ALL.len()],
     /// The directory that the session works in, as an address.
     root: String,
-    /// Whether it may ask the model; `None` if it may not.
-    sampling: Option<Sampling>,
 }
 
 impl Client {
@@ -56,7 +50,6 @@ impl Client {
             progress: Mutex::default(),
             changed: Default::default(),
             root: file_address(cwd),
-            sampling: server.sampling.then(Sampling::default),
         };
         Client(Arc::new(shared))
     }
@@ -113,13 +106,10 @@ impl Drop for Shown {
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         // What is offered here is answered below.
-        let mut offered = json!({
+        let offered = json!({
             "roots": { "listChanged": false },
             "elicitation": { "form": {}, "url": {} },
         });
-        if let (Some(_), Some(offered)) = (&self.0.sampling, offered.as_object_mut()) {
-            offered.insert("sampling".to_owned(), json!({}));
-        }
         let capabilities: ClientCapabilities = serde_json::from_value(offered).unwrap_or_default();
         ClientConfig::new(capabilities, Implementation::new("tau", env!("CARGO_PKG_VERSION")))
     }
@@ -136,19 +126,6 @@ impl ClientHandler for Client {
         let asking = elicitation::ask(&self.0.server, request, &self.0.around);
         let asked = context.ct.run_until_cancelled(asking).await;
         Ok(asked.unwrap_or_else(|| ElicitResult::new(ElicitationAction::Cancel)))
-    }
-
-    async fn create_message(
-        &self,
-        params: CreateMessageRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        let Some(sampling) = &self.0.sampling else {
-            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
-        };
-        let answering = sampling.answer(&self.0.server, params, &self.0.around);
-        let cancelled = || ErrorData::internal_error("the request was cancelled", None);
-        context.ct.run_until_cancelled(answering).await.unwrap_or_else(|| Err(cancelled()))
     }
 
     async fn on_logging_message(

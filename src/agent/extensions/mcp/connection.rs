@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, CompleteRequest, CompleteRequestParams,
+    CancelledNotificationParam, ClientRequest, CompleteRequest, CompleteRequestParams, ListToolsRequest,
     PaginatedRequestParams, Prompt, RequestId, Resource, ResourceTemplate, ServerPeerInfo, ServerResult,
     SetLevelRequestParams, Tool,
 };
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::http::{self, innermost};
+use super::lenient;
 use super::logging;
 use super::stdio::StdioTransport;
 use super::trouble::Trouble;
@@ -31,7 +32,8 @@ use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
 use crate::tools::ToolProgress;
 use crate::tools::counted::counted;
 use crate::tools::process::server::{ServerCommand, ServerProcess};
-use crate::tools::sandbox::{SandboxLevel, SandboxPolicy};
+use crate::tools::sandbox::support::Support;
+use crate::tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
 
 /// Longest wait for a server to be ready, if nothing else is set: the first start of one may download it.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -114,7 +116,7 @@ impl Connection {
         let (service, process) = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd)?;
-                let sandbox = sandbox(server, place);
+                let sandbox = sandbox(server, place, &program, around);
                 let (process, transport) = program.start(&sandbox, around, trouble)?;
                 match serve_client(client.clone(), transport).await {
                     Ok(served) => (served, Some(process)),
@@ -152,19 +154,31 @@ impl Connection {
         self.peer.peer_info()
     }
 
-    /// The tools of the server.
+    /// The tools of the server, and the names of those that cannot be read.
     ///
     /// # Errors
     /// Why they could not be listed.
-    pub(super) async fn tools(&self) -> Result<Vec<Tool>, String> {
+    pub(super) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), String> {
         if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         }
+        let odd = Mutex::new(Vec::new());
         let page = |params| async {
-            let page = self.peer.list_tools(Some(params)).await?;
-            Ok((page.tools, page.next_cursor))
+            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            match self.peer.send_request(request).await? {
+                ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
+                // One tool that is odd makes the whole list odd.
+                ServerResult::CustomResult(page) => {
+                    let (tools, next, unread) =
+                        lenient::tools(&page.0).ok_or(ServiceError::UnexpectedResponse)?;
+                    odd.lock().unwrap_or_else(PoisonError::into_inner).extend(unread);
+                    Ok((tools, next))
+                }
+                _ => Err(ServiceError::UnexpectedResponse),
+            }
         };
-        within(self.start_time, "tools", self.pages("tools", page)).await
+        let tools = within(self.start_time, "tools", self.pages("tools", page)).await?;
+        Ok((tools, odd.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// The prompts of the server.
@@ -427,13 +441,25 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
     }
 }
 
-/// What a server may do: what the model's commands may, if it is sandboxed. Where those may do anything, it
-/// can change the workspace.
-fn sandbox(server: &McpServer, place: &Place) -> SandboxPolicy {
-    if server.sandbox != Some(true) {
+/// Whether a server runs in the sandbox, as far as there is one here.
+pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &Surroundings) -> bool {
+    let McpTransport::Stdio { command, args, env, cwd } = &server.transport else { return false };
+    let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd);
+    program.is_ok_and(|program| Support::here().enforces_some(&sandbox(server, place, &program, around)))
+}
+
+/// What a server may do: what the model's commands may, if it is sandboxed, or if those can change its program
+/// and the user has not said otherwise. Where they may do anything, it can change the workspace.
+fn sandbox(server: &McpServer, place: &Place, program: &Program, around: &Surroundings) -> SandboxPolicy {
+    let policy = &*place.sandbox;
+    let start = Start { cwd: &program.cwd, path: around.env.get("PATH") };
+    let is_changeable = || {
+        let arguments = program.arguments.iter().map(String::as_str);
+        policy.can_change_program(start, &program.command.to_string_lossy(), arguments)
+    };
+    if !server.sandbox.unwrap_or_else(is_changeable) {
         return SandboxPolicy::off();
     }
-    let policy = &*place.sandbox;
     let level = if policy.level == SandboxLevel::Off { SandboxLevel::WorkspaceWrite } else { policy.level };
     SandboxPolicy { level, ..policy.clone() }
 }

@@ -29,8 +29,9 @@ pub(super) async fn ask(
     let fields = match &question {
         Question::Form { fields, .. } => fields.clone(),
         Question::Url { .. }
-        | Question::Sampling { .. }
         | Question::Select { .. }
+        | Question::User { .. }
+        | Question::Plan { .. }
         | Question::Confirm { .. } => Vec::new(),
     };
     match ask_user(question, around).await {
@@ -43,10 +44,14 @@ pub(super) async fn ask(
             }
         },
         QuestionAnswer::Confirmed(true) if fields.is_empty() => ElicitResult::new(ElicitationAction::Accept),
-        QuestionAnswer::Confirmed(_) | QuestionAnswer::Declined => {
+        QuestionAnswer::Confirmed(_) | QuestionAnswer::Declined | QuestionAnswer::Unavailable => {
             ElicitResult::new(ElicitationAction::Decline)
         }
-        QuestionAnswer::Value(_) | QuestionAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        QuestionAnswer::Value(_)
+        | QuestionAnswer::Answers(_)
+        | QuestionAnswer::PlanAccepted { .. }
+        | QuestionAnswer::PlanRejected { .. }
+        | QuestionAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
     }
 }
 

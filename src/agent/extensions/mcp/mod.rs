@@ -3,17 +3,18 @@
 //! A server is not trusted: its tools may do anything and are judged like any call, what it says is text that
 //! may lie, and what it sends is bounded in size and pace. The protocol is that of the crate `rmcp`; the
 //! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`,
-//! `elicitation` and `logging` (what a server may ask and tell), `sampling` (what it may ask the model),
+//! `elicitation` and `logging` (what a server may ask and tell),
 //! `http` (servers at an address), `connection` (one life of a server), `server` (a configured one: starts
 //! it, and again after its end), `oauth` (logins), `tool`, `schema`, `valid`, `result` (a tool,
 //! its arguments, its answers), `search` (many
 //! tools), `offers`, `prompts`, `resources` and `template` (what users
-//! ask for), `names`, `variables`, `trouble` (why a server ended).
+//! ask for), `names`, `variables`, `lenient` (what is not as the protocol wants it), `trouble` (why a server ended).
 
 mod client;
 mod connection;
 mod elicitation;
 mod http;
+mod lenient;
 mod logging;
 pub mod names;
 pub mod oauth;
@@ -21,7 +22,6 @@ mod offers;
 mod prompts;
 mod resources;
 mod result;
-pub(crate) mod sampling;
 mod schema;
 pub(crate) mod search;
 mod server;
@@ -48,14 +48,12 @@ pub use server::ConfiguredServer;
 use crate::agent::protocol::command::QuestionAnswer;
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::extension::{ArgumentValues, ExtensionRow};
-use crate::agent::protocol::message::AssistantMessage;
 use crate::agent::provider::http::{Http, Network};
 use crate::tools::AnyTool;
 use crate::tools::process::ChildEnv;
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::scratch::Scratch;
 use oauth::{LoginState, LoginStore};
-use sampling::{SampleRequest, Sampled};
 use server::Server;
 
 /// Most tools of a server, and most of anything else that it lists.
@@ -109,10 +107,6 @@ pub(crate) enum McpNews {
     Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
     /// The server does not wait for the answer any more.
     AskWithdrawn { id: String },
-    /// A server asks the model, and the user agrees. Dropping the receiver ends the request.
-    Sample { request: SampleRequest, answer: oneshot::Sender<Sampled> },
-    /// The server gets this answer of the model.
-    Sampled { server: String, answer: AssistantMessage },
     /// The answer to [`Mcp::complete`] with this ticket.
     Completed { ticket: u64, answer: ArgumentValues },
 }

@@ -16,6 +16,7 @@ use super::server::Server;
 use super::template::{Completing, template_of};
 use super::{Mcp, McpNews, lock, names, result};
 use crate::agent::protocol::extension::{ArgumentValues, McpResource, PromptCommand};
+use crate::tools::access::FileFilter;
 use crate::tools::counted::counted;
 use crate::tools::scratch::Scratch;
 use crate::tools::{Content, OutputLimits, ToolOutput, ToolProgress};
@@ -72,8 +73,14 @@ impl Mcp {
     }
 
     /// The resources that the user's text names: what is attached for each, once the server has answered, and
-    /// the references that match no resource, each as an error message.
-    pub(crate) fn mentioned(&self, text: &str, limits: OutputLimits) -> (Vec<Attaching>, Vec<String>) {
+    /// the references that match no resource, each as an error message. A resource that is a file is not asked
+    /// for if it cannot be read.
+    pub(crate) fn mentioned(
+        &self,
+        text: &str,
+        limits: OutputLimits,
+        files: &dyn FileFilter,
+    ) -> (Vec<Attaching>, Vec<String>) {
         let (mut attached, mut unknown) = (Vec::new(), Vec::new());
         // Most texts name none.
         let listed = if text.contains('@') { self.resources() } else { Vec::new() };
@@ -82,6 +89,13 @@ impl Mcp {
             let server = self.used().into_iter().find(|server| {
                 names::plain(&server.configured.server.name) == written && !server.resources().is_empty()
             });
+            let file = url::Url::parse(&uri).ok().and_then(|url| url.to_file_path().ok());
+            let denied = file.and_then(|path| files.denies(&path)).filter(|_| is_known);
+            if let Some(why) = denied {
+                let refused = Err(format!("@{written}:{uri} is not attached: {why}"));
+                attached.push(Box::pin(std::future::ready(refused)) as Attaching);
+                continue;
+            }
             match server.filter(|_| is_known) {
                 Some(server) => {
                     let scratch = Arc::clone(&self.around.scratch);

@@ -10,8 +10,10 @@ use crate::tools::counted::counted;
 use crate::tools::scratch::Scratch;
 use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
-/// Largest picture that is kept, in bytes of base64.
-const LARGEST_PICTURE: usize = 8 * 1024 * 1024;
+/// Largest picture that is kept, in bytes of base64; what is sent of it is smaller.
+const LARGEST_PICTURE: usize = 28 * 1024 * 1024;
+/// Shortest base64 that is left out of text.
+const MIN_REPEATED: usize = 64;
 /// Most pictures of a result.
 const MOST_PICTURES: usize = 8;
 
@@ -32,6 +34,7 @@ pub(super) fn of_call(
     if let Some(structured) = result.structured_content.filter(|value| !value.is_null()) {
         parts.structured(&structured, has_content);
     }
+    parts.leave_out_data();
     if result.is_error == Some(true) {
         let text = within(&parts.text, "mcp", limits, scratch);
         let details = Details::Text { text: text.clone() };
@@ -104,13 +107,15 @@ fn text_of(kind: &str, blob: &str) -> Option<String> {
 
 struct Parts {
     text: String,
+    /// What came as base64, which servers repeat in their text and structured content.
+    data: Vec<String>,
     pictures: Vec<Content>,
     limits: OutputLimits,
 }
 
 impl Parts {
     fn within(limits: OutputLimits) -> Self {
-        Parts { text: String::new(), pictures: Vec::new(), limits }
+        Parts { text: String::new(), data: Vec::new(), pictures: Vec::new(), limits }
     }
 
     fn output(self, scratch: &Scratch) -> ToolOutput {
@@ -137,8 +142,12 @@ impl Parts {
     fn add(&mut self, block: ContentBlock) {
         match block {
             ContentBlock::Text(text) => self.line(&text.text),
-            ContentBlock::Image(image) => self.picture(image.data, image.mime_type),
+            ContentBlock::Image(image) => {
+                self.data.push(image.data.clone());
+                self.picture(image.data, image.mime_type);
+            }
             ContentBlock::Audio(audio) => {
+                self.data.push(audio.data.clone());
                 let bytes = audio.data.len() / 4 * 3;
                 self.line(&format!(
                     "[audio, {}, {}: not shown to the model]",
@@ -153,6 +162,7 @@ impl Parts {
                 }
                 ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
                     let kind = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                    self.data.push(blob.clone());
                     if kind.starts_with("image/") {
                         self.line(&format!("[resource {uri}]"));
                         self.picture(blob, kind);
@@ -188,6 +198,17 @@ impl Parts {
                 ));
             }
             None => self.pictures.push(Content::Image { data, mime_type }),
+        }
+    }
+
+    /// Takes data out of the text that came as a part of its own.
+    fn leave_out_data(&mut self) {
+        for data in self.data.drain(..).filter(|data| data.len() >= MIN_REPEATED) {
+            for written in [data.clone(), data.replace('/', "\\/")] {
+                if self.text.contains(&written) {
+                    self.text = self.text.replace(&written, "[the data above]");
+                }
+            }
         }
     }
 

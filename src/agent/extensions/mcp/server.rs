@@ -9,10 +9,10 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
 use super::client::ServerList;
-use super::connection::Connection;
+use super::connection::{self, Connection};
 use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
-use super::{Place, Surroundings, names, oauth, resources, search};
+use super::{Place, Surroundings, lenient, names, oauth, resources, search};
 use crate::agent::protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
 };
@@ -138,7 +138,7 @@ impl Server {
         ];
         let parts = counts.into_iter().flatten().chain([known.description.clone()]);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-        ExtensionRow {
+        let mut row = ExtensionRow {
             kind: ExtensionKind::McpServer,
             name: self.configured.server.name.clone(),
             description: parts.join(" · "),
@@ -147,7 +147,13 @@ impl Server {
             state: known.state,
             problems: known.problem.iter().cloned().collect(),
             tokens: (tokens > 0).then_some(tokens),
+        };
+        drop(known);
+        let is_on = row.state != ExtensionState::Off;
+        if is_on && connection::is_sandboxed(&self.configured.server, &self.place, &self.around) {
+            row.say_sandboxed();
         }
+        row
     }
 
     /// Ends it for good.
@@ -192,7 +198,7 @@ impl Server {
     }
 
     async fn list_tools(self: &Arc<Self>, connection: &Connection) -> Result<(), String> {
-        let listed = connection.tools().await?;
+        let (listed, odd) = connection.tools().await?;
         let McpServer { name, allow_tools, deny_tools, .. } = &self.configured.server;
         let is_in = |list: &[String], tool: &str| list.iter().any(|pattern| names::matches(pattern, tool));
         let is_offered = |tool: &&rmcp::model::Tool| {
@@ -212,7 +218,7 @@ impl Server {
         let said = info.and_then(|info| Some(info.server_info.as_ref()?.clone()));
         let mut known = self.known();
         known.description = said.map(|said| said.title.unwrap_or(said.name)).unwrap_or_default();
-        (known.state, known.problem, known.tools) = (ExtensionState::On, None, tools);
+        (known.state, known.problem, known.tools) = (ExtensionState::On, lenient::left_out(&odd), tools);
         drop(known);
         self.around.changed.notify_one();
         Ok(())

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::connection::{CallFailure, Connection};
-use super::{result, schema};
+use super::{lenient, result, schema};
 use crate::agent::extensions::call_title;
 use crate::tools::counted::counted;
 use crate::tools::{
@@ -108,6 +108,10 @@ impl McpTool {
             ServerResult::InputRequiredResult(_) => {
                 Err(ToolError::refused("the server asks for input in a way that tau does not support"))
             }
+            ServerResult::CustomResult(answer) => match lenient::result(&answer.0) {
+                Some(result) => result::of_call(result, context.limits, &context.scratch),
+                None => Err(ToolError::refused("the server's answer is not the result of a call")),
+            },
             _ => Err(ToolError::refused("the server's answer is not the result of a call")),
         }
     }

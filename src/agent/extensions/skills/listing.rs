@@ -39,7 +39,7 @@ pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> 
         shown = lines(characters);
         problem = Some(format!(
             "the descriptions of skills are cut to {characters} characters: together they take more than \
-             {budget} tokens (skill_budget)"
+             {budget} tokens"
         ));
     }
     let (mut left, mut left_out) = (most, 0_usize);
@@ -56,7 +56,7 @@ pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> 
     }
     if left_out > 0 {
         problem = Some(format!(
-            "{} not listed for the model: the names alone take more than {budget} tokens (skill_budget)",
+            "{} not listed for the model: the names alone take more than {budget} tokens",
             if left_out == 1 { "1 skill is".to_owned() } else { format!("{left_out} skills are") }
         ));
     }

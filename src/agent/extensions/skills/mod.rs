@@ -14,6 +14,7 @@ use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_EXTENSIONS, allowed_tools};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::settings::private_files::open_regular;
+use crate::tools::encoding;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
@@ -89,10 +90,10 @@ pub(super) fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::with_capacity(most.try_into().unwrap_or_default());
     // No more than its size, so that its end need not be read for.
     file.take(most).read_to_end(&mut bytes)?;
-    if bytes.contains(&0) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is a binary file"));
+    match encoding::of_text(&bytes) {
+        Some(encoding) => Ok(encoding::decode(&bytes, encoding).0),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, "it is a binary file")),
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The skill in `folder`, with what is wrong with it.

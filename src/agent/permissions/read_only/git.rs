@@ -1,6 +1,9 @@
 //! git: subcommands that only read, without the options with which they write or run something.
 
-use super::{excluded, shown, unknown_arguments};
+use std::path::PathBuf;
+
+use super::{Surroundings, excluded, repository, shown, unknown_arguments};
+use crate::agent::permissions::links;
 use crate::agent::permissions::shell::Word;
 
 /// Subcommands that only read whatever their operands are. Those that show changes share their options.
@@ -35,7 +38,7 @@ const READING: [&str; 27] = [
 ];
 /// Options with which a subcommand writes a file or runs a program. Some run one only if the settings of
 /// the repository name one.
-const EXCLUDED: [&str; 9] = [
+const EXCLUDED: [&str; 12] = [
     "output",
     "ext-diff",
     "textconv",
@@ -45,18 +48,37 @@ const EXCLUDED: [&str; 9] = [
     "exec",
     "upload-pack",
     "contents-from-pager",
+    // Both merge again, with the drivers of the repository.
+    "remerge-diff",
+    "diff-merges",
+    // It may start git in a folder that only a tree names.
+    "submodule",
 ];
 
 /// Why git may do more than read with these arguments.
-pub(super) fn objection(arguments: &[Word], more_arguments: bool) -> Option<String> {
+pub(super) fn objection(
+    arguments: &[Word],
+    more_arguments: bool,
+    surroundings: &Surroundings<'_>,
+) -> Option<String> {
     let mut at = 0;
+    let mut directories = surroundings.directories.map(<[PathBuf]>::to_vec);
     // Options of git itself: only those that do not change what it runs.
     while let Some(text) = arguments.get(at).and_then(Word::literal).filter(|text| text.starts_with('-')) {
         match text.as_str() {
             "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {
                 at += 1;
             }
-            "-C" => at += 2,
+            "-C" => {
+                let target = arguments.get(at + 1).and_then(Word::literal);
+                directories = match target {
+                    Some(target) => {
+                        directories.map(|bases| bases.iter().map(|base| base.join(&target)).collect())
+                    }
+                    None => None,
+                };
+                at += 2;
+            }
             "--version" | "--help" | "-h" if arguments.len() == 1 => return None,
             option => return Some(format!("git {} may run or change something", shown(option))),
         }
@@ -65,7 +87,7 @@ pub(super) fn objection(arguments: &[Word], more_arguments: bool) -> Option<Stri
     let Some(subcommand) =
         arguments.get(at).filter(|_| !before.iter().any(|word| word.splits)).and_then(Word::literal)
     else {
-        return Some("what git does is not known beforehand".to_owned());
+        return Some("what git does is only known when it runs".to_owned());
     };
     let rest = arguments.get(at + 1..).unwrap_or_default();
     let name = format!("git {}", shown(&subcommand));
@@ -77,11 +99,19 @@ pub(super) fn objection(arguments: &[Word], more_arguments: bool) -> Option<Stri
         if let Some(option) = excluded_long(rest, short) {
             return Some(format!("{name} may write or run something with {option}"));
         }
-        let signature = rest.iter().filter_map(Word::literal).find(|text| text.contains("%G"));
-        return signature.map(|_| format!("{name} runs gpg for %G"));
+    } else if !listing(&subcommand, rest) {
+        return Some(format!("{name} may change something"));
     }
-    let known = listing(&subcommand, rest);
-    (!known).then(|| format!("{name} may change something"))
+    let mut literals = rest.iter().filter_map(Word::literal);
+    if literals.any(|text| text.contains("%G") || text.contains("%(") && text.contains("signature")) {
+        return Some(format!("{name} runs gpg to show signatures"));
+    }
+    let Some(directories) = directories else {
+        return Some("it is not known in which repository git runs".to_owned());
+    };
+    directories.iter().find_map(|directory| {
+        links::objection(directory, || repository::objection(directory, surroundings.home))
+    })
 }
 
 /// As [`excluded`], but a long option has to be longer than two letters to be a shortened one: `--o` and

@@ -4,10 +4,28 @@
 //! A command that is not here is not judged harmful; it is asked. An option is excluded in every form in
 //! which its program takes it: in a cluster of short ones, shortened, or with its value attached.
 
+mod builtins;
 mod git;
+mod git_config;
+mod programs;
+mod repository;
 mod scripts;
 
-use super::shell::{Part, Piece, Word};
+use std::path::{Path, PathBuf};
+
+use super::path_pattern::JudgedPath;
+use super::shell::{Part, Word};
+
+pub(super) use repository::{NotKnown, tracked};
+
+/// Where a command runs.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    /// The folders in which it may run; `None` if that is not known.
+    pub directories: Option<&'a [PathBuf]>,
+    pub workspace: &'a JudgedPath,
+    pub home: Option<&'a Path>,
+}
 
 /// A command with options that are excluded.
 struct Reader {
@@ -28,7 +46,7 @@ const fn without(name: &'static str, short: &'static str, long: &'static [&'stat
     Reader { name, short, long, operands: usize::MAX }
 }
 
-const READERS: [Reader; 87] = [
+const READERS: [Reader; 73] = [
     any("ls"),
     any("cat"),
     any("head"),
@@ -54,28 +72,20 @@ const READERS: [Reader; 87] = [
     any("stat"),
     any("du"),
     any("df"),
-    any("pwd"),
-    any("echo"),
-    any("true"),
-    any("false"),
-    any(":"),
     any("basename"),
     any("dirname"),
     any("realpath"),
     any("readlink"),
     any("which"),
-    any("type"),
     any("whoami"),
     any("id"),
     any("groups"),
     any("uname"),
     any("uptime"),
     any("nproc"),
-    any("arch"),
     any("ps"),
     any("free"),
     any("printenv"),
-    any("getconf"),
     any("seq"),
     any("expr"),
     any("sleep"),
@@ -89,71 +99,33 @@ const READERS: [Reader; 87] = [
     any("cksum"),
     any("sum"),
     any("cmp"),
-    any("diff"),
     any("grep"),
     any("egrep"),
     any("fgrep"),
     any("lscpu"),
     any("lsblk"),
-    any("shift"),
-    any("return"),
-    any("exit"),
-    any("break"),
-    any("continue"),
-    any("wait"),
-    any("jobs"),
     any("logname"),
     any("tsort"),
-    any("zcat"),
-    without("base64", "", &[]),
-    without("jq", "", &[]),
-    without("printf", "v", &[]),
-    without("file", "C", &["compile"]),
+    // A suffix makes another name of a file.
+    without("zcat", "S", &["suffix"]),
+    without("base64", "o", &["output"]),
+    without("diff", "l", &["paginate"]),
+    without("getconf", "v", &[]),
+    any("jq"),
+    without("file", "CzZ", &["compile", "uncompress", "uncompress-noreport"]),
     without("sort", "oT", &["output", "compress-program", "temporary-directory"]),
     without("rg", "z", &["pre", "pre-glob", "hostname-bin", "search-zip"]),
     without("fd", "xXl", &["exec", "exec-batch", "list-details"]),
     without("fdfind", "xXl", &["exec", "exec-batch", "list-details"]),
     without("tree", "oR", &["output"]),
+    // With operands it runs them on some systems.
+    Reader { operands: 0, ..without("arch", "", &[]) },
     Reader { operands: 1, ..without("uniq", "", &[]) },
     Reader { operands: 1, ..without("xxd", "r", &["revert"]) },
 ];
 
-/// Programs whose `--version` and the like only print.
-const VERSIONED: [&str; 30] = [
-    "cargo",
-    "rustc",
-    "rustup",
-    "rustfmt",
-    "clippy-driver",
-    "git",
-    "node",
-    "npm",
-    "npx",
-    "pnpm",
-    "yarn",
-    "deno",
-    "bun",
-    "python",
-    "python3",
-    "pip",
-    "pip3",
-    "go",
-    "java",
-    "javac",
-    "gcc",
-    "g++",
-    "clang",
-    "make",
-    "cmake",
-    "ruby",
-    "perl",
-    "php",
-    "docker",
-    "kubectl",
-];
-
 /// Variables that change what later commands print, and nothing else.
-const HARMLESS: [&str; 16] = [
+const HARMLESS: [&str; 15] = [
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -169,25 +141,25 @@ const HARMLESS: [&str; 16] = [
     "CARGO_TERM_COLOR",
     "DEBUG",
     "CI",
-    "OPTIND",
 ];
 
 /// Whether it changes nothing of what programs do, apart from how they print.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
     let proxies = ["http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"];
     let is_own = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && !name.contains(|c: char| c.is_ascii_uppercase());
+        && !name.contains(|c: char| c.is_ascii_uppercase())
+        && !name.starts_with("npm_config");
     is_own && !proxies.contains(&name) || HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
 /// Why a simple command may do more than read; `None` if it only reads. Redirections are not looked at.
-pub(super) fn objection(part: &Part) -> Option<String> {
+pub(super) fn objection(part: &Part, surroundings: &Surroundings<'_>) -> Option<String> {
     if let Some(name) = part.assigned.iter().find(|name| !is_harmless_variable(name)) {
         return Some(format!("it sets {name}, which may change what programs do"));
     }
     let first = part.words.first()?;
     let Some(name) = first.literal() else {
-        return Some("the name of the command is not known beforehand".to_owned());
+        return Some("the name of the command is only known when it runs".to_owned());
     };
     // A path may lead to anything; only the usual directories are trusted.
     let plain = ["/bin/", "/usr/bin/"].iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(&name);
@@ -195,40 +167,55 @@ pub(super) fn objection(part: &Part) -> Option<String> {
     let is_reader = || READERS.iter().any(|reader| reader.name == plain);
     if part.more_arguments
         && !is_reader()
+        && !builtins::is_known(plain)
         && !["git", "sed", "awk", "gawk", "mawk", "find", "date"].contains(&plain)
     {
-        return Some(format!("{} gets arguments that are not known beforehand", shown(&name)));
+        return Some(format!("{} gets arguments that are only known when it runs", shown(&name)));
+    }
+    // Under `find -exec` and the like a builtin is a program.
+    if (!builtins::is_known(plain) || !part.outer.is_empty())
+        && !plain.contains('/')
+        && plain == name
+        && programs::is_of_workspace(plain, surroundings)
+    {
+        return Some(format!("{} is a program of the workspace", shown(&name)));
     }
     match plain {
-        "git" => git::objection(arguments, part.more_arguments),
+        "git" => git::objection(arguments, part.more_arguments, surroundings),
         "sed" => scripts::sed(arguments, part.more_arguments),
         "awk" | "gawk" | "mawk" => scripts::awk(arguments, part.more_arguments),
         "find" => find(arguments, part.more_arguments),
         "tar" | "unzip" => archive(plain, arguments),
         "date" => date(arguments, part.more_arguments),
-        "hostname" | "env" | "exec" | "dirs" | "set" | "xargs" => bare(plain, arguments),
-        "command" | "cd" => None,
-        "test" | "[" => test(plain, arguments),
-        "export" | "local" | "declare" | "readonly" | "typeset" | "read" | "unset" => {
-            variables(plain, arguments)
-        }
+        "hostname" | "env" | "xargs" => bare(plain, arguments),
+        _ if builtins::is_known(plain) => builtins::objection(plain, arguments, part.more_arguments),
         _ => {
             if let Some(reader) = READERS.iter().find(|reader| reader.name == plain) {
                 return reader.objection(arguments, part.more_arguments);
             }
-            let is_version = |word: &Word| {
-                word.literal()
-                    .is_some_and(|text| ["--version", "-V", "-v", "version"].contains(&text.as_str()))
+            let only = match arguments {
+                [only] if !part.more_arguments => only.literal(),
+                _ => None,
             };
-            if VERSIONED.contains(&plain)
-                && !part.more_arguments
-                && matches!(arguments, [only] if is_version(only))
-            {
-                return None;
+            let literals: Option<Vec<String>> = arguments.iter().map(Word::literal).collect();
+            let literals = literals.filter(|_| plain == "cargo" && !part.more_arguments);
+            if let Some(judged) = literals.and_then(|words| programs::cargo_metadata(&words, surroundings)) {
+                return judged.err();
+            }
+            if let Some(judged) = only.and_then(|only| programs::version(plain, &only, surroundings)) {
+                return judged.err();
             }
             Some(format!("{} may change something", shown(&name)))
         }
     }
+}
+
+/// Whether a part only reads by its words alone, wherever it runs.
+pub(super) fn only_reads(part: &Part) -> bool {
+    // Nothing is within it.
+    let workspace = JudgedPath { plain: "/dev/null".into(), real: "/dev/null".into() };
+    let nowhere = Surroundings { directories: Some(&[]), workspace: &workspace, home: None };
+    objection(part, &nowhere).is_none()
 }
 
 /// Whether a part that may do more than read may run any command within the shell: builtins that evaluate
@@ -260,6 +247,80 @@ pub(super) fn evaluates(part: &Part) -> bool {
     BUILTINS.contains(&name.as_str()) || part.assigned.iter().any(obeyed)
 }
 
+/// Whether a part without an objection cannot run another program, whatever its arguments, its files or the
+/// settings of the folder say: a builtin, or a program of the system that starts no other. For kernels that cannot
+/// confine commands.
+pub(super) fn runs_nothing_else(part: &Part) -> bool {
+    const ALONE: [&str; 62] = [
+        ":",
+        "[",
+        "arch",
+        "b2sum",
+        "basename",
+        "break",
+        "cat",
+        "cd",
+        "cksum",
+        "cmp",
+        "comm",
+        "continue",
+        "cut",
+        "date",
+        "df",
+        "dirname",
+        "du",
+        "echo",
+        "exit",
+        "expand",
+        "expr",
+        "false",
+        "fmt",
+        "fold",
+        "grep",
+        "groups",
+        "head",
+        "id",
+        "join",
+        "logname",
+        "ls",
+        "md5sum",
+        "nl",
+        "nproc",
+        "od",
+        "paste",
+        "pr",
+        "printenv",
+        "printf",
+        "pwd",
+        "readlink",
+        "realpath",
+        "return",
+        "seq",
+        "sha1sum",
+        "sha224sum",
+        "sha256sum",
+        "sha384sum",
+        "sha512sum",
+        "sleep",
+        "stat",
+        "sum",
+        "tac",
+        "tail",
+        "test",
+        "tr",
+        "true",
+        "tsort",
+        "type",
+        "uname",
+        "uniq",
+        "wc",
+    ];
+    let Some(first) = part.words.first() else { return part.outer.is_empty() };
+    let name = first.literal().unwrap_or_default();
+    let plain = ["/bin/", "/usr/bin/"].iter().find_map(|folder| name.strip_prefix(folder)).unwrap_or(&name);
+    part.outer.is_empty() && !part.more_arguments && ALONE.contains(&plain)
+}
+
 /// A name for a sentence.
 fn shown(name: &str) -> String {
     name.chars().take(60).filter(|c| !c.is_control()).collect()
@@ -271,32 +332,40 @@ impl Reader {
             return None;
         }
         if more_arguments {
-            return Some(format!("{} gets arguments that are not known beforehand", self.name));
+            return Some(format!("{} gets arguments that are only known when it runs", self.name));
         }
         if let Some(option) = excluded(arguments, self.short, self.long) {
             return Some(format!("{} may write or run something with {option}", self.name));
         }
-        let operands = arguments
-            .iter()
-            .filter(|word| !word.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-')));
-        let many =
-            |word: &Word| word.splits || word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)));
-        let count =
-            operands.clone().map(|word| if many(word) { 2 } else { 1 }).fold(0_usize, usize::saturating_add);
+        // Not every program knows options behind operands, or `--`.
+        let is_option = |word: &&Word| {
+            word.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-') && text != "--")
+        };
+        let mut operands = arguments.iter().skip_while(is_option).peekable();
+        operands.next_if(|word| word.literal().as_deref() == Some("--"));
+        let many = |word: &Word| word.splits || word.has_glob();
+        let count = operands.map(|word| if many(word) { 2 } else { 1 }).fold(0_usize, usize::saturating_add);
         (count > self.operands).then(|| format!("{} may write to its second file", self.name))
     }
 }
 
-/// The first argument that is an excluded option, or may be one. Arguments behind `--` are not options.
+/// The first argument that is an excluded option, or may be one. Arguments behind `--` are not options, unless it is
+/// itself the value of an option.
 fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
+    let mut may_be_value = false;
     for word in arguments {
+        let is_value =
+            std::mem::replace(&mut may_be_value, word.literal().is_none_or(|text| text.starts_with('-')));
         let Some(text) = word.literal() else {
             if word.may_be_option() {
-                return Some("an argument that is not known beforehand".to_owned());
+                return Some("an argument that is only known when it runs".to_owned());
             }
             continue;
         };
         if text == "--" {
+            if is_value {
+                continue;
+            }
             return None;
         }
         if let Some(name) = text.strip_prefix("--") {
@@ -315,45 +384,113 @@ fn excluded(arguments: &[Word], short: &str, long: &[&str]) -> Option<String> {
 
 fn unknown_arguments(name: &str, arguments: &[Word], more_arguments: bool) -> Option<String> {
     let unknown = more_arguments || arguments.iter().any(Word::may_be_option_unknown);
-    unknown.then(|| format!("{name} gets arguments that are not known beforehand"))
+    unknown.then(|| format!("{name} gets arguments that are only known when it runs"))
 }
 
 impl Word {
-    /// Whether it is not known beforehand and may be an option.
+    /// Whether it is only known when it runs and may be an option.
     pub(super) fn may_be_option_unknown(&self) -> bool {
         self.literal().is_none() && self.may_be_option()
     }
 }
 
+/// What find may be given besides what it looks for; those in the second list take a word. It runs what `-exec` and
+/// `-execdir` say, which are parts of their own.
+const FIND_FLAGS: [&str; 35] = [
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "-true",
+    "-false",
+    "-empty",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-daystart",
+    "-depth",
+    "-follow",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-mount",
+    "-xdev",
+    "-noleaf",
+    "-warn",
+    "-nowarn",
+    "-nogroup",
+    "-nouser",
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-help",
+    "-version",
+    "-H",
+    "-L",
+    "-P",
+    "-E",
+    "-O3",
+];
+const FIND_VALUED: [&str; 34] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-lname",
+    "-ilname",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-xtype",
+    "-size",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-links",
+    "-inum",
+    "-samefile",
+    "-mtime",
+    "-atime",
+    "-ctime",
+    "-mmin",
+    "-amin",
+    "-cmin",
+    "-newer",
+    "-maxdepth",
+    "-mindepth",
+    "-used",
+    "-fstype",
+    "-printf",
+];
+
 fn find(arguments: &[Word], more_arguments: bool) -> Option<String> {
-    const WRITING: [&str; 8] =
-        ["-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-ok", "-okdir", "-files0-from"];
     if let Some(why) = unknown_arguments("find", arguments, more_arguments) {
         return Some(why);
     }
-    let found = arguments.iter().filter_map(Word::literal).find(|text| WRITING.contains(&text.as_str()));
-    found.map(|option| format!("find {option} may change something"))
-}
-
-/// `test`: `-v` and `-R` evaluate the index of a variable.
-fn test(name: &str, arguments: &[Word]) -> Option<String> {
-    let inner = match (name, arguments.split_last()) {
-        ("[", Some((last, rest))) if last.literal().as_deref() == Some("]") => rest,
-        _ => arguments,
-    };
-    let literals: Vec<Option<String>> = inner.iter().map(Word::literal).collect();
-    let literals: Vec<Option<&str>> = literals.iter().map(Option::as_deref).collect();
-    let sound = !inner.iter().any(|word| word.splits)
-        && match literals.as_slice() {
-            [] | [_] => true,
-            [Some("!"), Some(operator), _] | [Some(operator), _] => !["-v", "-R"].contains(operator),
-            [_, Some(operator), _] => {
-                ["=", "==", "!=", "<", ">", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"]
-                    .contains(operator)
-            }
-            all => all.iter().all(|word| word.is_some_and(|word| !["-v", "-R"].contains(&word))),
+    let mut words = arguments.iter().map(|word| word.literal().unwrap_or_default());
+    while let Some(text) = words.next() {
+        let writes = |text: &str| {
+            ["-delete", "-fprint", "-fls", "-ok", "-files0-from"].iter().any(|start| text.starts_with(start))
         };
-    (!sound).then(|| format!("{name} may evaluate what is not known beforehand"))
+        if ["-exec", "-execdir"].contains(&text.as_str()) {
+            words.find(|text| text == ";" || text == "+");
+        } else if FIND_VALUED.contains(&text.as_str()) || text.starts_with("-newer") && text.len() == 8 {
+            // What looks like an action is asked even where it is a word to look for.
+            if let Some(value) = words.next().filter(|value| writes(value)) {
+                return Some(format!("find {} may change something", shown(&value)));
+            }
+        } else if text.len() > 1 && text.starts_with('-') && !FIND_FLAGS.contains(&text.as_str()) {
+            return Some(format!("find {} may change something", shown(&text)));
+        }
+    }
+    None
 }
 
 /// Lists of archives, in the usual spellings.
@@ -364,7 +501,10 @@ fn archive(name: &str, arguments: &[Word]) -> Option<String> {
             let letters = options.trim_start_matches('-');
             let lists = if name == "tar" { 't' } else { 'l' };
             let known = |c: char| if name == "tar" { "tvfzjJ".contains(c) } else { c == 'l' };
-            letters.contains(lists) && letters.chars().all(known) && !file.starts_with('-')
+            letters.contains(lists)
+                && letters.chars().all(known)
+                && !file.starts_with('-')
+                && !file.contains(':')
         }
         _ => false,
     });
@@ -380,10 +520,9 @@ fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {
     }
     let mut takes_value = false;
     for text in arguments.iter().map(|word| word.literal().unwrap_or_default()) {
-        let is_value = std::mem::replace(
-            &mut takes_value,
-            ["-d", "-r", "-f", "--date", "--reference", "--file"].contains(&text.as_str()),
-        );
+        let is_value = takes_value;
+        takes_value =
+            !is_value && ["-d", "-r", "-f", "--date", "--reference", "--file"].contains(&text.as_str());
         if !is_value && !text.starts_with(['-', '+']) {
             return Some("date may set the clock".to_owned());
         }
@@ -395,10 +534,6 @@ fn date(arguments: &[Word], more_arguments: bool) -> Option<String> {
 fn bare(name: &str, arguments: &[Word]) -> Option<String> {
     let harmless = |text: &str| match name {
         "hostname" => ["-f", "-s", "-i", "-I", "-d", "-A", "--fqdn", "--short"].contains(&text),
-        "set" => {
-            text.starts_with(['-', '+']) && text.len() > 1 && text.chars().skip(1).all(|c| "eux".contains(c))
-                || ["-o", "pipefail", "-euo", "errexit", "nounset"].contains(&text)
-        }
         "xargs" => ["-0", "-r", "-t", "-n1", "-n", "1"].contains(&text),
         _ => false,
     };
@@ -406,22 +541,5 @@ fn bare(name: &str, arguments: &[Word]) -> Option<String> {
     (!all).then(|| format!("{name} may change something with these arguments"))
 }
 
-/// Builtins that set variables.
-fn variables(name: &str, arguments: &[Word]) -> Option<String> {
-    for word in arguments {
-        let Some(Piece::Text(text)) = word.pieces.first() else {
-            return Some(format!("{name} gets a name that is not known beforehand"));
-        };
-        let option = ["-r", "-x", "-g", "-a", "-A", "-s"].contains(&text.as_str()) && word.pieces.len() == 1;
-        if option && !(name == "unset" || name == "read" && text == "-a") {
-            continue;
-        }
-        let (variable, _) = text.split_once('=').unwrap_or((text, ""));
-        let is_name = !variable.is_empty() && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let is_known = word.pieces.len() == 1 || text.contains('=') && !word.splits;
-        if !is_name || !is_known || !is_harmless_variable(variable) {
-            return Some(format!("{name} {} may change what programs do", shown(text)));
-        }
-    }
-    None
-}
+#[cfg(test)]
+mod tests;

@@ -3,30 +3,26 @@
 use super::{excluded, unknown_arguments};
 use crate::agent::permissions::shell::Word;
 
-/// Why sed may do more than print: `-i`, or a script with `w`, `e`, or anything that is not plain.
+/// Why sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not plain.
 pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if let Some(why) = unknown_arguments("sed", arguments, more_arguments) {
         return Some(why);
     }
-    let (mut scripts, mut operands, mut at) = (Vec::new(), Vec::new(), 0);
-    while let Some(word) = arguments.get(at) {
-        at += 1;
-        let text = word.literal();
-        match text.as_deref() {
-            Some("-e" | "--expression") => {
-                scripts.push(arguments.get(at));
-                at += 1;
-            }
-            Some(
-                "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-nE" | "-nr" | "-En" | "--quiet" | "--silent"
-                | "--regexp-extended" | "--null-data",
-            ) => {}
-            Some("-ne" | "-nEe" | "-Ee") => {
-                scripts.push(arguments.get(at));
-                at += 1;
-            }
-            Some(option) if option.len() > 1 && option.starts_with('-') => {
-                return Some("sed may write with these options".to_owned());
+    let (mut scripts, mut operands) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.literal().as_deref() {
+            Some("--quiet" | "--silent" | "--regexp-extended" | "--null-data") => {}
+            Some("--expression") => scripts.push(words.next()),
+            Some(text) if text.len() > 1 && text.starts_with('-') => {
+                let letters = text.strip_prefix('-').unwrap_or_default();
+                let flags = letters.strip_suffix('e').unwrap_or(letters);
+                if !flags.chars().all(|c| "nErsuz".contains(c)) {
+                    return Some("sed may write with these options".to_owned());
+                }
+                if letters.ends_with('e') {
+                    scripts.push(words.next());
+                }
             }
             _ => operands.push(word),
         }
@@ -34,12 +30,15 @@ pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if scripts.is_empty() {
         scripts.push(operands.first().copied());
     }
-    let prints =
-        |script: Option<&Word>| script.and_then(Word::literal).is_some_and(|text| only_prints(&text));
-    (!scripts.into_iter().all(prints)).then(|| "sed may write or run something with this script".to_owned())
+    let texts: Option<Vec<String>> =
+        scripts.into_iter().map(|script| script.and_then(Word::literal)).collect();
+    // A command may begin in one of them and end in the next.
+    let prints = texts.is_some_and(|texts| only_prints(&texts.join("\n")));
+    (!prints).then(|| "sed may write or run something with this script".to_owned())
 }
 
-/// Whether a script of sed has only commands that print or change the text that is printed.
+/// Whether a script of sed has only commands that print or change the text that is printed. What one sed may read in
+/// another way than the next counts as unknown.
 fn only_prints(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -52,11 +51,14 @@ fn only_prints(script: &str) -> bool {
         let Some(command) = rest.chars().next() else { return false };
         rest = rest.get(command.len_utf8()..).unwrap_or_default();
         match command {
-            'p' | 'd' | '=' | 'q' | 'Q' | 'l' | 'N' | 'n' | 'D' | 'P' | 'h' | 'H' | 'g' | 'G' | 'x' | '{'
-            | '}' => {}
+            'p' | 'd' | '=' | 'q' | 'Q' | 'l' | 'N' | 'n' | 'D' | 'P' | 'h' | 'H' | 'g' | 'G' | 'x' | 'z'
+            | '{' | '}' => {}
             's' | 'y' => {
-                let Some(behind) = substitution(rest) else { return false };
-                rest = behind.trim_start_matches(|c: char| "gpIi0123456789".contains(c));
+                let Some(behind) = substitution(rest, command == 's') else { return false };
+                rest = behind;
+                if command == 's' {
+                    rest = rest.trim_start_matches(|c: char| "gpIi0123456789".contains(c));
+                }
             }
             _ => return false,
         }
@@ -70,7 +72,7 @@ fn only_prints(script: &str) -> bool {
 fn address(text: &str) -> Option<&str> {
     let mut rest = one_address(text)?;
     if let Some(second) = rest.strip_prefix(',') {
-        let second = second.trim_start().trim_start_matches(['+', '~']);
+        let second = second.trim_start_matches(' ').trim_start_matches(['+', '~']);
         rest = one_address(second)?;
     }
     Some(rest)
@@ -78,41 +80,76 @@ fn address(text: &str) -> Option<&str> {
 
 fn one_address(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix('/') {
-        return behind(rest, '/').map(|rest| rest.trim_start_matches('I'));
+        return behind_pattern(rest, '/').map(|rest| rest.trim_start_matches('I'));
     }
     let rest = text.strip_prefix('$').unwrap_or(text);
     Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~'))
 }
 
-/// What is behind the next delimiter that no backslash precedes. A bracket may hold one, so texts with
-/// brackets that do are not read.
-fn behind(text: &str, delimiter: char) -> Option<&str> {
+/// What is behind the next delimiter that no backslash precedes, and what is before it.
+fn behind(text: &str, delimiter: char) -> Option<(&str, &str)> {
     let mut chars = text.char_indices();
-    let mut bracket = false;
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' => {
-                chars.next();
+                // A line that is continued is more than a plain script has.
+                chars.next().filter(|(_, c)| *c != '\n')?;
             }
             '\n' => return None,
-            '[' => bracket = true,
-            ']' => bracket = false,
-            c if c == delimiter && bracket => return None,
-            c if c == delimiter => return text.get(at + c.len_utf8()..),
+            c if c == delimiter => return Some((text.get(at + c.len_utf8()..)?, text.get(..at)?)),
             _ => {}
         }
     }
     None
 }
 
-/// What is behind `/a/b/`, whatever the delimiter.
-fn substitution(text: &str) -> Option<&str> {
-    let delimiter = text.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
-    let rest = text.get(delimiter.len_utf8()..)?;
-    behind(behind(rest, delimiter)?, delimiter)
+/// What is behind a regular expression, if it ends at the same place for a sed that knows brackets as for one that does
+/// not.
+fn behind_pattern(text: &str, delimiter: char) -> Option<&str> {
+    let (behind, pattern) = behind(text, delimiter)?;
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '[' => rest = behind_bracket(rest.as_str(), delimiter)?.chars(),
+            _ => {}
+        }
+    }
+    Some(behind)
 }
 
-/// Why awk may do more than print.
+/// What is behind the bracket expression whose `[` was read; `None` if it is not closed, or has a backslash before a
+/// character that matters.
+fn behind_bracket(text: &str, delimiter: char) -> Option<&str> {
+    let negated = text.strip_prefix('^').unwrap_or(text);
+    // A `]` that comes first is one of the characters.
+    let mut rest = negated.strip_prefix(']').unwrap_or(negated);
+    loop {
+        let c = rest.chars().next()?;
+        rest = rest.get(c.len_utf8()..)?;
+        match c {
+            ']' => return Some(rest),
+            '[' if rest.starts_with([':', '.', '=']) => {
+                let kind = rest.get(..1)?;
+                let (_, behind) = rest.get(1..)?.split_once(&format!("{kind}]"))?;
+                rest = behind;
+            }
+            '\\' if rest.starts_with(['\\', '[', ']', delimiter]) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// What is behind `/a/b/`, whatever the delimiter.
+fn substitution(text: &str, is_pattern: bool) -> Option<&str> {
+    let delimiter = text.chars().next().filter(|c| "/|,#@:!%_~+=".contains(*c))?;
+    let rest = text.get(delimiter.len_utf8()..)?;
+    let rest = if is_pattern { behind_pattern(rest, delimiter)? } else { behind(rest, delimiter)?.0 };
+    behind(rest, delimiter).map(|(behind, _)| behind)
+}
+
+/// Why awk may do more than print: it runs programs with `system`, `|` and `getline`, writes with `>`, loads code with
+/// `@`, and opens connections by names of files.
 pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
     if let Some(why) = unknown_arguments("awk", arguments, more_arguments) {
         return Some(why);
@@ -130,14 +167,20 @@ pub(super) fn awk(arguments: &[Word], more_arguments: bool) -> Option<String> {
         }
     }
     let Some(program) = arguments.get(at).and_then(Word::literal) else {
-        return Some("the program of awk is not known beforehand".to_owned());
+        return Some("the program of awk is only known when it runs".to_owned());
     };
-    let writes = ["system", "|", ">", "getline", "@", "close", "fflush", "load", "include"];
-    let found = writes.iter().find(|word| program.contains(**word));
-    found.map(|word| format!("awk may write or run something with `{word}`")).or_else(|| {
-        excluded(arguments.get(at + 1..).unwrap_or_default(), "fiEelo", &["file", "include", "load"])
-            .map(|option| format!("awk gets {option}"))
-    })
+    const WAYS_OUT: [&str; 12] = [
+        "system", "|", ">", "getline", "@", "close", "fflush", "load", "include", "ARGV", "ARGC", "PROCINFO",
+    ];
+    let found = WAYS_OUT.iter().find(|word| program.contains(**word));
+    if let Some(word) = found {
+        return Some(format!("awk may write or run something with `{word}`"));
+    }
+    let operands = arguments.get(at + 1..).unwrap_or_default();
+    if operands.iter().filter_map(Word::literal).any(|operand| operand.contains("/inet")) {
+        return Some("awk may open a network connection".to_owned());
+    }
+    excluded(operands, "fiEelo", &["file", "include", "load"]).map(|option| format!("awk gets {option}"))
 }
 
 #[cfg(test)]
@@ -158,6 +201,15 @@ mod tests {
             "10,+3p",
             "s/[0-9]*//",
             "/x/{p;d}",
+            "s/[]a]/x/",
+            "s|[^]/]*||",
+            "s/[[:space:]]*$//",
+            "/[[:alpha:]_]/p",
+            "y/abc/xyz/;p",
+            "s/a/[/;p",
+            "s#/#_#g",
+            "s/[^\\t]*//",
+            "1!G;h;$!d",
         ] {
             assert!(only_prints(script), "{script}");
         }
@@ -176,6 +228,36 @@ mod tests {
             "{w x",
             "y/a/b/w",
             "/a/Ie",
+            "s/[]/]/;w file/p",
+            "s/[^]/]/;w file/p",
+            "s/[[:x:]/]/;w file/p",
+            "s/[a/]/;w file/p",
+            "s/[\\]/]/;w file/p",
+            "s/[[.].]/]/;w file/p",
+            "/[]/]/;w file/p",
+            "/[/]/w file",
+            "\\,a,w file",
+            "s,a\\,b,c,w file",
+            "s/a/b/gew",
+            "s/a/b/\nw file",
+            "s/a/b\\\nc/;w file",
+            "y/[/w/;w file/",
+            "sxaxbxw file",
+            "s[a[b[w file",
+            "R file",
+            "W file",
+            "r file",
+            "F;e",
+            "1~2e",
+            "0,/a/w file",
+            "/a/,/b/!w file",
+            "$!{$!N;w file\n}",
+            "a text",
+            "e\n",
+            "s/a/b/;ew",
+            "b;w file",
+            ":a;w file",
+            "#n\nw file",
         ] {
             assert!(!only_prints(script), "{script}");
         }

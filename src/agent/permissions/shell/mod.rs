@@ -13,6 +13,7 @@ use std::ops::Range;
 pub(super) use structure::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
+use crate::tools::invisible::is_invisible;
 use structure::Simple;
 use wrappers::Unwrapped;
 
@@ -24,6 +25,8 @@ const MOST_READ: usize = 3 * LONGEST;
 const MOST_WORDS: usize = 2_000;
 /// Most commands that run one another, as in `sudo nice timeout 5 make`.
 const MOST_WRAPPERS: usize = 8;
+/// Most characters that cannot be seen that are told of.
+const MOST_UNSEEN: usize = 8;
 /// Most simple commands in one command.
 const MOST_PARTS: usize = 400;
 
@@ -34,9 +37,13 @@ pub(super) struct Part {
     pub span: Range<usize>,
     /// The variables that are set before it, or by it alone.
     pub assigned: Vec<String>,
+    /// The words that give variables their values, see [`Simple`].
+    pub values: Vec<(String, Word)>,
     /// Its name and arguments.
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
+    /// What it is given to read in the command itself: documents and strings behind `<<`.
+    pub texts: Vec<String>,
     /// The commands that run this one, from the outside in: their words, and at which of them this one begins.
     pub outer: Vec<(Vec<Word>, usize)>,
     /// Whether it gets more arguments than those, which are not known.
@@ -52,6 +59,8 @@ pub(super) struct Analysis {
     pub doubts: Vec<Doubt>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
+    /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for reading.
+    pub reopens: bool,
 }
 
 /// A text that is read: where it comes from, and how deeply it is nested.
@@ -78,6 +87,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
         analysis.doubts.push(Doubt::new(0..command.len(), "too long to be analysed"));
         return analysis;
     }
+    analysis.doubts.extend(unseen(command));
     let mut sources = vec![Source { text: command.into(), place: Ok(0), depth: 0 }];
     let mut read = 0_usize;
     while let Some(source) = sources.pop() {
@@ -88,6 +98,7 @@ pub(super) fn analyse(command: &str) -> Analysis {
         }
         let found = structure::read(&source.text, source.depth);
         analysis.loops |= found.loops;
+        analysis.reopens |= found.reopens;
         let doubts = found.doubts.into_iter();
         analysis.doubts.extend(doubts.map(|doubt| Doubt { span: source.span(&doubt.span), ..doubt }));
         for inner in found.nested {
@@ -104,7 +115,41 @@ pub(super) fn analyse(command: &str) -> Analysis {
         }
     }
     analysis.parts.sort_by_key(|part| part.span.start);
+    if !command.is_ascii()
+        && let Some(part) = analysis.parts.iter().find(|part| sets(part, is_locale))
+    {
+        // Bash reads the lines behind it in that encoding, in which a backslash can be half of a character.
+        analysis.doubts.push(Doubt::new(part.span.clone(), "another encoding for what follows"));
+    }
+    // With the first, patterns match hidden files; with the second, words are read in another way.
+    let is_mode = |name: &str| ["GLOBIGNORE", "POSIXLY_CORRECT"].contains(&name);
+    if let Some(part) = analysis.parts.iter().find(|part| sets(part, is_mode)) {
+        analysis.doubts.push(Doubt::new(part.span.clone(), "a variable that changes how commands are read"));
+    }
     analysis
+}
+
+fn is_locale(name: &str) -> bool {
+    name == "LANG" || name.starts_with("LC_")
+}
+
+/// Whether the shell itself gets such a variable, not only a program that it runs.
+fn sets(part: &Part, is_one: impl Fn(&str) -> bool) -> bool {
+    let named = |word: &Word| {
+        let text = word.literal().unwrap_or_default();
+        is_one(text.split('=').next().unwrap_or_default())
+    };
+    part.words.is_empty() && part.assigned.iter().any(|name| is_one(name)) || part.words.iter().any(named)
+}
+
+/// Characters that somebody who reads the command does not see.
+fn unseen(command: &str) -> Vec<Doubt> {
+    let unseen = command.char_indices().filter(|(_, c)| is_invisible(*c));
+    let doubt = |(at, c): (usize, char)| {
+        let text = format!("a character that cannot be seen: U+{:04X}", u32::from(c));
+        Doubt::new(at..at + c.len_utf8(), text)
+    };
+    unseen.take(MOST_UNSEEN).map(doubt).collect()
 }
 
 /// Adds a simple command and what it runs in turn; the scripts that are given to shells.
@@ -113,7 +158,9 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
     let mut part = Part {
         span: source.span(&simple.span),
         assigned: simple.assigned,
+        values: simple.values,
         words: simple.words.into_iter().map(placed).collect(),
+        texts: simple.texts,
         redirects: simple
             .redirects
             .into_iter()
@@ -131,7 +178,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
         match wrappers::unwrap(&part.words) {
             Unwrapped::Plain => {
                 if part.more_arguments && wrappers::runs_arguments(&part.words) {
-                    let text = "what it runs is not known beforehand";
+                    let text = "what it runs cannot be told in advance";
                     analysis.doubts.push(Doubt::new(part.span.clone(), text));
                 }
                 analysis.parts.push(part);
@@ -173,6 +220,11 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
     scripts
 }
 
+/// Whether what a command runs in turn is among the parts, so that its words are no more than they seem.
+pub(super) fn is_taken_apart(words: &[Word]) -> bool {
+    matches!(wrappers::unwrap(words), Unwrapped::Runs(_))
+}
+
 fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
     let mut words = outer.words.get(run.start..run.end).unwrap_or_default().to_vec();
     for word in words.iter_mut().skip(1) {
@@ -194,8 +246,10 @@ fn inner_part(outer: &Part, run: wrappers::Run) -> Part {
     Part {
         span,
         assigned: run.assigned,
+        values: Vec::new(),
         words,
         redirects: Vec::new(),
+        texts: outer.texts.clone(),
         outer: chain,
         more_arguments: outer.more_arguments || run.more_arguments,
         elsewhere: outer.elsewhere || run.elsewhere,

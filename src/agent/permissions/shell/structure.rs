@@ -11,7 +11,7 @@ use brush_parser::ast::{
 };
 use brush_parser::{ParserOptions, SourceSpan};
 
-use super::words::{self, DEEPEST, Doubt, Token, Word};
+use super::words::{self, DEEPEST, Doubt, Piece, Token, Word};
 
 /// Most operators in a text that is parsed: the time for it grows with them.
 const MOST_OPERATORS: usize = 1_500;
@@ -30,6 +30,32 @@ pub(in crate::agent::permissions) struct Redirect {
     pub target: Word,
 }
 
+impl Redirect {
+    /// Whether bash may open a connection instead of a file: it does for `/dev/tcp/…` and `/dev/udp/…`, after
+    /// variables and quotes are replaced, and compares nothing but the text.
+    pub(in crate::agent::permissions) fn may_connect(&self) -> bool {
+        // These are the shell's own, and no folder on the way to a connection.
+        const FOLDERS: [&str; 4] = ["HOME", "PWD", "OLDPWD", "TMPDIR"];
+        let mut known = String::new();
+        let mut is_whole = true;
+        for piece in &self.target.pieces {
+            match piece {
+                Piece::Text(text) => known.push_str(text),
+                Piece::Home => return false,
+                Piece::Variable(name) if known.is_empty() && FOLDERS.contains(&name.as_str()) => {
+                    return false;
+                }
+                Piece::Variable(_) | Piece::Glob(_) | Piece::Unknown => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
+        let may_be = |start: &str| known.starts_with(start) || !is_whole && start.starts_with(&known);
+        may_be("/dev/tcp/") || may_be("/dev/udp/")
+    }
+}
+
 /// A command without operators in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::agent::permissions) struct Simple {
@@ -37,9 +63,13 @@ pub(in crate::agent::permissions) struct Simple {
     pub span: Range<usize>,
     /// The variables that are set before it, or by it alone.
     pub assigned: Vec<String>,
+    /// What those variables are set to, or one after another in a loop, where that is all there is to it.
+    pub values: Vec<(String, Word)>,
     /// Its name and arguments.
     pub words: Vec<Word>,
     pub redirects: Vec<Redirect>,
+    /// What it is given to read in the command itself.
+    pub texts: Vec<String>,
 }
 
 /// What was found in a text.
@@ -51,6 +81,8 @@ pub(super) struct Found {
     pub nested: Vec<Range<usize>>,
     /// Whether commands may run more than once, or in another order.
     pub loops: bool,
+    /// Whether a descriptor that is written to, such as 1 or 2, may lead to a file that was opened for reading.
+    pub reopens: bool,
 }
 
 /// Reads a text that begins at `base` of the whole command.
@@ -67,6 +99,10 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
     }
     if depth + nesting(text, &tokens) > DEEPEST {
         found.doubts.push(Doubt::new(whole, "nested too deeply"));
+        return found;
+    }
+    if has_blank_delimiter(text) {
+        found.doubts.push(Doubt::new(whole, "this is not understood"));
         return found;
     }
     let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
@@ -87,6 +123,31 @@ pub(super) fn read(text: &str, depth: usize) -> Found {
     let mut walk = Walk { words: by_end, positions, found, whole };
     walk.program(&program);
     walk.found
+}
+
+/// Whether something that may begin a here-document has no delimiter with a character in it. The parser finds the end of
+/// such a document again and again, and does not return.
+fn has_blank_delimiter(text: &str) -> bool {
+    let is_document = |at: &usize| {
+        let before = text.get(..*at).unwrap_or_default();
+        let behind = text.get(at + 2..).unwrap_or_default();
+        !before.ends_with('<') && !behind.starts_with('<')
+    };
+    text.match_indices("<<").map(|(at, _)| at).filter(is_document).any(|at| {
+        let rest = text.get(at + 2..).unwrap_or_default();
+        let word = rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t']);
+        let mut quote = None;
+        for c in word.chars() {
+            match (c, quote) {
+                ('\'' | '"', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                ('\\' | '\n' | '\r', Some(_)) | ('\\' | '$', None) => {}
+                (c, None) if c.is_whitespace() || ";&|<>()`".contains(c) => return true,
+                _ => return false,
+            }
+        }
+        true
+    })
 }
 
 /// The program, if both readers saw the same tokens.
@@ -258,9 +319,12 @@ impl Walk {
             CompoundCommand::Subshell(subshell) => self.list(&subshell.list),
             CompoundCommand::ForClause(clause) => {
                 self.found.loops = true;
-                let assigned = vec![clause.variable_name.clone()];
+                let name = &clause.variable_name;
                 let span = self.span(&clause.loc);
-                self.found.commands.push(Simple { span, assigned, ..Simple::default() });
+                let words = clause.values.iter().flatten();
+                let values = words.filter_map(|word| Some((name.clone(), self.word(word)?))).collect();
+                let assigned = vec![name.clone()];
+                self.found.commands.push(Simple { span, assigned, values, ..Simple::default() });
                 self.list(&clause.body.list);
             }
             CompoundCommand::CaseClause(clause) => {
@@ -331,8 +395,17 @@ impl Walk {
                     }
                     (AssignmentName::VariableName(name), value) if is_prefix => {
                         simple.assigned.push(name.clone());
+                        let whole = matches!(value, AssignmentValue::Scalar(_)) && !assignment.append;
+                        if whole && let Some(value) = self.word(word).and_then(|word| word.value_of(name)) {
+                            simple.values.push((name.clone(), value));
+                        }
                         let AssignmentValue::Array(elements) = value else { return };
-                        if elements.iter().any(|(index, _)| index.is_some()) {
+                        // One in quotes is an index for bash as well.
+                        let is_indexed =
+                            |(index, value): &(Option<brush_parser::ast::Word>, brush_parser::ast::Word)| {
+                                index.is_some() || value.value.starts_with('[')
+                            };
+                        if elements.iter().any(is_indexed) {
                             let span = self.span(&assignment.loc);
                             self.doubt(span, "an index, which is evaluated");
                         }
@@ -349,8 +422,7 @@ impl Walk {
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
                 self.list(&subshell.list);
                 let span = self.span(&subshell.loc);
-                use super::words::Piece::{Text, Unknown};
-                let pieces = vec![Text("/dev/fd/".to_owned()), Unknown];
+                let pieces = vec![Piece::Text("/dev/fd/".to_owned()), Piece::Unknown];
                 simple.words.push(Word { span, pieces, ..Word::default() });
             }
         }
@@ -358,7 +430,8 @@ impl Walk {
 
     fn redirect(&mut self, redirect: &IoRedirect, simple: &mut Simple) {
         let (direction, target) = match redirect {
-            IoRedirect::File(_, kind, target) => {
+            IoRedirect::File(descriptor, kind, target) => {
+                self.found.reopens |= reopens(*descriptor, kind, target);
                 let direction = match kind {
                     IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => Direction::Read,
                     IoFileRedirectKind::Write
@@ -385,12 +458,33 @@ impl Walk {
                 }
             }
             IoRedirect::OutputAndError(word, _) => (Direction::Write, word),
-            // Its words have been read with all others.
-            IoRedirect::HereDocument(..) | IoRedirect::HereString(..) => return,
+            // Commands in it have been read with all others.
+            IoRedirect::HereDocument(_, document) => return simple.texts.push(document.doc.value.clone()),
+            IoRedirect::HereString(_, word) => {
+                let text = self.word(word).and_then(|word| word.literal());
+                return simple.texts.push(text.unwrap_or_else(|| word.value.clone()));
+            }
         };
         if let Some(target) = self.word(target) {
             simple.redirects.push(Redirect { direction, target });
         }
+    }
+}
+
+/// Whether a descriptor other than 0 may lead to a file that is read: it is opened for reading, or made a copy of one
+/// that is neither 1 nor 2.
+fn reopens(descriptor: Option<i32>, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) -> bool {
+    match kind {
+        IoFileRedirectKind::Read => descriptor.is_some_and(|descriptor| descriptor != 0),
+        IoFileRedirectKind::DuplicateInput | IoFileRedirectKind::DuplicateOutput => match target {
+            IoFileRedirectTarget::Fd(from) => !matches!(from, 1 | 2),
+            IoFileRedirectTarget::Duplicate(word) => !matches!(word.value.as_str(), "1" | "2" | "-"),
+            IoFileRedirectTarget::Filename(_) | IoFileRedirectTarget::ProcessSubstitution(..) => true,
+        },
+        IoFileRedirectKind::Write
+        | IoFileRedirectKind::Append
+        | IoFileRedirectKind::ReadAndWrite
+        | IoFileRedirectKind::Clobber => false,
     }
 }
 
@@ -418,6 +512,48 @@ fn evaluates(test: &ExtendedTestExpr) -> bool {
                     | BinaryPredicate::ArithmeticGreaterThanOrEqualTo
             );
             arithmetic && !(is_number(left) && is_number(right))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::permissions::shell::analyse;
+
+    #[test]
+    fn a_here_document_without_a_delimiter_is_not_parsed() {
+        let blank = [
+            "<<",
+            "<< )",
+            "<<-",
+            "<<''",
+            "<<\"\"\"\"",
+            "<<'\n'",
+            "<<\\\n",
+            "<< `",
+            "<<$''",
+            "<< \t;",
+            "<<-\n",
+        ];
+        let named = ["<<E", "<<-E", "<< 'E'", "<<\\E", "<<$x", "<<=1", "<<<", "<<<<<<< x", "<< ''E", "1<<2"];
+        for text in blank {
+            assert!(has_blank_delimiter(text), "{text:?}");
+        }
+        for text in named {
+            assert!(!has_blank_delimiter(text), "{text:?}");
+        }
+        // Whatever else is around it, it ends.
+        let around = [
+            "$( < | file esac; ls || ! @ ) E [[ aa [[    ",
+            "$( cat @",
+            "`cat @`",
+            "(cat @)",
+            "x @ y\n",
+            "\"$(cat @)\"",
+        ];
+        for text in around.iter().flat_map(|around| blank.map(|blank| around.replace('@', blank))) {
+            assert!(!analyse(&text).doubts.is_empty(), "{text:?}");
         }
     }
 }

@@ -41,6 +41,16 @@ pub(in crate::agent::permissions) enum Piece {
     Unknown,
 }
 
+impl Piece {
+    /// Its text, if that stays as it is.
+    pub(in crate::agent::permissions) fn text(&self) -> Option<&str> {
+        match self {
+            Piece::Text(text) => Some(text),
+            Piece::Glob(_) | Piece::Home | Piece::Variable(_) | Piece::Unknown => None,
+        }
+    }
+}
+
 /// A substitution: commands within a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Nested {
@@ -64,6 +74,11 @@ pub(in crate::agent::permissions) struct Word {
 }
 
 impl Word {
+    /// A word without quotes that is this text.
+    pub(in crate::agent::permissions) fn of_text(text: &str) -> Self {
+        Word { pieces: vec![Piece::Text(text.to_owned())], ..Word::default() }
+    }
+
     /// What it is, if nothing in it depends on anything.
     pub(in crate::agent::permissions) fn literal(&self) -> Option<String> {
         let mut text = String::new();
@@ -78,6 +93,19 @@ impl Word {
     pub(in crate::agent::permissions) fn may_be_option(&self) -> bool {
         let plain = matches!(self.pieces.first(), Some(Piece::Text(text)) if !text.is_empty() && !text.starts_with('-'));
         self.splits || !(plain || self.pieces.first() == Some(&Piece::Home))
+    }
+
+    /// Whether it is a pattern, which becomes the files that match it.
+    pub(in crate::agent::permissions) fn has_glob(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)))
+    }
+
+    /// What is behind `NAME=`, if the word begins with that.
+    pub(in crate::agent::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
+        let Some(Piece::Text(text)) = self.pieces.first_mut() else { return None };
+        let value = text.strip_prefix(name)?.strip_prefix('=')?.to_owned();
+        *text = value;
+        Some(self)
     }
 
     pub(super) fn push_text(&mut self, c: char) {
@@ -177,6 +205,10 @@ impl Lexer<'_> {
                 _ => {
                     if let Some(operator) = self.operator() {
                         tokens.push(Token::Operator(start..self.at));
+                        if operator == "(" && self.rest().starts_with('(') {
+                            // Bash reads it as arithmetic if it can, whatever is within.
+                            self.doubt(start, "arithmetic, which evaluates variables");
+                        }
                         match operator {
                             "(" => open += 1,
                             ")" => open = open.saturating_sub(1),
@@ -352,8 +384,16 @@ impl Lexer<'_> {
     fn tilde(&mut self, word: &mut Word) {
         self.at += 1;
         let ends = |c: char| matches!(c, '/' | ' ' | '\t' | '\n' | '&' | '|' | ';' | ')' | '<' | '>' | '(');
-        let piece = if self.peek().is_none_or(ends) { Piece::Home } else { Piece::Unknown };
-        word.pieces.push(piece);
+        // What is quoted or replaced ends the name as well: then it is none.
+        let is_name =
+            |c: &char| !ends(*c) && !matches!(c, '\'' | '"' | '\\' | '$' | '`' | '*' | '?' | '[' | '{');
+        let name: String = self.rest().chars().take_while(is_name).collect();
+        self.at += name.len();
+        word.pieces.push(match name.as_str() {
+            "" if self.peek().is_none_or(ends) => Piece::Home,
+            "+" => Piece::Variable("PWD".to_owned()),
+            _ => Piece::Unknown,
+        });
     }
 
     fn single_quoted(&mut self, word: &mut Word) {

@@ -145,7 +145,9 @@ fn base(name: &str) -> &str {
 pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     let Some(first) = words.first() else { return Unwrapped::Plain };
     let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at: 0 };
-    let Some(name) = first.literal() else { return doubt("the name of the command is not known beforehand") };
+    let Some(name) = first.literal() else {
+        return doubt("the name of the command is only known when it runs");
+    };
     let name = base(&name);
     if let Some((_, text)) = UNSEEN.iter().find(|(unseen, _)| *unseen == name) {
         return doubt(text);
@@ -172,7 +174,7 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     }
 }
 
-/// Skips options; the index of the first operand. `None` when one of them is not known beforehand.
+/// Skips options; the index of the first operand. `None` when one of them is only known when it runs.
 fn skip_options(words: &[Word], valued: &str, long_valued: &[&str]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -206,7 +208,7 @@ fn all_known(words: &[Word], end: usize) -> bool {
 fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
     let Some(start) = skip_options(words, wrapper.valued, wrapper.long_valued) else {
         return Unwrapped::Doubt {
-            text: format!("what {} runs is not known beforehand", wrapper.name),
+            text: format!("what {} runs cannot be told in advance", wrapper.name),
             at: 0,
         };
     };
@@ -229,7 +231,7 @@ fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
     let start = start + wrapper.operands;
     if !all_known(words, start) {
         return Unwrapped::Doubt {
-            text: format!("what {} runs is not known beforehand", wrapper.name),
+            text: format!("what {} runs cannot be told in advance", wrapper.name),
             at: 0,
         };
     }
@@ -254,18 +256,25 @@ fn assigned(word: &Word) -> Option<String> {
     (!name.is_empty() && name.chars().all(plain)).then(|| name.to_owned())
 }
 
+/// The variable that a word sets for env, which takes any name.
+fn given(word: &Word) -> Option<String> {
+    let Some(Piece::Text(text)) = word.pieces.first() else { return None };
+    let (name, _) = text.split_once('=').filter(|(name, _)| !name.starts_with('-'))?;
+    Some(name.to_owned())
+}
+
 fn env(words: &[Word]) -> Unwrapped {
     let doubt = |text: &str, at| Unwrapped::Doubt { text: text.to_owned(), at };
     let (mut at, mut set, mut elsewhere) = (1, Vec::new(), false);
     while let Some(word) = words.get(at) {
-        if let Some(name) = assigned(word) {
+        if let Some(name) = given(word) {
             set.push(name);
             at += 1;
             continue;
         }
         let Some(text) = word.literal() else {
             if word.may_be_option() {
-                return doubt("what env runs is not known beforehand", at);
+                return doubt("what env runs cannot be told in advance", at);
             }
             break;
         };
@@ -282,7 +291,7 @@ fn env(words: &[Word]) -> Unwrapped {
         }
     }
     if words.get(1..at.min(words.len())).unwrap_or_default().iter().any(|word| word.splits) {
-        return doubt("what env runs is not known beforehand", 0);
+        return doubt("what env runs cannot be told in advance", 0);
     }
     if at >= words.len() {
         return Unwrapped::Plain;
@@ -301,10 +310,10 @@ fn xargs(words: &[Word]) -> Unwrapped {
         "--process-slot-var",
     ];
     let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
-        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: 0 };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: 0 };
     };
     if !all_known(words, start) {
-        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: 0 };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: 0 };
     }
     if start >= words.len() {
         // It runs echo.
@@ -322,7 +331,7 @@ fn xargs(words: &[Word]) -> Unwrapped {
             || !name.chars().all(plain)
             || options.iter().filter_map(Word::literal).any(|option| option == name))
     {
-        return Unwrapped::Doubt { text: "what xargs runs is not known beforehand".to_owned(), at: start };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: start };
     }
     let replaced = replaces.then(String::new);
     Unwrapped::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
@@ -330,7 +339,7 @@ fn xargs(words: &[Word]) -> Unwrapped {
 
 fn find(words: &[Word]) -> Unwrapped {
     if let Some(at) = words.iter().skip(1).position(|word| word.literal().is_none() && word.may_be_option()) {
-        return Unwrapped::Doubt { text: "what find does is not known beforehand".to_owned(), at: at + 1 };
+        return Unwrapped::Doubt { text: "what find does is only known when it runs".to_owned(), at: at + 1 };
     }
     let mut runs = Vec::new();
     let mut at = 1;
@@ -364,7 +373,7 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.literal() else {
-            return doubt("what the shell runs is not known beforehand", at);
+            return doubt("what the shell runs cannot be told in advance", at);
         };
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.len() > 1;
         let letters = text.trim_start_matches('-');
@@ -390,7 +399,7 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
 fn script(words: &[Word], at: usize, reads_bash: bool) -> Unwrapped {
     let doubt = |text: &str| Unwrapped::Doubt { text: text.to_owned(), at };
     let Some(word) = words.get(at) else { return doubt("a script is missing") };
-    let Some(text) = word.literal() else { return doubt("a script that is not known beforehand") };
+    let Some(text) = word.literal() else { return doubt("a script that is only known when it runs") };
     if text.starts_with('-') {
         return doubt("an option behind -c");
     }

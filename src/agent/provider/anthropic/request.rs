@@ -62,13 +62,14 @@ fn headers(request: &ModelRequest) -> Headers {
     }
     if let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) {
         let token = key.expose().starts_with("sk-ant-oat");
+        let bearer = quirks.word("auth_header") == Some("authorization");
         if token {
             betas.push("oauth-2025-04-20");
-        } else {
+        } else if !bearer {
             headers.0.push(("x-api-key".into(), key.expose().to_owned()));
         }
         // Others who speak this format take the one or the other.
-        if token || !quirks.anthropic() {
+        if token || bearer || !quirks.anthropic() {
             headers.0.push(("authorization".into(), format!("Bearer {}", key.expose())));
         }
     }

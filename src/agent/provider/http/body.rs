@@ -1,8 +1,8 @@
 //! The body of an answer, read by a task of its own: [`ResponseBody`].
 //!
 //! An answer that streams comes in hundreds of small pieces a second, and waking up for each costs
-//! more than all that is done with it. So the reader pauses between reads, and hands on together
-//! what came meanwhile. Where the connection has a thread to itself, that thread sleeps, and the
+//! more than all that is done with it. So the reader pauses while nothing is there to be read, and
+//! hands on together what came meanwhile; what has come already is read at once. Where the connection has a thread to itself, that thread sleeps, and the
 //! pieces wake nobody; elsewhere only the reader waits.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::read_pace::ReadPace;
 use super::worker::{Pause, Worker};
-use super::{Failure, closed, transport_failure};
+use super::{Failure, Peer, closed, transport_failure};
 
 /// How long the connection may take to hand out what it has received.
 const DRAIN: Duration = Duration::from_millis(1);
@@ -31,16 +31,16 @@ pub struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Begins to read. `host` is named in failures.
-    pub(super) fn read(response: Response, host: String, worker: &Worker, pace: ReadPace) -> Self {
+    /// Begins to read. `peer` is named in failures.
+    pub(super) fn read(response: Response, peer: Peer, worker: &Worker, pace: ReadPace) -> Self {
         let (sender, parts) = mpsc::channel(WAITING);
         let pause = worker.pause();
-        let reader = BodyReader { response, host, pace, pause, flows: false };
+        let reader = BodyReader { response, peer, pace, pause, flows: false };
         ResponseBody { parts, _reader: worker.spawn(reader.run(sender)) }
     }
 
-    /// The next bytes; `None` at the end. Of an answer in many small pieces those of up to
-    /// 48 milliseconds come together, or of as many as the connections were made with.
+    /// The next bytes; `None` at the end. What is there already comes together, and with it what comes
+    /// within the pause that the connections were made with.
     ///
     /// # Errors
     /// When the connection is lost or the encoding of the body is damaged.
@@ -54,46 +54,58 @@ type Part = Result<Option<Vec<u8>>, Failure>;
 
 struct BodyReader {
     response: Response,
-    host: String,
+    peer: Peer,
     pace: ReadPace,
     pause: Pause,
     /// A piece was ready on the connection's turn since the last pause.
     flows: bool,
 }
 
+/// What follows the pieces that were gathered.
+enum Next {
+    /// This has come already.
+    Came(Part),
+    /// More may have come: enough was gathered.
+    MayHaveCome,
+    /// Nothing has come yet.
+    Nothing,
+}
+
 impl BodyReader {
     async fn run(mut self, parts: mpsc::Sender<Part>) {
-        let mut next = self.piece().await;
+        let mut part = self.piece().await;
         loop {
-            let mut later = None;
-            if let Ok(Some(bytes)) = &mut next {
-                later = self.gather(bytes).await;
+            let mut next = Next::MayHaveCome;
+            if let Ok(Some(bytes)) = &mut part {
+                next = self.gather(bytes).await;
+                self.pace.took(bytes.len());
             }
-            let ended = !matches!(next, Ok(Some(_)));
-            if parts.send(next).await.is_err() || ended {
+            let ended = !matches!(part, Ok(Some(_)));
+            if parts.send(part).await.is_err() || ended {
                 return;
             }
-            next = match (later, self.pace.pause()) {
-                (Some(later), _) => later,
-                (None, None) => self.piece().await,
-                (None, Some(pause)) => {
+            part = match (next, self.pace.pause()) {
+                (Next::Came(part), _) => part,
+                (Next::Nothing, Some(pause)) => {
                     self.flows = false;
                     self.pause.wait(pause).await;
                     self.piece().await
                 }
+                (Next::MayHaveCome | Next::Nothing, _) => self.piece().await,
             };
         }
     }
 
-    /// Adds to `bytes` the small pieces that have come as well; what does not belong to them.
-    async fn gather(&mut self, bytes: &mut Vec<u8>) -> Option<Part> {
-        while self.pace.pause().is_some() && bytes.len() < TOGETHER {
-            match self.ready().await? {
-                Ok(Some(more)) => bytes.extend_from_slice(&more),
-                other => return Some(other),
+    /// Adds to `bytes` the pieces that have come as well.
+    async fn gather(&mut self, bytes: &mut Vec<u8>) -> Next {
+        while bytes.len() < TOGETHER {
+            match self.ready().await {
+                None => return Next::Nothing,
+                Some(Ok(Some(more))) => bytes.extend_from_slice(&more),
+                Some(other) => return Next::Came(other),
             }
         }
-        None
+        Next::MayHaveCome
     }
 
     /// A piece that has come already. Usually the connection hands it out when it gets a turn; where
@@ -104,15 +116,44 @@ impl BodyReader {
             self.flows = true;
             return Some(piece);
         }
-        if self.flows || self.pause == Pause::Thread {
+        if self.flows || self.pause == Pause::Thread || self.pace.pause().is_none() {
             return None;
         }
         tokio::time::timeout(DRAIN, self.piece()).await.ok()
     }
 
     async fn piece(&mut self) -> Part {
-        let piece = self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))?;
-        self.pace.took(piece.as_ref().map_or(0, |bytes| bytes.len()));
+        let piece = self.response.chunk().await.map_err(|error| transport_failure(&error, &self.peer))?;
         Ok(piece.map(Vec::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::Body;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// An answer that has come already, in small pieces. A pause would take an hour.
+    async fn read_at_once(worker: Worker, pieces: usize) {
+        let piece = || Ok::<_, std::io::Error>(vec![b'x'; 1_600]);
+        let body = Body::wrap_stream(futures_util::stream::iter((0..pieces).map(move |_| piece())));
+        let pace = ReadPace::up_to(Duration::from_hours(1));
+        let response = Response::from(http::Response::new(body));
+        let mut body = ResponseBody::read(response, Peer::direct("x"), &worker, pace);
+        let mut read = 0;
+        while let Some(bytes) = timeout(Duration::from_secs(60), body.chunk()).await.unwrap().unwrap() {
+            read += bytes.len();
+        }
+        assert_eq!(read, pieces * 1_600);
+    }
+
+    #[tokio::test]
+    async fn what_has_come_already_is_read_without_a_pause() {
+        for pieces in [1, 40, 41, 2_500] {
+            read_at_once(Worker::default(), pieces).await;
+            read_at_once(Worker::own_thread(), pieces).await;
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Http, address, authority, transport_failure};
+use super::guarded::{GuardedFailure, GuardedHttp};
+use super::{address, authority};
 use crate::agent::provider::{Failure, FailureKind};
 
-impl Http {
+impl GuardedHttp {
     /// Sends the request and gives its answer, a redirect as well: none is followed. At most `limit` bytes of
     /// the body are read, and everything takes at most `within`.
     ///
@@ -22,12 +23,19 @@ impl Http {
     ) -> Result<http::Response<Vec<u8>>, Failure> {
         let url = address(&request.uri().to_string())?;
         let host = authority(&url);
-        let client = self.client(&url)?;
+        let refused = |failure| match failure {
+            GuardedFailure::Refused(address) => Failure::new(
+                FailureKind::Request,
+                format!("{host} leads to {address}, an address of this machine or its network"),
+            ),
+            GuardedFailure::Failed(failure) => failure,
+        };
+        let client = self.client_for(&url).await.map_err(refused)?;
         let invalid =
             |_| Failure::new(FailureKind::Protocol, format!("the request to {host} cannot be written"));
         let request = reqwest::Request::try_from(request).map_err(invalid)?;
         let exchanging = async {
-            let lost = |error: reqwest::Error| transport_failure(&error, &host);
+            let lost = |error: reqwest::Error| refused(super::guarded::failure(&error, &host));
             let mut response = client.execute(request).await.map_err(lost)?;
             let mut answer = http::Response::new(Vec::new());
             *answer.status_mut() = response.status();

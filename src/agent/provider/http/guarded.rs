@@ -18,7 +18,7 @@ use reqwest::{Client, Response};
 use url::Url;
 
 use super::client::{Roots, build_with};
-use super::{Network, ProxyChoice, authority, is_loopback, transport_failure};
+use super::{Network, Peer, ProxyChoice, authority, is_loopback, transport_failure};
 use crate::agent::provider::Failure;
 
 /// Most header lines of an answer.
@@ -92,15 +92,23 @@ impl GuardedHttp {
     /// When the guard refuses the host, or there is no answer.
     pub(crate) async fn get(&self, url: &Url, accept: &str) -> Result<GuardedAnswer, GuardedFailure> {
         let host = authority(url);
+        let client = self.client_for(url).await?;
+        let sending = client.get(url.clone()).header("accept", accept).send();
+        let response = sending.await.map_err(|error| failure(&error, &host))?;
+        Ok(GuardedAnswer { response, host })
+    }
+
+    /// The client for an address, whose host was looked at where the resolver would let it through.
+    ///
+    /// # Errors
+    /// When the guard refuses the host, or the client cannot be set up.
+    pub(super) async fn client_for(&self, url: &Url) -> Result<&Client, GuardedFailure> {
         let name = url.host_str().unwrap_or_default();
         if self.resolver.exempt.iter().any(|exempt| exempt == name) {
             // The resolver lets the name of the proxy through.
             self.resolver.check(name).await?;
         }
-        let client = self.client(url).map_err(GuardedFailure::Failed)?;
-        let sending = client.get(url.clone()).header("accept", accept).send();
-        let response = sending.await.map_err(|error| failure(&error, &host))?;
-        Ok(GuardedAnswer { response, host })
+        self.client(url).map_err(GuardedFailure::Failed)
     }
 
     fn client(&self, url: &Url) -> Result<&Client, Failure> {
@@ -151,7 +159,11 @@ impl GuardedAnswer {
     /// # Errors
     /// When the connection is lost, or the body is damaged.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        let chunk = self.response.chunk().await.map_err(|error| transport_failure(&error, &self.host))?;
+        let chunk = self
+            .response
+            .chunk()
+            .await
+            .map_err(|error| transport_failure(&error, &Peer::direct(&self.host)))?;
         Ok(chunk.map(Vec::from))
     }
 }
@@ -198,7 +210,7 @@ impl Resolve for Resolver {
 #[error("the address {0} is refused")]
 struct RefusedAddress(IpAddr);
 
-fn failure(error: &reqwest::Error, host: &str) -> GuardedFailure {
+pub(super) fn failure(error: &reqwest::Error, host: &str) -> GuardedFailure {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
         if let Some(RefusedAddress(address)) = current.downcast_ref() {
@@ -206,7 +218,7 @@ fn failure(error: &reqwest::Error, host: &str) -> GuardedFailure {
         }
         cause = current.source();
     }
-    let mut failure = transport_failure(error, host);
+    let mut failure = transport_failure(error, &Peer::direct(host));
     // It is about providers.
     failure.hint = None;
     GuardedFailure::Failed(failure)

@@ -2,40 +2,35 @@
 
 use std::time::Duration;
 
-/// Small pieces at the beginning that are taken as they come: short answers are not delayed.
+/// Small reads at the beginning that are not paused after: short answers are not delayed.
 const UNPACED: u32 = 8;
-/// Bytes from which on a piece is not small: the answer comes as fast as it is read.
-const LARGE: usize = 4 * 1024;
-/// The first pause, and the longest: that of the screen's frames while an answer streams.
+/// Bytes from which on a read is not small: the answer comes faster than it is read.
+const LARGE: usize = 16 * 1024;
+/// The first pause.
 const FIRST: Duration = Duration::from_millis(4);
-const LONGEST: Duration = Duration::from_millis(48);
+/// The longest pause for a screen: that of its frames while an answer streams.
+pub(super) const FRAME: Duration = Duration::from_millis(48);
 
-/// Grows from no pause to the longest while pieces are small.
-#[derive(Clone, Copy, Debug)]
+/// Grows from no pause to the longest while reads are small. Without a longest there is none.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadPace {
     small: u32,
     pause: Duration,
     longest: Duration,
 }
 
-impl Default for ReadPace {
-    fn default() -> Self {
-        ReadPace::up_to(LONGEST)
-    }
-}
-
 impl ReadPace {
     /// Pauses of at most `longest`.
     pub(super) fn up_to(longest: Duration) -> Self {
-        ReadPace { small: 0, pause: Duration::ZERO, longest: longest.min(LONGEST) }
+        ReadPace { longest, ..ReadPace::default() }
     }
 
-    /// How long to wait before the next read; `None` for not at all.
+    /// How long to wait when nothing is there to be read; `None` for not at all.
     pub(super) fn pause(&self) -> Option<Duration> {
         (!self.pause.is_zero()).then_some(self.pause)
     }
 
-    /// Notes the size of a piece.
+    /// Notes how much was there to be read.
     pub(super) fn took(&mut self, bytes: usize) {
         if bytes >= LARGE {
             *self = ReadPace::up_to(self.longest);
@@ -61,15 +56,16 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_while_pieces_are_small() {
-        assert_eq!(pauses(ReadPace::default()), [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 32, 48, 48]);
+    fn pauses_grow_while_reads_are_small() {
+        assert_eq!(pauses(ReadPace::up_to(FRAME)), [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 32, 48, 48]);
         let short = ReadPace::up_to(Duration::from_millis(16));
         assert_eq!(pauses(short), [0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 16, 16, 16, 16]);
+        assert_eq!(pauses(ReadPace::default()), [0; 14]);
     }
 
     #[test]
-    fn a_large_piece_ends_them() {
-        let mut pace = ReadPace::default();
+    fn a_large_read_ends_them() {
+        let mut pace = ReadPace::up_to(FRAME);
         (0..20).for_each(|_| pace.took(200));
         pace.took(LARGE);
         assert_eq!(pace.pause(), None);

@@ -11,7 +11,7 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 
 use super::client::{self, Roots};
 use super::{
-    Network, PRIVATE_CA, ProxyChoice, address, authority, header_map, is_loopback, transport_failure,
+    Network, PRIVATE_CA, Peer, ProxyChoice, address, authority, header_map, is_loopback, transport_failure,
 };
 use crate::agent::provider::{Failure, FailureKind, Headers};
 
@@ -165,7 +165,7 @@ impl ServerStream {
 
 /// What is wrong with the connection to a server. Other hints than this one are about providers.
 fn failed(error: &reqwest::Error, name: &str) -> Failure {
-    let failure = transport_failure(error, name);
+    let failure = transport_failure(error, &Peer::direct(name));
     let hint = failure.hint.filter(|hint| hint == PRIVATE_CA);
     Failure { hint, ..failure }
 }

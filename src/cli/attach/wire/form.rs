@@ -30,6 +30,8 @@ sources![
     "agent/protocol/usage.rs",
     "agent/session/row.rs",
     "agent/session/search.rs",
+    "agent/settings/chosen_mode.rs",
+    "agent/settings/chosen_models.rs",
     "agent/settings/editing_mode.rs",
     "agent/settings/folder.rs",
     "agent/settings/notify.rs",
@@ -41,7 +43,9 @@ sources![
     "tools/access.rs",
     "tools/details.rs",
     "tools/mod.rs",
+    "tools/plan.rs",
     "tools/sandbox/mod.rs",
+    "tools/user.rs",
 ];
 
 /// The number.

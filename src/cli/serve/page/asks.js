@@ -1,11 +1,19 @@
 // What waits for the user: calls that need approval, and questions.
 
 import { diff } from "/page/transcript.js";
-import { element, visible } from "/page/text.js";
+import { asked, element } from "/page/text.js";
 
 function card(title, ...children) {
   const id = `ask-${Math.random().toString(36).slice(2)}`;
   return element("section", { class: "ask", role: "group", "aria-labelledby": id }, element("h2", { id }, title), children);
+}
+
+const ends = new WeakSet();
+
+/** Whether the end of a part that scrolls is on the screen, or was. */
+function reachedEnd(part) {
+  if (part.scrollTop + part.clientHeight >= part.scrollHeight - 4) ends.add(part);
+  return ends.has(part);
 }
 
 /** The card of a call; `decide` sends a decision. */
@@ -17,15 +25,16 @@ export function approval(request, decide) {
   };
   const reasons = element("ul", {}, request.reasons.map((reason) => {
     const from = reason.rule ? ` (rule ${reason.rule})` : reason.path ? ` (${reason.path})` : "";
-    return element("li", {}, visible(reason.text + from));
+    return element("li", {}, asked(reason.text + from));
   }));
   const preview = request.preview;
   let shown = null;
   let editor = null;
+  if (preview.kind === "arguments") shown = element("pre", { tabindex: 0 }, asked(JSON.stringify(preview.arguments, null, 2)));
   if (preview.kind === "command") {
-    shown = element("pre", { tabindex: 0 }, visible(preview.command));
+    shown = element("pre", { tabindex: 0 }, asked(preview.command));
     // What hides in a command would hide in the field, too.
-    if (visible(preview.command) === preview.command && !request.ran) {
+    if (asked(preview.command) === preview.command && !request.ran) {
       const edit = element("button", { type: "button", class: "plain", onclick: () => {
         editor = element("textarea", { "aria-label": "The command", rows: Math.min(preview.command.split("\n").length + 1, 12), spellcheck: "false" });
         editor.value = preview.command;
@@ -38,18 +47,33 @@ export function approval(request, decide) {
     }
   }
   const edited = () => (editor && editor.value !== preview.command ? { edited: editor.value } : {});
-  if (preview.kind === "change") shown = diff(preview.change, !preview.change.cut && preview.change.hunks.length > 1 && ((_, box) => boxes.push(box)));
+  if (preview.kind === "change") shown = diff(preview.change, !preview.change.cut && preview.change.hunks.length > 1 && ((_, box) => boxes.push(box)), asked);
+  const note = element("p", { class: "note unseen", role: "status" });
+  let insists = false;
+  /** Allows what was seen to its end; anything else at the second press. */
+  const allow = (decision) => {
+    const part = editor ? null : shown?.querySelector?.("pre") || shown;
+    const unseen = (part && !reachedEnd(part)) || preview.change?.cut;
+    if (!unseen || insists) return decide(decision());
+    insists = true;
+    note.textContent = preview.change?.cut ? "Not all of the change is shown. Press again to allow it." : "Its end was not shown yet. Scroll down, or press again to allow it.";
+  };
   const reason = element("input", { placeholder: "Why not? (optional)", "aria-label": "Reason for denying" });
   const deny = (stop) => decide({ decision: "deny", stop, ...(reason.value.trim() ? { reason: reason.value.trim() } : {}) });
   const scope = element("select", { "aria-label": "Where the rule holds" }, [["session", "in this session"], ["project", "in this directory"], ["user", "everywhere"]].map(([value, name]) => element("option", { value }, name)));
-  const always = request.suggestedRule && element("div", { class: "row" }, element("button", { type: "button", onclick: () => decide({ decision: "allow_always", rule: request.suggestedRule, scope: scope.value, ...chosen() }) }, "Always allow"), element("code", {}, visible(request.suggestedRule)), scope);
+  const rules = request.suggestedRules || [];
+  const exact = request.canAllowExact && element("div", { class: "row" }, element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_exact", ...chosen() })) }, "Always allow exactly this, in this session"));
+  const family = rules.length > 0 && element("div", { class: "row" }, element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_always", rules, scope: scope.value, ...chosen() })) }, "Always allow"), element("code", {}, asked(rules.join(" and "))), scope);
+  const always = (exact || family) && element("div", {}, exact, family);
+  shown?.addEventListener("scroll", (event) => reachedEnd(event.target), true);
   return card(
-    `${visible(request.toolName)}: ${visible(request.title)}`,
+    `${asked(request.toolName)}: ${asked(request.title)}`,
     reasons,
     shown,
     request.ran && element("p", { class: "note" }, "It has run, and the sandbox refused a part of it. Allowed, it runs again without the sandbox."),
-    element("p", { class: "note" }, visible(request.sandbox)),
-    element("div", { class: "row" }, element("button", { type: "button", class: "primary", onclick: () => decide({ decision: "allow", ...chosen(), ...edited() }) }, "Allow once"), element("button", { type: "button", onclick: () => deny(false) }, "Deny"), element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop")),
+    element("p", { class: "note" }, asked(request.sandbox)),
+    note,
+    element("div", { class: "row" }, element("button", { type: "button", class: "primary", onclick: () => allow(() => ({ decision: "allow", ...chosen(), ...edited() })) }, "Allow once"), element("button", { type: "button", onclick: () => deny(false) }, "Deny"), element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop")),
     reason,
     always,
   );
@@ -57,18 +81,56 @@ export function approval(request, decide) {
 
 /** The card of a question; `answer` sends an answer. */
 export function question(record, answer) {
-  const button = (text, value, style) => element("button", { type: "button", class: style || "", onclick: () => answer(value) }, visible(text));
-  const message = record.message && element("p", {}, visible(record.message));
+  const button = (text, value, style) => element("button", { type: "button", class: style || "", onclick: () => answer(value) }, asked(text));
+  const message = record.message && element("p", {}, asked(record.message));
   const cancel = button("Cancel", { cancelled: true });
-  if (record.method === "select") return card(visible(record.title), element("div", { class: "row" }, record.options.map((option) => button(option, { value: option })), cancel));
-  if (record.method === "confirm") return card(visible(record.title), message, element("div", { class: "row" }, button("Yes", { confirmed: true }, "primary"), button("No", { confirmed: false }), cancel));
+  if (record.method === "select") return card(asked(record.title), element("div", { class: "row" }, record.options.map((option) => button(option, { value: option })), cancel));
+  if (record.method === "confirm") return card(asked(record.title), message, element("div", { class: "row" }, button("Yes", { confirmed: true }, "primary"), button("No", { confirmed: false }), cancel));
   if (record.method === "url") {
     const safe = /^https?:\/\//i.test(record.url);
-    const place = safe ? element("a", { href: record.url, target: "_blank", rel: "noopener noreferrer" }, visible(record.url)) : element("code", {}, visible(record.url));
-    return card(visible(record.title), message, element("p", {}, place), element("div", { class: "row" }, button("Done", { confirmed: true }, "primary"), button("Decline", { declined: true }), cancel));
+    const place = safe ? element("a", { href: record.url, target: "_blank", rel: "noopener noreferrer" }, asked(record.url)) : element("code", {}, asked(record.url));
+    return card(asked(record.title), message, element("p", {}, place), element("div", { class: "row" }, button("Done", { confirmed: true }, "primary"), button("Decline", { declined: true }), cancel));
   }
+  if (record.method === "plan") {
+    const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
+    const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
+    return card(asked(record.title), element("pre", { tabindex: 0 }, asked(record.plan)), element("div", { class: "row" }, button("Carry it out, asking before every change", { accepted: true, mode: "ask" }, "primary"), button("Carry it out, asking before commands", { accepted: true, mode: "edits" }), button("Carry it out without asking", { accepted: true, mode: "auto" })), comment, element("div", { class: "row" }, reject, button("Stop", { cancelled: true }, "danger")));
+  }
+  if (record.method === "questions") return questions(record, answer);
   if (record.method === "form") return form(record, message, answer, cancel);
-  return card(visible(record.title || "A question that this page does not know"), message, cancel);
+  return card(asked(record.title || "A question that this page does not know"), message, cancel);
+}
+
+/** The card of the model's questions: all of them below one another. */
+function questions(record, answer) {
+  const fields = record.questions.map((one) => {
+    const name = `question-${Math.random().toString(36).slice(2)}`;
+    const choices = (one.choices || []).map((choice) => {
+      const box = element("input", { type: one.multiple ? "checkbox" : "radio", name });
+      return { box, node: element("label", { class: "choice" }, box, element("span", {}, asked(choice))) };
+    });
+    const text = element("input", { type: "text", "aria-label": "In your own words", placeholder: choices.length ? "In your own words" : "Your answer" });
+    // One answer is a choice or a text.
+    if (!one.multiple) {
+      text.addEventListener("input", () => choices.forEach(({ box }) => { box.checked = false; }));
+      choices.forEach(({ box }) => box.addEventListener("change", () => { text.value = ""; }));
+    }
+    const read = () => ({ choices: choices.flatMap(({ box }, at) => (box.checked ? [at] : [])), text: text.value.trim() });
+    const node = element("fieldset", { class: "field" }, element("legend", {}, asked(one.question)), choices.map(({ node }) => node), text);
+    return { node, read, text };
+  });
+  const note = element("p", { class: "note", role: "status" });
+  const submit = (event) => {
+    event.preventDefault();
+    const answers = fields.map((field) => field.read());
+    const missing = answers.findIndex((given) => !given.choices.length && !given.text);
+    if (missing < 0) return answer({ answers });
+    note.textContent = answers.length > 1 ? `Question ${missing + 1} has no answer yet.` : "Choose or type an answer first.";
+    fields[missing].text.focus();
+  };
+  const decline = element("button", { type: "button", onclick: () => answer({ declined: true }) }, "Decline");
+  const body = element("form", { class: "field", onsubmit: submit }, fields.map(({ node }) => node), note, element("div", { class: "row" }, element("button", { class: "primary" }, "Send"), decline));
+  return card(asked(record.title), body);
 }
 
 function form(record, message, answer, cancel) {
@@ -81,7 +143,7 @@ function form(record, message, answer, cancel) {
       read = () => input.checked;
     } else if (field.kind === "choice" || field.kind === "choices") {
       const many = field.kind === "choices";
-      const options = field.options.map((option) => element("option", { value: option.value, selected: chosen.includes(option.value) }, visible(option.title)));
+      const options = field.options.map((option) => element("option", { value: option.value, selected: chosen.includes(option.value) }, asked(option.title)));
       input = element("select", { id, multiple: many, required: field.required }, !many && !field.required && element("option", { value: "" }, "–"), options);
       read = () => (many ? [...input.selectedOptions].map((option) => option.value) : input.value || undefined);
     } else if (field.kind === "number") {
@@ -91,7 +153,7 @@ function form(record, message, answer, cancel) {
       input = element("input", { id, minlength: field.minLength, maxlength: field.maxLength, required: field.required, value: field.default });
       read = () => (input.value === "" && !field.required ? undefined : input.value);
     }
-    const node = element("div", { class: "field" }, element("label", { for: id }, visible(field.title) + (field.required ? " (required)" : "")), input, field.description && element("p", { class: "note" }, visible(field.description)));
+    const node = element("div", { class: "field" }, element("label", { for: id }, asked(field.title) + (field.required ? " (required)" : "")), input, field.description && element("p", { class: "note" }, asked(field.description)));
     return { name: field.name, node, read };
   });
   const submit = (event) => {
@@ -100,5 +162,5 @@ function form(record, message, answer, cancel) {
   };
   const decline = element("button", { type: "button", onclick: () => answer({ declined: true }) }, "Decline");
   const body = element("form", { class: "field", onsubmit: submit }, fields.map((field) => field.node), element("div", { class: "row" }, element("button", { class: "primary" }, "Send"), decline, cancel));
-  return card(visible(record.title), message, body);
+  return card(asked(record.title), message, body);
 }

@@ -291,6 +291,26 @@ function queue(steering, followUp) {
 
 // --- What waits for the user
 
+/** How long nothing is decided after a question has appeared, or another one has moved below the pointer. */
+const QUIET = 400;
+let quiet;
+
+/** What was meant for another place must decide nothing: each press that comes too early puts off the next. */
+function hush() {
+  clearTimeout(quiet);
+  at("asks").classList.add("early");
+  quiet = setTimeout(() => at("asks").classList.remove("early"), QUIET);
+}
+for (const kind of ["click", "submit"]) {
+  at("asks").addEventListener(kind, (event) => {
+    if (!at("asks").classList.contains("early")) return;
+    if (kind === "click" && !event.target.closest("button, a, input[type=checkbox], label")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    hush();
+  }, true);
+}
+
 function ask(session, record, kind) {
   if (asks.has(record.id)) return;
   const send = async (value) => {
@@ -308,6 +328,7 @@ function ask(session, record, kind) {
   asks.set(record.id, card);
   if (kind === "approval") transcript.panel(record.toolCallId, record.toolName).state("waits for you");
   at("asks").append(card);
+  hush();
   state(session);
   say(`tau waits for you: ${card.querySelector("h2").textContent}`);
 }
@@ -318,6 +339,7 @@ function withdraw(id) {
   const hadFocus = card.contains(document.activeElement);
   card.remove();
   asks.delete(id);
+  hush();
   if (open) state(open);
   if (hadFocus) (at("asks").querySelector("button") || at("prompt")).focus();
 }
@@ -434,7 +456,7 @@ at("new").addEventListener("click", async () => {
     const { models } = await api.listModels();
     const rows = models.map((model) => element("option", { value: `${model.provider}/${model.id}` }, `${model.provider}/${model.id}`));
     const chosen = at("new-model").value;
-    at("new-model").replaceChildren(element("option", { value: "" }, "That of the server"), ...rows);
+    at("new-model").replaceChildren(element("option", { value: "" }, "Server default"), ...rows);
     at("new-model").value = chosen;
   } catch (error) {
     at("new-error").textContent = error.message;

@@ -5,9 +5,26 @@ const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f
 // Escape sequences of terminals: colours, titles, links.
 const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])/g;
 
+// What is not seen, or looks like a space and is none: shown where the user decides, within emoji too.
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000\ufff9-\ufffb]/gu;
+const BLANKS = /[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}/gu;
+const EMPTY_LINES = /(?:[ \t]*\n){41,}/g;
+
+const spelled = (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+const counted = (count, what) => `⋯ ${count.toLocaleString("en")} ${what} ⋯`;
+
 /** Text with what hides in it made visible. */
 export function visible(text) {
-  return String(text).replace(/\r\n/g, "\n").replace(HIDDEN, (c) => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return String(text).replace(/\r\n/g, "\n").replace(HIDDEN, spelled);
+}
+
+/** Text that the user decides on: nothing in it is unseen, and of long runs of blanks the number is shown. */
+export function asked(text) {
+  const folded = String(text)
+    .replace(/\r\n/g, "\n")
+    .replace(EMPTY_LINES, (run) => `\n${counted(run.split("\n").length - 2, "empty lines")}\n`)
+    .replace(BLANKS, (run) => counted([...run].length, "blanks"));
+  return visible(folded).replace(UNSEEN, spelled);
 }
 
 /** Output of a command without what only a terminal understands. */

@@ -4,7 +4,7 @@ import { show } from "/page/markdown.js";
 import { element, output, picture, textOf, visible } from "/page/text.js";
 
 /** A change of a file. `choose` gets a checkbox for each hunk. */
-export function diff(change, choose) {
+export function diff(change, choose, shown = visible) {
   const hunks = change.hunks.map((hunk, at) => {
     let [before, after] = [hunk.oldStart, hunk.newStart];
     const lines = hunk.lines.map((line) => {
@@ -13,7 +13,7 @@ export function diff(change, choose) {
       if (kind !== "added") before++;
       if (kind !== "removed") after++;
       const mark = { added: "+", removed: "−", same: " " }[kind];
-      return element("div", { class: `line ${kind}` }, element("span", { class: "number" }, String(number)), element("span", { class: "mark" }, mark), element("span", {}, visible(line.slice(1)) || " "));
+      return element("div", { class: `line ${kind}` }, element("span", { class: "number" }, String(number)), element("span", { class: "mark" }, mark), element("span", {}, shown(line.slice(1)) || " "));
     });
     const name = `@@ line ${hunk.newStart}`;
     const box = choose && element("input", { type: "checkbox", checked: true });
@@ -21,7 +21,7 @@ export function diff(change, choose) {
     const head = box ? element("label", { class: "hunk" }, box, name) : element("div", { class: "hunk" }, name);
     return [head, element("div", { class: "lines" }, lines)];
   });
-  return element("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Change of ${visible(change.path)}` }, hunks, change.cut && element("p", { class: "note" }, "the change is larger than what is shown"));
+  return element("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Change of ${shown(change.path)}` }, hunks, change.cut && element("p", { class: "note" }, "the change is larger than what is shown"));
 }
 
 /** What a call does, in a line. */
@@ -156,6 +156,7 @@ export class Transcript {
     this.panels = new Map();
     this.shown = new Map();
     this.open = null;
+    this.failed = null;
     this.waiting = new Map();
   }
 
@@ -216,9 +217,20 @@ export class Transcript {
     return `${message.role} ${message.timestamp} ${message.toolCallId || ""}`;
   }
 
+  /** Another attempt takes the place of an answer that failed. */
+  replaceFailed(message) {
+    if (message.role === "assistant" && this.failed) this.failed.remove();
+    if (message.role === "assistant" || message.role === "user") this.failed = null;
+  }
+
   /** A whole message at the end; once, however often it comes. */
   add(message) {
     const key = Transcript.key(message);
+    if (!this.shown.has(key)) this.addNew(message, key);
+    if (message.role === "assistant" && message.stopReason === "error") this.failed = this.shown.get(key);
+  }
+
+  addNew(message, key) {
     if (message.role === "assistant" && this.open) {
       this.open.body.replaceChildren();
       this.open.parts = [];
@@ -227,7 +239,7 @@ export class Transcript {
       this.open = null;
       return;
     }
-    if (this.shown.has(key)) return;
+    this.replaceFailed(message);
     const node = this.node(message);
     this.shown.set(key, node);
     if (node) this.parent.append(node);
@@ -248,6 +260,7 @@ export class Transcript {
 
   begin(message) {
     if (message.role !== "assistant" || this.shown.has(Transcript.key(message))) return;
+    this.replaceFailed(message);
     this.open = new Answer(this);
     this.parent.append(this.open.node);
   }

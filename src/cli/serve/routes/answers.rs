@@ -44,9 +44,9 @@ pub(super) async fn question(
     Names((_, id)): Names<(String, String)>,
     JsonBody(body): JsonBody<AnswerQuestion>,
 ) -> Result<StatusCode, Problem> {
-    let answer = body
-        .answer()
-        .ok_or_else(|| Problem::refused("give one of value, confirmed, values, declined or cancelled"))?;
+    let answer = body.answer().ok_or_else(|| {
+        Problem::refused("give one of value, confirmed, values, answers, accepted (true with a mode), declined or cancelled")
+    })?;
     if !live.take_question(&id) {
         return Err(Problem::not_found("no question of this id waits; it may have been answered"));
     }

@@ -23,6 +23,7 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::page;
 use super::problem::Problem;
+use super::strangers::Stranger;
 
 /// Paths that need no token: they say nothing of sessions.
 const OPEN: [&str; 3] = ["/", "/health", "/openapi.json"];
@@ -98,7 +99,6 @@ async fn around(State(app): State<App>, request: Request, next: Next) -> Respons
 /// Checks who sends a request; the other origin that the response has to allow.
 fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<HeaderValue>, Problem> {
     let (guard, headers) = (app.guard(), request.headers());
-    guard.rate(client, Instant::now())?;
     guard.host(headers, request.uri())?;
     let origin = guard.origin(headers)?.and_then(|origin| HeaderValue::from_str(origin).ok());
     let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
@@ -106,7 +106,12 @@ fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<
     let is_open = OPEN.contains(&path) || path.starts_with(page::FOLDER);
     if !is_preflight && !is_open {
         guard.token(headers)?;
+        if let Some(stranger) = request.extensions().get::<Stranger>() {
+            stranger.is_known();
+        }
     }
+    // Last, so that a page elsewhere cannot use up what the user may send.
+    guard.rate(client, Instant::now())?;
     Ok(origin)
 }
 

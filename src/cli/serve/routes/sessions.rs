@@ -19,6 +19,7 @@ use super::super::types::{
     ChangeSession, CreateSession, ListParams, QueuedTexts, SessionDetail, SessionList, SessionSummary,
 };
 use crate::agent::AgentCommand;
+use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::SessionCommand;
 use crate::agent::session::entry::iso;
 use crate::agent::session::list;
@@ -182,7 +183,9 @@ pub(super) async fn change(
         commands.push(AgentCommand::SetThinking { level: level.into() });
     }
     if let Some(mode) = body.permission_mode {
-        commands.push(AgentCommand::SetPermissionMode { mode: mode.into() });
+        let ceiling = live.known(|facts, _| facts.mode_ceiling);
+        let mode = PermissionMode::from(mode).within(ceiling).map_err(Problem::refused)?;
+        commands.push(AgentCommand::SetPermissionMode { mode });
     }
     if let Some(name) = body.name {
         commands.push(AgentCommand::Session(SessionCommand::Name { name }));

@@ -27,6 +27,8 @@ struct Fields {
     number: u32,
     /// The character that the key gives with shift.
     shifted: Option<u32>,
+    /// The character that the key gives on a US keyboard, where it is another.
+    base: Option<u32>,
     modifiers: u32,
     /// 1 press, 2 repeat, 3 release.
     kind: u32,
@@ -37,14 +39,15 @@ impl Fields {
     fn read(parameters: &str) -> Fields {
         let mut fields = parameters.split(';').map(|field| {
             let mut numbers = field.split(':').map(|number| number.parse::<u32>().ok());
-            (numbers.next().flatten(), numbers.next().flatten())
+            [(); 3].map(|()| numbers.next().flatten())
         });
-        let (number, shifted) = fields.next().unwrap_or_default();
-        let (modifiers, kind) = fields.next().unwrap_or_default();
-        let (third, _) = fields.next().unwrap_or_default();
+        let [number, shifted, base] = fields.next().unwrap_or_default();
+        let [modifiers, kind, _] = fields.next().unwrap_or_default();
+        let [third, ..] = fields.next().unwrap_or_default();
         Fields {
             number: number.unwrap_or(1),
             shifted,
+            base,
             modifiers: modifiers.unwrap_or(1).saturating_sub(1),
             kind: kind.unwrap_or(1),
             third: third.unwrap_or(0),
@@ -70,9 +73,9 @@ fn key(fields: &Fields, last: u8) -> Option<Key> {
     }
     let mods = fields.mods();
     match last {
-        b'u' => unicode(fields.number, fields.shifted, mods),
+        b'u' => unicode(fields, mods),
         // xterm's modifyOtherKeys: the code is the third field.
-        b'~' if fields.number == 27 => unicode(fields.third, None, mods),
+        b'~' if fields.number == 27 => unicode(&Fields { number: fields.third, ..Fields::default() }, mods),
         b'~' => tilde(fields.number).map(|code| Key::new(code, mods)),
         b'Z' => Some(Key::new(KeyCode::Tab, mods.with(Mods::SHIFT))),
         // Any other first number is a report, such as of the cursor's place.
@@ -119,27 +122,40 @@ fn function(number: u32) -> Option<KeyCode> {
 }
 
 /// A key by its code point; the private ones are the kitty protocol's functional keys.
-fn unicode(number: u32, shifted: Option<u32>, mods: Mods) -> Option<Key> {
-    let code = match number {
+fn unicode(fields: &Fields, mods: Mods) -> Option<Key> {
+    let code = match fields.number {
         9 => KeyCode::Tab,
         13 => KeyCode::Enter,
         27 => KeyCode::Esc,
         8 | 127 => KeyCode::Backspace,
-        57_344..=63_743 => functional(number)?,
-        _ => return typed(number, shifted, mods),
+        number @ 57_344..=63_743 => functional(number)?,
+        _ => return typed(fields, mods),
     };
     Some(Key::new(code, mods))
 }
 
 /// A key that types. With shift its other character counts, and shift only where that does not
 /// show it.
-fn typed(number: u32, shifted: Option<u32>, mods: Mods) -> Option<Key> {
+fn typed(fields: &Fields, mods: Mods) -> Option<Key> {
     let visible = |number| char::from_u32(number).filter(|c| !c.is_control());
-    let base = visible(number)?;
-    match shifted.and_then(visible).filter(|_| mods.has(Mods::SHIFT)) {
-        Some(other) => Some(Key::new(KeyCode::Char(other), mods.without(Mods::SHIFT))),
-        None => Some(Key::new(KeyCode::Char(base), mods)),
+    let own = visible(fields.number)?;
+    if let Some(base) = fields.base.and_then(visible).filter(|base| is_chord_of_base(own, *base, mods)) {
+        return Some(Key::new(KeyCode::Char(base), mods));
     }
+    match fields.shifted.and_then(visible).filter(|_| mods.has(Mods::SHIFT)) {
+        Some(other) => Some(Key::new(KeyCode::Char(other), mods.without(Mods::SHIFT))),
+        None => Some(Key::new(KeyCode::Char(own), mods)),
+    }
+}
+
+/// Whether a chord is named after the key's place on a US keyboard: Ctrl+C is the key of C where that
+/// types с (Cyrillic) or ב. A layout that has the Latin letter elsewhere, such as Dvorak, keeps its own.
+fn is_chord_of_base(own: char, base: char, mods: Mods) -> bool {
+    const LATIN_END: char = '\u{250}';
+    [Mods::CTRL, Mods::ALT, Mods::SUPER].iter().any(|held| mods.has(*held))
+        && base.is_ascii()
+        && !own.is_ascii_alphanumeric()
+        && (base.is_ascii_alphabetic() || own >= LATIN_END)
 }
 
 fn functional(number: u32) -> Option<KeyCode> {

@@ -99,6 +99,26 @@ fn keys_of_the_kitty_protocol() {
 }
 
 #[test]
+fn chords_of_keyboards_with_another_alphabet_are_those_of_the_key() {
+    // Cyrillic, Greek, Hebrew, Arabic, Georgian, Thai, kana: Ctrl+C is where C is.
+    for own in ['с', 'ψ', 'ב', 'ؤ', 'ც', 'แ', 'そ'].map(u32::from) {
+        check(&format!("\x1b[{own}::99;5u"), "ctrl+c");
+        check(&format!("\x1b[{own}::99;3u\x1b[{own}::99;7u"), "alt+c ctrl+alt+c");
+        check(&format!("\x1b[{own}::99;5:2u\x1b[{own}::99;5:3u\x1b[{own}::99;69u"), "ctrl+c ctrl+c");
+    }
+    check("\x1b[1079:1047:112;6u\x1b[1098::93;5u\x1b[1739::55;5u", "ctrl+shift+p ctrl+] ctrl+7");
+    // A Hebrew keyboard types punctuation with two keys of letters, a Turkish one has a letter more.
+    check("\x1b[39::119;5u\x1b[47::113;5u\x1b[305::105;5u", "ctrl+w ctrl+q ctrl+i");
+    // Without a modifier, or with shift only, it is text.
+    check("\x1b[1089::99u\x1b[1089:1057:99;2u\x1b[1089::99;1u", "с С с");
+    // Where the Latin letter is elsewhere (Dvorak, AZERTY, QWERTZ), it is what counts; so are accented ones.
+    check("\x1b[99::105;5u\x1b[97::113;5u\x1b[122::121;5u\x1b[45:95:39;6u", "ctrl+c ctrl+a ctrl+z ctrl+_");
+    check("\x1b[246::59;3u\x1b[232:55:55;6u\x1b[233::50;3u", "alt+ö ctrl+7 alt+é");
+    // Fields that are no characters are passed over.
+    check("\x1b[1089::;5u\x1b[1089::7;5u\x1b[1089::1099;5u", "ctrl+с ctrl+с ctrl+с");
+}
+
+#[test]
 fn the_mouse() {
     check("\x1b[<0;1;1M\x1b[<0;1;1m", "[Down(Left) 0 0 up] [Up(Left) 0 0 up]");
     check("\x1b[<34;300;20M\x1b[<18;2;3M", "[Drag(Right) 299 19 up] [Down(Right) 1 2 ctrl+up]");

@@ -41,6 +41,14 @@ impl Terminal {
                 let numbers: Vec<usize> = parameters.split(';').filter_map(|n| n.parse().ok()).collect();
                 self.control(name, &numbers);
                 rest = after;
+            } else if let Some(after) = rest.strip_prefix("\x1bM") {
+                self.cells[self.region.clone()].rotate_right(1);
+                self.cells[self.region.start].fill((' ', String::new()));
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('\n') {
+                self.cells[self.region.clone()].rotate_left(1);
+                self.cells[self.region.end - 1].fill((' ', String::new()));
+                rest = after;
             } else {
                 let (x, y) = self.at;
                 self.cells[y][x] = (c, self.link.clone());
@@ -53,21 +61,12 @@ impl Terminal {
 
     fn control(&mut self, name: &str, numbers: &[usize]) {
         let number = |index: usize| numbers.get(index).copied().unwrap_or(1);
-        let blank = vec![(' ', String::new()); usize::from(WIDTH)];
         match name {
             "H" => self.at = (number(1) - 1, number(0) - 1),
             "C" => self.at.0 += number(0),
-            "X" => self.cells[self.at.1][self.at.0..][..number(0)].fill((' ', String::new())),
+            "K" => self.cells[self.at.1][self.at.0..].fill((' ', String::new())),
             "r" if numbers.is_empty() => self.region = 0..usize::from(HEIGHT),
             "r" => self.region = number(0) - 1..number(1),
-            "S" => {
-                self.cells[self.region.clone()].rotate_left(number(0));
-                self.cells[self.region.end - number(0)..self.region.end].fill(blank);
-            }
-            "T" => {
-                self.cells[self.region.clone()].rotate_right(number(0));
-                self.cells[self.region.start..self.region.start + number(0)].fill(blank);
-            }
             "m" => {}
             other => panic!("unknown: {other}"),
         }
@@ -142,6 +141,6 @@ fn a_link_ends_where_its_text_ends() {
     let (shown, mut out) = (frame(&blank), Vec::new());
     encode(&shown, &frame(&[("aaaaaa".to_owned(), Some((5, 1, 1)))]), &mut out);
     let id = Link::new(TARGETS[1]).unwrap().id();
-    let expected = format!("\x1b[1Haaaaa\x1b]8;id={id:x};mailto:a@b.c\x1b\\a\x1b]8;;\x1b\\\x1b[10X");
+    let expected = format!("\x1b[1Haaaaa\x1b]8;id={id:x};mailto:a@b.c\x1b\\a\x1b]8;;\x1b\\          ");
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }

@@ -11,8 +11,8 @@ use super::{Row, SEEN_ON_BLANK, is_blank, same};
 use crate::cli::tui::widths::Kind;
 use crate::view::link::Link;
 
-/// Blank cells in a row from which on they are erased instead of written.
-const ERASE: u16 = 8;
+/// Erases the row from the cursor on (EL).
+const ERASE_ROW: &[u8] = b"\x1b[K";
 /// How a cell looks apart from its character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CellStyle {
@@ -162,7 +162,7 @@ impl<'a> Pen<'a> {
             Origin::Screen => write!(self.out, "\x1b[{};{}H", y + 1, x + 1),
             Origin::Region { .. } => {
                 self.reach(y);
-                if x == 0 { write!(self.out, "\r") } else { write!(self.out, "\x1b[{}G", x + 1) }
+                if x == 0 { write!(self.out, "\r") } else { write!(self.out, "\r\x1b[{x}C") }
             }
         };
         self.at = Some((x, y));
@@ -218,7 +218,7 @@ impl<'a> Pen<'a> {
         self.at = self.at.filter(|(x, _)| taken == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
     }
 
-    /// Blank cells: a few are written, many are erased (ECH, which leaves the cursor where it is).
+    /// Blank cells: up to the end of the row they are erased, which leaves the cursor where it is.
     fn blanks(&mut self, cells: Range<u16>, y: u16) {
         let count = cells.end.saturating_sub(cells.start);
         if count == 0 {
@@ -229,8 +229,8 @@ impl<'a> Pen<'a> {
         if self.style.bg != Color::Reset || self.style.modifier.intersects(SEEN_ON_BLANK) {
             self.restyle(CellStyle::default());
         }
-        if count >= ERASE {
-            let _ = write!(self.out, "\x1b[{count}X");
+        if cells.end == self.width && usize::from(count) >= ERASE_ROW.len() {
+            self.out.extend_from_slice(ERASE_ROW);
         } else {
             self.out.resize(self.out.len() + usize::from(count), b' ');
             self.at = (cells.end < self.width).then_some((cells.end, y));

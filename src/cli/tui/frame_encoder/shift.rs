@@ -17,16 +17,13 @@ pub(super) struct Shift {
 }
 
 impl Shift {
+    /// Line feeds at the last row of a scroll region, or the reverse at its first: unlike SU and SD, every
+    /// terminal knows them.
     pub(super) fn write(self, out: &mut Vec<u8>) {
-        let direction = if self.by > 0 { 'S' } else { 'T' };
+        let (edge, feed) = if self.by > 0 { (self.bottom, "\n") } else { (self.top + 1, "\x1bM") };
+        let feeds = feed.repeat(self.by.unsigned_abs());
         // Writing to memory does not fail.
-        let _ = write!(
-            out,
-            "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
-            self.top + 1,
-            self.bottom,
-            self.by.unsigned_abs()
-        );
+        let _ = write!(out, "\x1b[{};{}r\x1b[{edge}H{feeds}\x1b[r", self.top + 1, self.bottom);
     }
 
     /// The row that is at `y` afterwards; `None` where it is blank.

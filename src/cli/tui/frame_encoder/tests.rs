@@ -20,6 +20,22 @@ fn terminal() -> vt100::Parser {
     vt100::Parser::new(HEIGHT.try_into().unwrap(), WIDTH.try_into().unwrap(), 0)
 }
 
+/// The bytes as a small terminal takes them: Emacs's knows no more than these control sequences.
+fn for_small_terminal(bytes: &[u8]) -> Vec<u8> {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let mut kept = String::new();
+    for (index, part) in text.split("\x1b[").enumerate() {
+        let end = part.find(|c: char| c.is_ascii_alphabetic()).filter(|_| index > 0);
+        let rest = end.and_then(|end| part.get(end..));
+        match rest {
+            Some(rest) if rest.starts_with(|c| "ABCDHJKLMPmr".contains(c)) => kept.extend(["\x1b[", part]),
+            Some(rest) => kept.push_str(rest.get(1..).unwrap_or_default()),
+            None => kept.push_str(part),
+        }
+    }
+    kept.into_bytes()
+}
+
 /// The bytes of a frame; `shown` is `next` afterwards.
 fn step(shown: &mut Frame, next: &Frame) -> Vec<u8> {
     let mut out = Vec::new();
@@ -156,11 +172,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn a_terminal_shows_each_frame(frames in prop::collection::vec(prop::collection::vec(change(), 1..5), 1..12)) {
-        let (mut shown, mut frame, mut screen) = (blank(), blank(), terminal());
+        let (mut shown, mut frame) = (blank(), blank());
+        let (mut screen, mut small) = (terminal(), terminal());
         for changes in frames {
             changes.into_iter().for_each(|change| apply(change, &mut frame));
-            screen.process(&step(&mut shown, &frame));
+            let bytes = step(&mut shown, &frame);
+            screen.process(&bytes);
             check(screen.screen(), &frame)?;
+            small.process(&for_small_terminal(&bytes));
+            check(small.screen(), &frame)?;
         }
     }
 }
@@ -175,9 +195,9 @@ fn scrolled_text_is_moved_and_not_written_again() {
     after.extend(["", "> prompt"]);
     let mut shown = lines(&before);
     let bytes = String::from_utf8(step(&mut shown, &lines(&after))).unwrap();
-    assert_eq!(bytes, "\x1b[1;10r\x1b[2S\x1b[r\x1b[9Hline number 10\x1b[10Hline number 11");
+    assert_eq!(bytes, "\x1b[1;10r\x1b[10H\n\n\x1b[r\x1b[9Hline number 10\x1b[10Hline number 11");
     let bytes = String::from_utf8(step(&mut shown, &lines(&before))).unwrap();
-    assert_eq!(bytes, "\x1b[1;10r\x1b[2T\x1b[r\x1b[1Hline number 0\x1b[2Hline number 1");
+    assert_eq!(bytes, "\x1b[1;10r\x1b[1H\x1bM\x1bM\x1b[r\x1b[1Hline number 0\x1b[2Hline number 1");
 }
 
 #[test]
@@ -217,6 +237,7 @@ impl OddTerminal {
             'H' => self.at = (numbers.next().unwrap_or(1) - 1, first - 1),
             'C' => self.at.0 += first,
             'X' => (self.at.0..self.at.0 + first).for_each(|x| self.erase(x)),
+            'K' => (self.at.0..usize::from(WIDTH)).for_each(|x| self.erase(x)),
             'm' => {}
             other => panic!("{other}"),
         }

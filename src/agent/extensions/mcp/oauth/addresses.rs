@@ -32,6 +32,25 @@ pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a name of a login may lead to this address. A server that is in the user's own network (`at` is where
+/// its name leads) may name others there, and one on this machine others on it; nobody else leads there.
+pub(super) fn admits((server, at): (&Url, &[IpAddr]), host: &str, address: IpAddr) -> bool {
+    let is_own_host = server.host_str().is_some_and(|own| own.eq_ignore_ascii_case(host));
+    let is_here = |address: &IpAddr| address.is_loopback() || address.is_unspecified();
+    let is_in_network = |address: &IpAddr| is_near(*address) && !is_here(address) && !is_link_local(*address);
+    !is_near(address)
+        || is_own_host
+        || is_loopback(server) && address.is_loopback()
+        || !at.is_empty() && at.iter().all(is_in_network) && is_in_network(&address)
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
 /// The address in a text of the authorization server.
 ///
 /// # Errors
@@ -53,12 +72,16 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Whether it names this machine or its network by number.
 fn is_local(url: &Url) -> bool {
-    let address: IpAddr = match url.host() {
-        Some(Host::Ipv4(address)) => address.into(),
-        Some(Host::Ipv6(address)) => address.to_ipv4_mapped().map_or(address.into(), IpAddr::from),
-        Some(Host::Domain(_)) | None => return is_loopback(url),
-    };
-    match address {
+    match url.host() {
+        Some(Host::Ipv4(address)) => is_near(address.into()),
+        Some(Host::Ipv6(address)) => is_near(address.into()),
+        Some(Host::Domain(_)) | None => is_loopback(url),
+    }
+}
+
+/// Whether it is an address of this machine or its network.
+fn is_near(address: IpAddr) -> bool {
+    match address.to_canonical() {
         IpAddr::V4(address) => {
             address.is_loopback()
                 || address.is_private()
@@ -109,5 +132,26 @@ mod tests {
         assert!(!may("http://127.0.0.1:1/mcp", "http://login.example/token"));
         assert!(may("https://10.0.0.1/mcp", "https://10.0.0.1/token"));
         assert!(check_server(&url("http://mcp.example/mcp")).is_err());
+    }
+
+    #[test]
+    fn names_lead_to_machines_near_by_only_if_the_server_is_one() {
+        let (far, near) = (["93.184.215.14"], ["10.0.0.1"]);
+        let leads = |server: &str, at: &[&str], host: &str, address: &str| {
+            let at: Vec<IpAddr> = at.iter().map(|text| text.parse().unwrap()).collect();
+            admits((&Url::parse(server).unwrap(), &at), host, address.parse().unwrap())
+        };
+        for address in
+            ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "fd00::1", "::ffff:192.168.0.1", "0.0.0.0"]
+        {
+            assert!(!leads("https://mcp.example/", &far, "login.example", address), "{address}");
+            assert!(leads("https://mcp.example/", &far, "mcp.example", address), "its own host: {address}");
+        }
+        assert!(leads("https://mcp.example/", &far, "login.example", "93.184.215.15"));
+        assert!(leads("https://mcp.corp/", &near, "login.corp", "10.0.0.7"));
+        assert!(!leads("https://mcp.corp/", &near, "login.corp", "127.0.0.1"));
+        assert!(!leads("https://mcp.corp/", &near, "login.corp", "169.254.169.254"));
+        assert!(!leads("https://mcp.example/", &["10.0.0.1", "93.184.215.14"], "login.example", "10.0.0.7"));
+        assert!(leads("http://localhost:1/", &["127.0.0.1"], "localhost", "127.0.0.1"));
     }
 }

@@ -1,6 +1,5 @@
 //! A login: from what the server publishes, by way of the browser, to tokens on disk.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use oauth2::TokenResponse;
@@ -17,7 +16,7 @@ use super::super::http::has_authorization;
 use super::callback::{Arrival, Callback, Page};
 use super::store::{LoginStore, Record, address};
 use super::{Login, OwnClient, addresses, requests, said, without};
-use crate::agent::provider::http::{Http, Network};
+use crate::agent::provider::http::Network;
 use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 
 /// The name under which tau registers itself.
@@ -58,7 +57,7 @@ pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> 
     }
     addresses::check_server(&url)?;
     let own = OwnClient::new(oauth)?;
-    let mut manager = requests::manager(&url, &Arc::new(Http::new(network))).await?;
+    let mut manager = requests::manager(&url, &network).await?;
     let kept = InMemoryCredentialStore::new();
     manager.set_credential_store(kept.clone());
     let found = manager.resolve_metadata().await.map_err(|error| said(&error, &[]))?;

@@ -1,4 +1,5 @@
-//! The requests of a login, over tau's own HTTP client: its proxies, its certificates, and no redirects.
+//! The requests of a login, over tau's own HTTP client: its proxies, its certificates, and no redirects. What a
+//! name leads to is judged when it is resolved for the connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::{addresses, said};
-use crate::agent::provider::http::Http;
+use crate::agent::provider::http::Network;
+use crate::agent::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
 
 /// Largest document or answer of an authorization server, in bytes.
 const LARGEST: usize = 256 * 1024;
@@ -18,7 +20,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Sends requests to addresses that may take part in the login at `server`.
 struct Requests {
-    http: Arc<Http>,
+    http: GuardedHttp,
     server: Url,
 }
 
@@ -37,8 +39,17 @@ impl OAuthHttpClient for Requests {
 ///
 /// # Errors
 /// A part of a sentence.
-pub(super) async fn manager(server: &Url, http: &Arc<Http>) -> Result<AuthorizationManager, String> {
-    let requests = Requests { http: Arc::clone(http), server: server.clone() };
+pub(super) async fn manager(server: &Url, network: &Network) -> Result<AuthorizationManager, String> {
+    let lookup = system_lookup();
+    let own = server.domain().map(|name| lookup(name.to_owned()));
+    let at = match own {
+        Some(found) => found.await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let of = server.clone();
+    let guard: Guard = Arc::new(move |host, address| addresses::admits((&of, &at), host, address));
+    let http = GuardedHttp::new(network.clone(), guard, lookup);
+    let requests = Requests { http, server: server.clone() };
     AuthorizationManager::new_with_oauth_http_client(server.as_str(), Arc::new(requests))
         .await
         .map_err(|error| said(&error, &[]))

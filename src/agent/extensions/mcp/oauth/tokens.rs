@@ -195,7 +195,7 @@ impl Tokens {
             let secrets = [renewal.secret().as_str(), client_secret.as_deref().unwrap_or_default()];
             format!("its tokens cannot be renewed: {}", said(error, &secrets))
         };
-        let mut manager = requests::manager(&self.url, &self.http).await?;
+        let mut manager = requests::manager(&self.url, self.http.network()).await?;
         if login.resource != self.url.as_str() {
             // What the tokens are for is found out with the metadata, and cannot be given.
             manager.resolve_metadata().await.map_err(|error| failed(&error))?;

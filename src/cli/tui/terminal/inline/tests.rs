@@ -153,7 +153,7 @@ fn a_frame_like_the_one_before_writes_nothing_and_small_changes_little() {
     assert!(!shell.draw(&[], &live, Some((2, 1))).is_empty());
     assert!(shell.draw(&[], &live, Some((2, 1))).is_empty());
     let moved = shell.draw(&[], &live, Some((3, 1)));
-    assert_eq!(String::from_utf8(moved).unwrap(), "\x1b[?2026h\x1b[?25l\x1b[4G\x1b[?25h\x1b[?2026l");
+    assert_eq!(String::from_utf8(moved).unwrap(), "\x1b[?2026h\x1b[?25l\r\x1b[3C\x1b[?25h\x1b[?2026l");
     // What was live stays where it is when it is finished: it is not written again.
     let frame = shell.draw(&live[..1], &texts(&["> ", "footer", "more"]), Some((2, 0)));
     let text = String::from_utf8(frame).unwrap();

@@ -1,0 +1,124 @@
+//! Rules for the model in `.claude/rules`: instruction files, some of them only for certain paths.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::agent::extensions::front_matter::{FieldValue, FrontMatter};
+
+/// Most files with rules in one folder.
+const MAX_RULES: usize = 100;
+/// How deep folders with rules may be.
+const MAX_DEPTH: usize = 4;
+
+/// The files with rules in `folder`, by name.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(&folder.join(".claude/rules"), 0, &mut found);
+    found.sort();
+    found
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.take(MAX_RULES * 4).flatten().map(|entry| entry.path()) {
+        // Links to folders are not followed.
+        let is_folder = path.symlink_metadata().is_ok_and(|about| about.is_dir());
+        if is_folder && depth < MAX_DEPTH {
+            walk(&path, depth + 1, found);
+        } else if path.extension().is_some_and(|end| end == "md") && found.len() < MAX_RULES && path.is_file()
+        {
+            found.push(path);
+        }
+    }
+}
+
+/// The text of a rule, and for which paths it is; `None` for all.
+pub(super) fn parse(text: &str) -> (Option<Vec<String>>, &str) {
+    let Ok(matter) = FrontMatter::parse(text) else { return (None, text) };
+    let body = text.get(matter.length..).unwrap_or_default();
+    let paths = match matter.get("paths") {
+        None => return (None, body),
+        Some(FieldValue::Text(paths)) => split(paths),
+        Some(FieldValue::List(paths)) => {
+            let text = |path: &FieldValue| match path {
+                FieldValue::Text(path) => Some(path.clone()),
+                FieldValue::List(_) | FieldValue::Map(_) => None,
+            };
+            paths.iter().filter_map(text).collect()
+        }
+        Some(FieldValue::Map(_)) => Vec::new(),
+    };
+    // Without any it is for all.
+    (Some(paths).filter(|paths| !paths.is_empty()), body)
+}
+
+/// Patterns between commas that are not in braces.
+fn split(patterns: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0_usize;
+    for c in patterns.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether one of the paths below `base` is meant by one of the patterns.
+pub(super) fn concern(patterns: &[String], base: &Path, paths: &[PathBuf]) -> bool {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        add(&mut set, pattern);
+        // A folder stands for what is in it.
+        add(&mut set, &format!("{}/**", pattern.trim_end_matches('/')));
+    }
+    let set = set.build().unwrap_or_else(|_| GlobSet::empty());
+    paths.iter().filter_map(|path| path.strip_prefix(base).ok()).any(|path| set.is_match(path))
+}
+
+/// Adds a pattern; an invalid one matches nothing.
+fn add(set: &mut GlobSetBuilder, pattern: &str) {
+    if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+        set.add(glob);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_say_which_paths_they_are_for() {
+        let of = |text: &str| parse(text).0;
+        assert_eq!(parse("just text"), (None, "just text"));
+        assert_eq!(parse("---\ndescription: x\n---\ntext"), (None, "text"));
+        let list = Some(vec!["src/**/*.{ts,tsx}".to_owned(), "lib/*".to_owned()]);
+        assert_eq!(of("---\npaths:\n  - \"src/**/*.{ts,tsx}\"\n  - lib/*\n---\nx"), list);
+        assert_eq!(of("---\npaths: src/**/*.{ts,tsx}, lib/*\n---\nx"), list);
+        let base = Path::new("/p");
+        let concerns = |pattern: &str, path: &str| concern(&[pattern.to_owned()], base, &[base.join(path)]);
+        for (pattern, path, is_meant) in [
+            ("src/**/*.ts", "src/a/b.ts", true),
+            ("src/**/*.ts", "src/b.ts", true),
+            ("**/*.ts", "b.ts", true),
+            ("*.ts", "src/b.ts", false),
+            ("src", "src/b.ts", true),
+            ("./src/", "src/b.ts", true),
+            ("src/*", "srcs/b.ts", false),
+            ("[", "a", false),
+        ] {
+            assert_eq!(concerns(pattern, path), is_meant, "{pattern} {path}");
+        }
+    }
+}

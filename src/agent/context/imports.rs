@@ -1,0 +1,98 @@
+//! What instruction files import: `@docs/style.md` in their text, as Claude Code reads it.
+//!
+//! A project may import what is in the project and may be read; the user's own files may import anything that may
+//! be read. A name that leads to no file is no import, since people and packages are named so, too.
+
+use std::path::{Path, PathBuf};
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
+
+use crate::tools::access::FileFilter;
+
+/// Most imports of one file that are looked at.
+const MAX_IMPORTS: usize = 64;
+
+/// What a text imports, in order: not in code.
+fn names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let (mut plain, mut is_code) = (String::new(), false);
+    for event in TextMergeStream::new(Parser::new_ext(text, Options::empty())) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => is_code = true,
+            Event::End(TagEnd::CodeBlock) => is_code = false,
+            Event::Text(text) if !is_code => plain.push_str(&text),
+            // What stands right behind code is no import.
+            Event::Code(_) => plain.push('`'),
+            Event::Start(Tag::List(_) | Tag::Item) | Event::SoftBreak | Event::HardBreak | Event::End(_) => {
+                plain.push('\n');
+            }
+            _ => {}
+        }
+    }
+    let mut rest = plain.as_str();
+    while let Some(at) = rest.find('@') {
+        let before = rest.get(..at).and_then(|before| before.chars().next_back());
+        rest = rest.get(at + 1..).unwrap_or_default();
+        if before.is_some_and(|before| !before.is_whitespace()) {
+            continue;
+        }
+        let (mut name, mut is_escaped) = (String::new(), false);
+        for c in rest.chars().take_while(|c| !c.is_control()) {
+            if c.is_whitespace() && !is_escaped {
+                break;
+            }
+            if is_escaped && c != ' ' {
+                name.push('\\');
+            }
+            is_escaped = c == '\\';
+            if !is_escaped {
+                name.push(c);
+            }
+        }
+        if !name.is_empty() && names.len() < MAX_IMPORTS {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The files that a text in `folder` imports, in order, as they are named.
+pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let found = |name: &String| {
+        let name = name.split('#').next().unwrap_or_default();
+        // At the end of a sentence or in brackets.
+        let short = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'']);
+        let path = |name: &str| crate::tools::paths::resolve(folder, name);
+        let names = [name, short].into_iter().filter(|name| !name.is_empty());
+        names.map(path).find(|path| path.is_file())
+    };
+    names(text).iter().filter_map(found).collect()
+}
+
+/// Why a file may not be imported, as the end of a sentence. `within` is what a project may import from; the
+/// user's own files have no such bound.
+pub(super) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn FileFilter>) -> Option<String> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let denied = rules.and_then(|rules| rules.denies(&real));
+    let Some(within) = within.filter(|_| denied.is_none()) else { return denied };
+    let within = within.canonicalize().unwrap_or_else(|_| within.to_owned());
+    let Ok(below) = real.strip_prefix(&within) else {
+        return Some("it is outside the project; import it in your own AGENTS.md".to_owned());
+    };
+    if below.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+        return Some("files such as .env may hold secrets".to_owned());
+    }
+    rules?.below("read", &within)?.leaves_out(below).map(|left_out| left_out.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_names_after_an_at_sign_outside_of_code() {
+        let text = "See @README.md and @docs/a\\ b.md#part, mail a@b.c.\n- @~/x.md\n  - @../y\n\n`@code` x@y `a`@z\n\n```\n@block\n```\n\n    @indented\n\n~~~sh\n@tilde\n~~~\n> @quoted_name_x.md\n\n# @heading\n\n@\n(@brackets)\n";
+        let expected = ["README.md", "docs/a b.md#part,", "~/x.md", "../y", "quoted_name_x.md", "heading"];
+        assert_eq!(names(text), expected);
+    }
+}

@@ -1,0 +1,85 @@
+//! The plan that the user has accepted: kept in the session, offered to be reported on, and told to the model
+//! again when the conversation was compacted.
+
+use serde_json::json;
+
+use super::clock::now;
+use super::state::Engine;
+use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
+use crate::tools::plan::WorkPlan;
+
+/// The type of the session entries and messages that hold the plan.
+const ENTRY: &str = "tau.plan";
+
+/// Replaces the accepted plan; `None` drops it.
+pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
+    engine.plan = plan;
+    save(engine);
+    let plan = engine.plan.clone();
+    engine.emit(AgentEvent::PlanChanged { plan });
+}
+
+/// Marks steps as done; how far the plan is then.
+///
+/// # Errors
+/// There is no such step.
+pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, String> {
+    let Some(mut plan) = engine.plan.clone() else {
+        return Err("there is no plan that the user has accepted".to_owned());
+    };
+    plan.finish(numbers)?;
+    let progress = plan.progress();
+    if engine.plan.as_ref() != Some(&plan) {
+        set(engine, Some(plan));
+    }
+    Ok(progress)
+}
+
+/// Appends the plan to the session, as it is now.
+fn save(engine: &mut Engine) {
+    let saved = engine.config.session.append_custom(ENTRY, json!(engine.plan));
+    engine.saved(saved);
+}
+
+/// Takes the plan of the session that was opened, and reports it if there is one.
+pub(crate) fn restore(engine: &mut Engine) {
+    let branch = engine.config.session.tree().branch();
+    let data = branch.iter().rev().find_map(|entry| entry.custom_data(ENTRY));
+    engine.plan = data.and_then(|data| serde_json::from_value::<Option<WorkPlan>>(data).ok()).flatten();
+    report(engine);
+}
+
+/// Reports the plan, if there is one.
+pub(crate) fn report(engine: &mut Engine) {
+    if engine.plan.is_some() {
+        let plan = engine.plan.clone();
+        engine.emit(AgentEvent::PlanChanged { plan });
+    }
+}
+
+/// A run begins: of a plan that was carried out, nothing is left to report.
+pub(crate) fn run_begins(engine: &mut Engine) {
+    engine.plan = engine.plan.take().filter(|plan| !plan.is_finished());
+}
+
+/// A run has ended: the end of a large session file, which is read first, has the plan.
+pub(crate) fn run_ended(engine: &mut Engine) {
+    if engine.plan.as_ref().is_some_and(|plan| !plan.is_finished()) {
+        save(engine);
+    }
+}
+
+/// The message that tells the model of the plan again once the conversation was compacted, with what is done.
+pub(crate) fn note(engine: &Engine) -> Option<Message> {
+    let plan = engine.plan.as_ref().filter(|plan| !plan.is_finished())?;
+    let text =
+        format!("[tau] The plan that the user has accepted, and what of it is done:\n\n{}", plan.marked());
+    Some(Message::Custom(CustomMessage {
+        custom_type: ENTRY.to_owned(),
+        content: UserContent::Text(text),
+        display: false,
+        details: None,
+        timestamp: now(),
+    }))
+}

@@ -1,0 +1,137 @@
+//! What tools want of the user: asked where a front end can, and what the answers do.
+
+use super::accepted_plan;
+use super::call_hooks;
+use super::gate;
+use super::state::Engine;
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::secrets::vault::Vault;
+use crate::tools::plan::WorkPlan;
+use crate::tools::user::{UserQuestion, UserReply, UserRequest};
+
+/// The results of a plan that was closed, and of one that nobody can accept.
+const CLOSED: &str = "the user closed the plan without deciding";
+const NOBODY_ACCEPTS: &str = "nobody can accept a plan here: end with it as your answer";
+
+/// Takes a request. A call that was stopped meanwhile waits for no reply.
+pub(crate) fn take(engine: &mut Engine, request: UserRequest) {
+    let asks = engine.config.behavior.asks_user;
+    match request {
+        UserRequest::StepsDone { numbers, reply } => {
+            let _ = reply.send(accepted_plan::finish(engine, &numbers));
+        }
+        UserRequest::Ask { reply, .. } if !asks => drop(reply.send(UserReply::Nobody)),
+        UserRequest::Plan { reply, .. } if !asks => drop(reply.send(Err(NOBODY_ACCEPTS.to_owned()))),
+        UserRequest::Ask { .. } | UserRequest::Plan { .. } => ask(engine, request),
+    }
+}
+
+fn ask(engine: &mut Engine, request: UserRequest) {
+    let vault = &mut engine.config.behavior.masking.vault;
+    let question = match &request {
+        UserRequest::Ask { questions, .. } => {
+            Question::User { questions: questions.iter().map(|question| masked(vault, question)).collect() }
+        }
+        UserRequest::Plan { plan, .. } => {
+            let text = plan.markdown();
+            Question::Plan { plan: vault.mask(&text).unwrap_or(text) }
+        }
+        UserRequest::StepsDone { .. } => return,
+    };
+    let id = engine.questions.open_request(request);
+    call_hooks::notify(engine, "elicitation_dialog", "tau has a question for you".to_owned());
+    engine.emit(AgentEvent::Asked { id, question });
+}
+
+/// Delivers an answer; one to a question that is not open is dropped.
+pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
+    match engine.questions.take_request(id) {
+        Some(UserRequest::Ask { reply, .. }) => drop(reply.send(reply_of(answer))),
+        Some(UserRequest::Plan { plan, reply }) => {
+            let (mut plan, mut changed) = (plan, false);
+            match answer {
+                QuestionAnswer::PlanAccepted { mode, plan: edited } => {
+                    if let Err(why) = carry_out_in(engine, mode) {
+                        engine.notice(NoticeLevel::Warning, why, Some("the plan still waits"));
+                        return ask(engine, UserRequest::Plan { plan, reply });
+                    }
+                    if let Some(edited) = edited.as_deref().map(WorkPlan::parse).filter(|it| *it != plan) {
+                        (plan, changed) = (edited, true);
+                    }
+                    let _ = reply.send(Ok(accepted(&plan, changed)));
+                    accepted_plan::set(engine, Some(plan));
+                }
+                QuestionAnswer::PlanRejected { comment } => {
+                    let _ = reply.send(Err(format!("the user rejected the plan: {}", comment.trim())));
+                }
+                QuestionAnswer::Unavailable => drop(reply.send(Err(NOBODY_ACCEPTS.to_owned()))),
+                QuestionAnswer::Value(_)
+                | QuestionAnswer::Confirmed(_)
+                | QuestionAnswer::Form(_)
+                | QuestionAnswer::Answers(_)
+                | QuestionAnswer::Declined
+                | QuestionAnswer::Cancelled => {
+                    let _ = reply.send(Err(CLOSED.to_owned()));
+                    // After the reply, so that the call ends with it and not as one that was interrupted.
+                    engine.current.stop.cancel();
+                }
+            }
+        }
+        Some(UserRequest::StepsDone { .. }) => {}
+        None => engine.questions.answer(id, answer),
+    }
+}
+
+fn reply_of(answer: QuestionAnswer) -> UserReply {
+    match answer {
+        QuestionAnswer::Answers(answers) => UserReply::Answered(answers),
+        QuestionAnswer::Unavailable => UserReply::Nobody,
+        QuestionAnswer::Value(_)
+        | QuestionAnswer::Confirmed(_)
+        | QuestionAnswer::Form(_)
+        | QuestionAnswer::PlanAccepted { .. }
+        | QuestionAnswer::PlanRejected { .. }
+        | QuestionAnswer::Declined
+        | QuestionAnswer::Cancelled => UserReply::Declined,
+    }
+}
+
+/// Leaves plan mode for this one.
+///
+/// # Errors
+/// Why it cannot be chosen.
+fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String> {
+    if mode == PermissionMode::Plan {
+        return Err("a plan is not carried out in plan mode".to_owned());
+    }
+    engine.config.behavior.choose_mode(mode)?;
+    gate::set_mode(engine, mode);
+    Ok(())
+}
+
+/// The result of a plan that the user accepted.
+fn accepted(plan: &WorkPlan, changed: bool) -> String {
+    let report = match plan.steps.is_empty() {
+        true => "",
+        false => " Report its steps with plan_step as they are done.",
+    };
+    match changed {
+        true => format!(
+            "The user accepted the plan with changes. Carry it out as it is here.{report}\n\n{}",
+            plan.markdown()
+        ),
+        false => format!("The user accepted the plan. Carry it out.{report}"),
+    }
+}
+
+/// The question without its secrets: placeholders in the arguments were replaced by values.
+fn masked(vault: &mut Vault, question: &UserQuestion) -> UserQuestion {
+    let mut mask = |text: &String| vault.mask(text).unwrap_or_else(|| text.clone());
+    UserQuestion {
+        question: mask(&question.question),
+        choices: question.choices.iter().map(mask).collect(),
+        multiple: question.multiple,
+    }
+}

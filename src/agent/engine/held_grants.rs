@@ -1,0 +1,57 @@
+//! What skills and prompt templates allow, and what those would allow that are new or changed since they were used
+//! last.
+
+use super::state::{Engine, HeldGrant};
+use crate::agent::permissions::{self, Rule, Verdict};
+use crate::agent::protocol::approval::ApprovalReason;
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::tools::Access;
+
+/// Lets rules hold until the end of the run.
+pub(crate) fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &str) {
+    if rules.is_empty() {
+        return;
+    }
+    for rule in rules {
+        engine.config.behavior.permissions.grant(rule, list, of);
+    }
+    engine.emit(AgentEvent::RulesChanged);
+}
+
+/// Keeps what a new or changed file would allow until the user has looked at it.
+pub(crate) fn hold(engine: &mut Engine, held: HeldGrant) {
+    engine.current.held_grants.retain(|other| other.of != held.of);
+    let HeldGrant { of, rules, why, .. } = &held;
+    let text = format!("{of} {why}, so what it allows does not hold: {}", list(rules));
+    engine.notice(NoticeLevel::Warning, text, Some("allow the first such call to let it hold"));
+    engine.current.held_grants.push(held);
+}
+
+fn list(rules: &[Rule]) -> String {
+    rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a call is asked that a new or changed skill or template would allow.
+pub(crate) fn reason(engine: &Engine, tool: &str, access: &Access) -> Option<ApprovalReason> {
+    let held = engine.current.held_grants.iter().find(|held| covers(held, engine, tool, access))?;
+    let HeldGrant { of, rules, why, .. } = held;
+    let text = format!("{of} {why}; if you allow this call, it allows {}", list(rules));
+    Some(ApprovalReason { text, ..ApprovalReason::default() })
+}
+
+/// The user has allowed a call: the grants that would have covered it were looked at, and hold.
+pub(crate) fn looked_at(engine: &mut Engine, tool: &str, access: &Access) {
+    let place = engine.current.held_grants.iter().position(|held| covers(held, engine, tool, access));
+    let Some(place) = place else { return };
+    let HeldGrant { rules, of, path, digest, .. } = engine.current.held_grants.remove(place);
+    if let Some((used, digest)) = engine.config.behavior.used_files.clone().zip(digest) {
+        let _ = used.note(&path, &digest);
+    }
+    grant(engine, rules, Verdict::Allow, &of);
+}
+
+fn covers(held: &HeldGrant, engine: &Engine, tool: &str, access: &Access) -> bool {
+    let home = std::env::home_dir();
+    let cwd = engine.base_of(access);
+    held.rules.iter().any(|rule| permissions::covers(rule, tool, access, cwd, home.as_deref()))
+}

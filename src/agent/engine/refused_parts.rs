@@ -1,0 +1,295 @@
+//! Parts of a conversation that a provider does not take: which these are, the conversation without them,
+//! and the note in the session that keeps them out of later requests.
+//!
+//! Providers refuse a request for something in its history: a picture, a signature of thinking, a
+//! reasoning item, the id of a call. Each later request has the same history, so the session would never
+//! be answered again. What was refused once is left out for that model; what comes later is sent.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::clock::now;
+use crate::agent::protocol::message::{
+    AssistantMessage, Block, CustomMessage, Message, ToolResultMessage, UserContent, UserMessage,
+};
+use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::provider::{Failure, FailureKind};
+use crate::tools::Content;
+
+/// The type of the message after which refused parts are left out of what is before it.
+const NOTE: &str = "tau.refused_parts";
+/// In place of a picture.
+const PICTURE: &str = "(an image was here; the provider refused it)";
+
+/// A kind of part that requests can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Part {
+    Pictures,
+    /// Thinking, its signatures, and the ids of items that belong to it.
+    Reasoning,
+    /// The ids of calls as the model gave them.
+    CallIds,
+}
+
+/// Words in errors that name a kind of part, in lower case.
+const WORDS: [(Part, &[&str]); 3] = [
+    (
+        Part::Pictures,
+        &[
+            "image",
+            "picture",
+            "photo",
+            "media",
+            "vision",
+            "modal",
+            "inline_data",
+            "inlinedata",
+            "base64",
+            "pixel",
+            "document",
+        ],
+    ),
+    (
+        Part::Reasoning,
+        &["thinking", "thought", "signature", "reasoning", "encrypted", "redacted", "decrypt", "rs_"],
+    ),
+    (
+        Part::CallIds,
+        &[
+            "tool_use",
+            "tool_call",
+            "tool call",
+            "tool use",
+            "tool_result",
+            "tool result",
+            "function call",
+            "function_call",
+            "call_id",
+            "call id",
+            "toolu",
+            "fc_",
+            "duplicate",
+            "unique",
+        ],
+    ),
+];
+
+impl Part {
+    const fn name(self) -> &'static str {
+        match self {
+            Part::Pictures => "pictures",
+            Part::Reasoning => "earlier thinking",
+            Part::CallIds => "the ids of earlier tool calls",
+        }
+    }
+
+    /// Whether a message has such a part.
+    fn is_in(self, message: &Message) -> bool {
+        let is_picture = |block: &Block| matches!(block, Block::Image { .. });
+        match (self, message) {
+            (Part::Pictures, Message::User(UserMessage { content, .. })) => has_block(content, is_picture),
+            (Part::Pictures, Message::Custom(custom)) => has_block(&custom.content, is_picture),
+            (Part::Pictures, Message::ToolResult(result)) => {
+                result.content.iter().any(|part| matches!(part, Content::Image { .. }))
+            }
+            (Part::Reasoning, Message::Assistant(answer)) => answer.content.iter().any(|block| match block {
+                Block::Thinking { .. } => true,
+                Block::Text { text_signature, .. } => text_signature.is_some(),
+                Block::ToolCall(call) => call.thought_signature.is_some(),
+                _ => false,
+            }),
+            (Part::CallIds, Message::Assistant(answer)) => answer.tool_calls().next().is_some(),
+            _ => false,
+        }
+    }
+}
+
+fn has_block(content: &UserContent, is: impl Fn(&Block) -> bool) -> bool {
+    matches!(content, UserContent::Blocks(blocks) if blocks.iter().any(is))
+}
+
+/// What a provider refused of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusedParts {
+    provider: String,
+    model: String,
+    parts: Vec<Part>,
+}
+
+impl RefusedParts {
+    /// What to leave out of these messages after this failure: what it names, or all that they have if it
+    /// names nothing. `None` if nothing in them can be the reason.
+    pub(crate) fn of(failure: &Failure, messages: &[Arc<Message>], model: &Model) -> Option<Self> {
+        let messages = without(messages, model).0;
+        let has = |part: &Part| {
+            (*part != Part::Pictures || model.sees()) && messages.iter().any(|message| part.is_in(message))
+        };
+        let lower = failure.message.to_lowercase();
+        let named = WORDS.iter().filter(|(_, words)| words.iter().any(|word| lower.contains(word)));
+        let named: Vec<Part> = named.map(|(part, _)| *part).filter(has).collect();
+        let parts = match failure.kind {
+            FailureKind::Request if named.is_empty() => {
+                WORDS.map(|(part, _)| part).into_iter().filter(has).collect()
+            }
+            FailureKind::Request => named,
+            // Servers say so with any status.
+            FailureKind::NotFound | FailureKind::Overloaded | FailureKind::Refused
+                if named.contains(&Part::Pictures) && lower.contains("support") =>
+            {
+                vec![Part::Pictures]
+            }
+            _ => return None,
+        };
+        let refused = RefusedParts { provider: model.provider.clone(), model: model.id.clone(), parts };
+        (!refused.parts.is_empty()).then_some(refused)
+    }
+
+    /// Its kinds in words.
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
+        names.join(" and ")
+    }
+
+    /// The message after which they are left out of what is before it.
+    pub(crate) fn note(&self) -> Message {
+        let text = format!("[tau] The provider refused {} of the conversation up to here.", self.names());
+        Message::Custom(CustomMessage {
+            custom_type: NOTE.to_owned(),
+            content: UserContent::Text(format!("{text} They are left out.")),
+            display: false,
+            details: Some(json!(self)),
+            timestamp: now(),
+        })
+    }
+
+    fn concerns(&self, model: &Model) -> bool {
+        self.provider == model.provider && self.model == model.id
+    }
+
+    fn noted_in(message: &Message) -> Option<Self> {
+        let Message::Custom(note) = message else { return None };
+        let details = note.details.as_ref().filter(|_| note.custom_type == NOTE)?;
+        Self::deserialize(details).ok()
+    }
+}
+
+/// The conversation without what this model was found to refuse, and without `more` anywhere.
+pub(crate) fn left_out(
+    messages: &[Arc<Message>],
+    model: &Model,
+    more: Option<&RefusedParts>,
+) -> Vec<Arc<Message>> {
+    let messages = without(messages, model).0;
+    more.map_or_else(|| messages.clone(), |more| stripped(&messages, &more.parts))
+}
+
+/// The level at which the model can think about its request: models that think between calls want the
+/// thinking before the calls that were just answered, so without it they do not think.
+pub(crate) fn level(
+    level: ThinkingLevel,
+    messages: &[Arc<Message>],
+    model: &Model,
+    more: Option<&RefusedParts>,
+) -> ThinkingLevel {
+    let answers_calls = |message: &&Arc<Message>| matches!(message.as_ref(), Message::ToolResult(_));
+    let can_stop = model.thinking_levels.get(&ThinkingLevel::Off) != Some(&None);
+    if !can_stop || messages.last().filter(answers_calls).is_none() {
+        return level;
+    }
+    let is_bare =
+        more.is_some_and(|more| more.parts.contains(&Part::Reasoning)) || without(messages, model).1;
+    if is_bare { ThinkingLevel::Off } else { level }
+}
+
+/// The messages without what notes in them say; whether that is reasoning after the last user message.
+fn without(messages: &[Arc<Message>], model: &Model) -> (Vec<Arc<Message>>, bool) {
+    let noted =
+        |message: &Arc<Message>| RefusedParts::noted_in(message).filter(|refused| refused.concerns(model));
+    if !messages.iter().any(|message| noted(message).is_some()) {
+        return (messages.to_vec(), false);
+    }
+    let mut out: Vec<Arc<Message>> = Vec::new();
+    let mut is_bare = false;
+    for message in messages {
+        match noted(message) {
+            Some(refused) => {
+                out = stripped(&out, &refused.parts);
+                is_bare = refused.parts.contains(&Part::Reasoning);
+            }
+            None => is_bare &= !matches!(message.as_ref(), Message::Assistant(_)),
+        }
+        out.push(Arc::clone(message));
+    }
+    (out, is_bare)
+}
+
+fn stripped(messages: &[Arc<Message>], parts: &[Part]) -> Vec<Arc<Message>> {
+    let mut answers = 0_usize;
+    let strip = |message: &Arc<Message>| {
+        let mut message = Arc::clone(message);
+        if matches!(message.as_ref(), Message::Assistant(_)) {
+            answers += 1;
+        }
+        let is_result = matches!(message.as_ref(), Message::ToolResult(_));
+        for part in parts {
+            if part.is_in(&message) || (*part == Part::CallIds && is_result) {
+                strip_part(Arc::make_mut(&mut message), *part, answers);
+            }
+        }
+        message
+    };
+    messages.iter().map(strip).collect()
+}
+
+/// Takes a part out of a message; `answers` counts those up to here.
+fn strip_part(message: &mut Message, part: Part, answers: usize) {
+    match (part, message) {
+        (Part::Pictures, Message::User(user)) => hide_pictures(&mut user.content),
+        (Part::Pictures, Message::Custom(custom)) => hide_pictures(&mut custom.content),
+        (Part::Pictures, Message::ToolResult(ToolResultMessage { content, .. })) => {
+            for part in content.iter_mut().filter(|part| matches!(part, Content::Image { .. })) {
+                *part = Content::text(PICTURE);
+            }
+        }
+        (Part::Reasoning, Message::Assistant(answer)) => strip_reasoning(answer),
+        (Part::CallIds, Message::Assistant(answer)) => {
+            for block in &mut answer.content {
+                if let Block::ToolCall(call) = block {
+                    call.id = format!("call{answers}_{}", call.id);
+                }
+            }
+        }
+        // A result follows the answer with its call.
+        (Part::CallIds, Message::ToolResult(result)) => {
+            result.tool_call_id = format!("call{answers}_{}", result.tool_call_id);
+        }
+        _ => {}
+    }
+}
+
+fn hide_pictures(content: &mut UserContent) {
+    let UserContent::Blocks(blocks) = content else { return };
+    for block in blocks.iter_mut().filter(|block| matches!(block, Block::Image { .. })) {
+        *block = Block::text(PICTURE);
+    }
+}
+
+/// Signatures go; thinking stays for models that want it back as text, which the hand-off decides.
+fn strip_reasoning(answer: &mut AssistantMessage) {
+    answer.content.retain(|block| !matches!(block, Block::Thinking { redacted: true, .. }));
+    for block in &mut answer.content {
+        match block {
+            Block::Thinking { thinking_signature: signature, .. }
+            | Block::Text { text_signature: signature, .. } => {
+                *signature = None;
+            }
+            Block::ToolCall(call) => call.thought_signature = None,
+            _ => {}
+        }
+    }
+    // As if another model had said it: no id of an item goes back either.
+    answer.model.clear();
+}

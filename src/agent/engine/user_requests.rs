@@ -1,0 +1,31 @@
+//! The channel on which tools reach the agent with what they want of the user.
+
+use tokio::sync::mpsc;
+
+use crate::tools::user::{UserLink, UserRequest};
+
+/// Both ends of the channel.
+#[derive(Debug)]
+pub(crate) struct UserRequests {
+    link: UserLink,
+    requests: mpsc::UnboundedReceiver<UserRequest>,
+}
+
+impl Default for UserRequests {
+    fn default() -> Self {
+        let (link, requests) = mpsc::unbounded_channel();
+        UserRequests { link, requests }
+    }
+}
+
+impl UserRequests {
+    /// The end for tools.
+    pub(crate) fn link(&self) -> UserLink {
+        self.link.clone()
+    }
+
+    /// The next request. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<UserRequest> {
+        self.requests.recv().await
+    }
+}

@@ -1,0 +1,144 @@
+//! Calls that a model writes as text instead of making them: which tool the text names, and the reminder
+//! that the model gets.
+//!
+//! Models that were not taught a server's way of calling fall back to one of their own. Nothing in text is
+//! ever run.
+
+use serde_json::{Value, json};
+
+use super::clock::now;
+use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
+
+/// Reminders in one run.
+pub(crate) const MAX_REMINDERS: u32 = 2;
+/// The type of the reminder.
+const NOTE: &str = "tau.written_call";
+/// What comes before the name of a tool where models write calls between tags.
+const BEFORE_NAME: [&str; 8] = [
+    "<function=",
+    "<invoke name=\"",
+    "<tool name=\"",
+    "<tool_call name=\"",
+    "<｜tool▁sep｜>",
+    "[TOOL_CALLS]",
+    "to=functions.",
+    "<function name=\"",
+];
+/// What comes before a JSON object that is a call.
+const BEFORE_OBJECT: [&str; 6] =
+    ["<tool_call>", "<function_call>", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>", "<tool_use>"];
+/// Fields of such an object: the name, and the arguments.
+const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
+const ARGUMENTS: [&str; 5] = ["arguments", "parameters", "input", "args", "tool_input"];
+
+/// The tool that is called in this text of an answer, if there is one.
+pub(crate) fn tool_named(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+    let prose = without_code(text);
+    let tagged = BEFORE_NAME.iter().flat_map(|tag| after(&prose, tag)).find_map(|rest| {
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+        let name = rest.get(..end.unwrap_or(rest.len()))?;
+        is_tool(name).then(|| name.to_owned())
+    });
+    let objects =
+        || BEFORE_OBJECT.iter().flat_map(|tag| after(&prose, tag)).find_map(|rest| of_object(rest, is_tool));
+    tagged.or_else(objects).or_else(|| of_object(last_object(text)?, is_tool))
+}
+
+/// The message that asks the model to make the call.
+pub(crate) fn reminder(tool: &str) -> Message {
+    let text = format!(
+        "[tau] Your answer has a call of `{tool}` in its text. Text is not run, so nothing was done. If you want \
+         the call, make it as a tool call, not in the text."
+    );
+    Message::Custom(CustomMessage {
+        custom_type: NOTE.to_owned(),
+        content: UserContent::Text(text),
+        display: false,
+        details: Some(json!({ "tool": tool })),
+        timestamp: now(),
+    })
+}
+
+fn after<'a>(text: &'a str, tag: &'a str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(tag).filter_map(move |(at, _)| text.get(at + tag.len()..)).map(str::trim_start)
+}
+
+/// The tool of the call that a JSON object at the beginning of the text is, alone or in a list.
+fn of_object(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
+    let value = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
+    let call = match &value {
+        Value::Array(calls) => calls.first()?,
+        call => call,
+    };
+    let call = call.get("function").filter(|function| function.is_object()).unwrap_or(call);
+    let name = NAMES.iter().find_map(|field| call.get(field)?.as_str())?;
+    let has_arguments = ARGUMENTS.iter().any(|field| call.get(field).is_some());
+    (has_arguments && is_tool(name)).then(|| name.to_owned())
+}
+
+/// The text from a JSON object on that is all of an answer, or its end in a block of code.
+fn last_object(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let body = match text.strip_suffix("```") {
+        Some(fenced) => {
+            let (_, block) = fenced.trim_end().rsplit_once("```")?;
+            block.split_once('\n')?.1.trim()
+        }
+        None => text,
+    };
+    (body.starts_with(['{', '[']) && body.ends_with(['}', ']'])).then_some(body)
+}
+
+/// The text without what is in blocks of code and between backticks.
+fn without_code(text: &str) -> String {
+    let mut fenced = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if !fenced {
+            prose.extend(line.split('`').step_by(2));
+            prose.push('\n');
+        }
+    }
+    prose
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_in_text_are_found() {
+        let is_tool = |name: &str| matches!(name, "bash" | "mcp__x-y__read");
+        let found = [
+            "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>",
+            "I look.\n<function=bash>\n<parameter=command>ls</parameter>\n</function>",
+            "<function_calls><invoke name=\"bash\"><parameter name=\"command\">ls</parameter></invoke>",
+            "[TOOL_CALLS][{\"name\":\"bash\",\"arguments\":{}}]",
+            "[TOOL_CALLS]bash{\"command\":\"ls\"}",
+            "<|python_tag|>{\"type\":\"function\",\"name\":\"bash\",\"parameters\":{}}",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>bash\n",
+            "Now:\n```json\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n```",
+            "{\"tool\": \"bash\", \"parameters\": {\"command\": \"ls\"}}",
+            "{\"type\":\"function\",\"function\":{\"name\":\"bash\",\"arguments\":\"{}\"}}",
+        ];
+        for text in found {
+            assert_eq!(tool_named(text, &is_tool).as_deref(), Some("bash"), "{text}");
+        }
+        assert!(tool_named("<invoke name=\"mcp__x-y__read\">", &is_tool).is_some());
+        let other = [
+            "All done.",
+            "Models write `<tool_call>{\"name\": \"bash\", \"arguments\": {}}</tool_call>` then.",
+            "```xml\n<invoke name=\"bash\">\n```\nis how it looks.",
+            "```json\n{\"name\": \"bash\", \"arguments\": {}}\n```\nThis is what a call looks like.",
+            "<function=unknown>",
+            "{\"name\": \"bash\", \"version\": 1}",
+            "{\"name\": \"my-package\", \"arguments\": []}",
+            "```json\n{\"name\": \"demo\", \"scripts\": {}}\n```",
+        ];
+        for text in other {
+            assert_eq!(tool_named(text, &is_tool), None, "{text}");
+        }
+    }
+}

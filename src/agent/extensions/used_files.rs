@@ -1,0 +1,201 @@
+//! Which skills and prompt templates were used, as they were then: one that is new, or has changed since, grants nothing
+//! until the user has looked at it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ring::digest::{Context, SHA256};
+
+use crate::agent::protocol::extension::ExtensionSource;
+use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+
+/// Largest file of a skill or template that is compared, in bytes; a larger one has always changed.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// Most files in the folder of a skill that are looked at, and how deep.
+const MAX_FILES: usize = 1_000;
+const MAX_DEPTH: usize = 4;
+/// Largest list, in bytes.
+const MAX_LIST_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The list of files that were used, with their digests.
+#[derive(Clone, Debug)]
+pub struct UsedFiles {
+    list: PathBuf,
+    /// Whether new ones of projects grant nothing. What is newer than this list never does.
+    asks: bool,
+    since: SystemTime,
+}
+
+/// A file as it is now, compared with how it was used last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastUse {
+    /// It was never used.
+    None,
+    Same,
+    Changed,
+}
+
+impl UsedFiles {
+    /// The list in a file, which is made when missing. `asks`: whether somebody can be asked about new ones.
+    pub fn new(list: PathBuf, asks: bool) -> Self {
+        UsedFiles { list, asks, since: SystemTime::now() }
+    }
+
+    /// Why one that was never used grants nothing yet.
+    pub(crate) fn objection(&self, path: &Path, source: ExtensionSource) -> Option<&'static str> {
+        if self.asks && source == ExtensionSource::Project {
+            return Some("was not used before");
+        }
+        // A time of its own that nobody can set.
+        let changed = path.metadata().ok().and_then(|it| {
+            let (seconds, nanos) = (u64::try_from(it.ctime()).ok()?, u32::try_from(it.ctime_nsec()).ok()?);
+            SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+        });
+        changed.is_none_or(|changed| changed >= self.since).then_some("was written since tau was started")
+    }
+
+    /// How a file was when it was used last, and its digest now. A list that cannot be read says that it changed.
+    pub(crate) fn compare(&self, path: &Path) -> (LastUse, Option<String>) {
+        let digest = digest(path);
+        let last = match (self.read(), &digest) {
+            (Ok(list), Some(digest)) => match list.get(&key(path)) {
+                None => LastUse::None,
+                Some(known) if known == digest => LastUse::Same,
+                Some(_) => LastUse::Changed,
+            },
+            _ => LastUse::Changed,
+        };
+        (last, digest)
+    }
+
+    /// Notes that a file is used as it is now.
+    ///
+    /// # Errors
+    /// When the list cannot be read or written.
+    pub(crate) fn note(&self, path: &Path, digest: &str) -> io::Result<()> {
+        let _lock = LockFile::take(&self.list.with_extension("lock"))?;
+        let mut list = self.read()?;
+        if list.insert(key(path), digest.to_owned()).as_deref() == Some(digest) {
+            return Ok(());
+        }
+        write_private(&self.list, &serde_json::to_vec_pretty(&list)?)
+    }
+
+    fn read(&self) -> io::Result<BTreeMap<String, String>> {
+        match read_capped(&self.list, MAX_LIST_BYTES) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The digest of a template; of a skill, with the files of its folder that it names.
+fn digest(path: &Path) -> Option<String> {
+    let bytes = read_capped(path, MAX_BYTES).ok()?;
+    let mut context = Context::new(&SHA256);
+    context.update(&bytes);
+    if let Some(folder) = path.parent().filter(|_| path.ends_with("SKILL.md")) {
+        let mut named = Vec::new();
+        find_named(folder, &String::from_utf8_lossy(&bytes), MAX_DEPTH, &mut named);
+        named.sort();
+        for file in named.iter().filter(|file| *file != path) {
+            context.update(key(file.strip_prefix(folder).unwrap_or(file)).as_bytes());
+            match (read_capped(file, MAX_BYTES), file.metadata()) {
+                (Ok(bytes), _) => context.update(ring::digest::digest(&SHA256, &bytes).as_ref()),
+                // Too large to be read at each use, or no regular file.
+                (Err(_), Ok(it)) => {
+                    context.update(format!("{} {}.{}", it.len(), it.ctime(), it.ctime_nsec()).as_bytes());
+                }
+                (Err(_), Err(_)) => context.update(b"?"),
+            }
+        }
+    }
+    Some(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The files below a folder whose names are in a text.
+fn find_named(folder: &Path, text: &str, depth: usize, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.take(MAX_FILES) {
+        let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+        if is_folder && depth > 1 {
+            find_named(&entry.path(), text, depth - 1, found);
+        } else if !is_folder && text.contains(entry.file_name().to_string_lossy().as_ref()) {
+            found.push(entry.path());
+        }
+        if found.len() >= MAX_FILES {
+            return;
+        }
+    }
+}
+
+fn key(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, used) =
+            (folder.path().join("SKILL.md"), UsedFiles::new(folder.path().join("used.json"), false));
+        std::fs::write(&file, "one").unwrap();
+        let (last, digest) = used.compare(&file);
+        assert_eq!(last, LastUse::None);
+        used.note(&file, &digest.unwrap()).unwrap();
+        assert_eq!(used.compare(&file).0, LastUse::Same);
+        std::fs::write(&file, "two").unwrap();
+        assert_eq!(used.compare(&file).0, LastUse::Changed);
+        std::fs::write(folder.path().join("used.json"), "{").unwrap();
+        assert_eq!(used.compare(&file).0, LastUse::Changed);
+        assert_eq!(used.compare(&folder.path().join("none")).0, LastUse::Changed);
+    }
+
+    #[test]
+    fn a_skill_changes_with_the_files_that_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let skill = folder.path().join("SKILL.md");
+        std::fs::create_dir(folder.path().join("scripts")).unwrap();
+        std::fs::write(&skill, "Run scripts/do.sh.").unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join("scripts").join(name), text);
+        write("do.sh", "one").unwrap();
+        let before = digest(&skill);
+        write("log.txt", "one").unwrap();
+        assert_eq!(digest(&skill), before, "it is not named");
+        write("do.sh", "two").unwrap();
+        assert_ne!(digest(&skill), before);
+        write("do.sh", &"x".repeat(1 << 21)).unwrap();
+        let large = digest(&skill);
+        write("do.sh", &"y".repeat(1 << 21)).unwrap();
+        assert_ne!(digest(&skill), large);
+    }
+
+    #[test]
+    fn what_is_new_grants_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (list, file) = (folder.path().join("used.json"), folder.path().join("x.md"));
+        std::fs::write(&file, "one").unwrap();
+        let (alone, asks) = (UsedFiles::new(list.clone(), false), UsedFiles::new(list, true));
+        for (used, source, objects) in [
+            (&alone, ExtensionSource::User, false),
+            (&alone, ExtensionSource::Project, false),
+            (&asks, ExtensionSource::User, false),
+            (&asks, ExtensionSource::Project, true),
+        ] {
+            assert_eq!(used.objection(&file, source).is_some(), objects, "{used:?} {source:?}");
+        }
+        let since = SystemTime::now() - Duration::from_secs(60);
+        for used in [UsedFiles { since, ..alone }, UsedFiles { since, ..asks }] {
+            for source in [ExtensionSource::User, ExtensionSource::Project, ExtensionSource::Session] {
+                assert!(used.objection(&file, source).is_some(), "{used:?} {source:?}");
+            }
+        }
+    }
+}

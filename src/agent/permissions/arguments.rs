@@ -1,0 +1,361 @@
+//! Which arguments a rule that allows covers where it says `*`.
+//!
+//! For commands of [`COMMANDS`] these are operands and the options in the table, so that a rule as tau offers
+//! it never runs anything else. For other programs they are all arguments, without the words with which the
+//! program runs others ([`programs`]). What a rule names in full it always covers.
+
+use super::command_pattern::CommandPattern;
+use super::programs::{self, Program};
+use super::shell::Word;
+use super::subcommands::has;
+
+/// A command with the options that `*` covers.
+pub(super) struct Command {
+    /// The program and its subcommand, or the option with the module that it runs.
+    name: &'static str,
+    /// Options without a value; those of one letter may be joined.
+    flags: &'static str,
+    /// Options with a value, in the next word or behind `=`.
+    valued: &'static str,
+    /// The same behind `--`, where other words are operands.
+    behind: &'static str,
+    /// Which operands are covered.
+    operands: Operands,
+}
+
+/// The operands that `*` covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operands {
+    None,
+    /// Names, and paths below the working directory.
+    Inside,
+    /// The same; the first one is the name of a script of the project, which a rule covers with those that begin
+    /// like it: `npm run test*`.
+    Script,
+}
+
+const fn command(name: &'static str, flags: &'static str, valued: &'static str) -> Command {
+    Command { name, flags, valued, behind: "", operands: Operands::Inside }
+}
+
+const fn tested(
+    name: &'static str,
+    flags: &'static str,
+    valued: &'static str,
+    behind: &'static str,
+) -> Command {
+    Command { behind, ..command(name, flags, valued) }
+}
+
+const fn bare(name: &'static str, flags: &'static str) -> Command {
+    Command { operands: Operands::None, ..command(name, flags, "") }
+}
+
+const fn scripts(name: &'static str, flags: &'static str, behind: &'static str) -> Command {
+    Command { behind, operands: Operands::Script, ..command(name, flags, "") }
+}
+
+/// What cargo takes wherever it builds.
+const CARGO_FLAGS: &str = "--workspace --all --all-targets --all-features --no-default-features --lib --bins \
+         --tests --examples --benches --doc --release -r --no-run --no-fail-fast --locked \
+         --offline --frozen -v -vv --verbose -q --quiet --keep-going --ignore-rust-version \
+         --no-deps --document-private-items";
+const CARGO_VALUED: &str = "-p --package --exclude -F --features --bin --test --example --bench -j --jobs --profile \
+         --message-format --color";
+/// What the tests of cargo take themselves.
+const LIBTEST: &str = "--nocapture --no-capture --ignored --include-ignored --exact --list --show-output -q \
+         --quiet --test-threads= --test-threads --skip --skip=";
+const LINTS: &str = "-D -W -A -F --deny --warn --allow --forbid --no-deps";
+const GIT_SHOWN: &str = "-p --patch --stat --shortstat --numstat --name-only --name-status --oneline --graph \
+         --all --decorate --cached --staged -w -b --reverse --follow --no-merges --merges \
+         --first-parent --color --no-color --word-diff --summary -s --no-patch -z --check";
+const GIT_SHOWN_VALUED: &str = "-n --max-count --since --until --author --grep -U --unified";
+const GO_FLAGS: &str = "-v -race -cover -short -failfast -json -benchmem -n -x -a";
+const GO_VALUED: &str = "-run -bench -count -timeout -cpu -parallel -skip -tags -p -benchtime -covermode \
+         -shuffle -fuzztime";
+
+const UNITTEST: &str = "-v --verbose -q --quiet -f --failfast -b --buffer -c --catch --locals";
+const UNITTEST_VALUED: &str = "-k -s -p -t";
+const PYTEST: &str = "-v -vv -q -x -s -l --lf --ff --sw --last-failed --failed-first --exitfirst --no-header \
+         --collect-only --co -ra -rA -rf";
+const PYTEST_VALUED: &str = "-k -m --tb --maxfail --durations -n --cov --timeout";
+/// What test runners and linters take behind the name of a script.
+const SCRIPT_FLAGS: &str =
+    "--fix --watch --coverage --ci --run --silent --verbose --quiet --bail --update -u";
+
+/// The commands that tau offers a rule with `*` for.
+const COMMANDS: &[Command] = &[
+    tested("cargo test", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
+    tested("cargo bench", CARGO_FLAGS, CARGO_VALUED, LIBTEST),
+    command("cargo build", CARGO_FLAGS, CARGO_VALUED),
+    command("cargo check", CARGO_FLAGS, CARGO_VALUED),
+    tested("cargo clippy", CARGO_FLAGS, CARGO_VALUED, LINTS),
+    tested("cargo fmt", "--all --check -v -q", "-p --package", "--check -l --color=never"),
+    command("cargo doc", CARGO_FLAGS, CARGO_VALUED),
+    command(
+        "cargo tree",
+        "--workspace --all-features --no-default-features -d --duplicates -q --locked --offline",
+        "-p --package -i --invert -e --edges --depth --prefix --features -F",
+    ),
+    command("cargo metadata", "--no-deps --locked --offline -q", "--format-version --features"),
+    command("git add", "-A --all -u --update -v -n --dry-run -N --intent-to-add -f", ""),
+    command(
+        "git commit",
+        "-a --all --amend --no-edit -q --quiet -v --allow-empty -s --signoff -n --dry-run",
+        "-m --message --fixup --author --date",
+    ),
+    command("git fetch", "-a --all -p --prune -t --tags -n --no-tags -q -v --dry-run", "--depth -j"),
+    command(
+        "git pull",
+        "--rebase --no-rebase -r --ff-only --no-edit --autostash -p --prune -q -v --tags",
+        "--depth",
+    ),
+    command("git switch", "- -q --detach -d --no-track -t --track --guess", "-c --create"),
+    command("git stash", "-u --include-untracked -k --keep-index -q -p --index", "-m --message"),
+    command(
+        "git merge",
+        "--no-ff --ff-only --ff --no-edit --squash --no-commit --abort --continue -q -v",
+        "-m",
+    ),
+    command("git status", "-s --short -b --branch --porcelain -v --ignored -z", ""),
+    command("git log", GIT_SHOWN, GIT_SHOWN_VALUED),
+    command("git diff", GIT_SHOWN, GIT_SHOWN_VALUED),
+    command("git show", GIT_SHOWN, GIT_SHOWN_VALUED),
+    command("go test", GO_FLAGS, GO_VALUED),
+    command("go build", "-v -race -n -x -a", "-tags -p"),
+    command("go vet", "-v -n -x", "-tags"),
+    command("go fmt", "-n -x", ""),
+    command("go list", "-m -json -deps -test -u -versions -e", "-tags"),
+    Command {
+        operands: Operands::None,
+        ..command(
+            "dotnet test",
+            "--no-build --no-restore --nologo",
+            "-c --configuration -v --verbosity --filter",
+        )
+    },
+    Command {
+        operands: Operands::None,
+        ..command("dotnet build", "--no-restore --nologo", "-c --configuration -v --verbosity")
+    },
+    command("docker ps", "-a --all -q --quiet --no-trunc -s -l", "-f --filter -n --last"),
+    command("docker images", "-a --all -q --quiet --no-trunc --digests", "-f --filter"),
+    command("docker logs", "-f --follow -t --timestamps --details", "-n --tail --since --until"),
+    command("docker inspect", "-s --size", "--type"),
+    command(
+        "kubectl get",
+        "-A --all-namespaces -w --watch --show-labels --no-headers",
+        "-n --namespace -o --output -l --selector",
+    ),
+    command("kubectl describe", "-A --all-namespaces", "-n --namespace -l --selector"),
+    command(
+        "kubectl logs",
+        "-f --follow -p --previous --timestamps --all-containers",
+        "-n --namespace -c --container --tail --since -l",
+    ),
+    command("rustup show", "", ""),
+    command("rustup component", "", ""),
+    command("rustup target", "", ""),
+    command("pytest", PYTEST, PYTEST_VALUED),
+    command(
+        "ruff",
+        "--fix --diff --check -q --quiet -v --watch --no-cache",
+        "--select --ignore --output-format --target-version --line-length",
+    ),
+    command(
+        "mypy",
+        "--strict --ignore-missing-imports --pretty --no-incremental -v",
+        "-p -m --python-version",
+    ),
+    command("black", "--check --diff -q --quiet -v", "-l --line-length -t --target-version"),
+    command("eslint", "--fix --quiet --cache --no-color", "--ext --max-warnings"),
+    command("prettier", "--check -c --write -w --list-different -l --no-color", "--log-level"),
+    command("tsc", "--noEmit --pretty --watch -w --skipLibCheck --incremental", ""),
+    command(
+        "jest",
+        "--coverage --ci --silent --verbose -i --runInBand --watch -o --bail -u",
+        "-t --testNamePattern --testTimeout -w --maxWorkers",
+    ),
+    command(
+        "vitest",
+        "--run --coverage --watch=false -u --silent --passWithNoTests",
+        "-t --testNamePattern --bail",
+    ),
+    command("rustfmt", "--check -l -v -q", "--edition"),
+    command("gofmt", "-l -w -d -s -e", ""),
+    command("shellcheck", "-x -a", "-s --shell -S --severity -f --format -e --exclude"),
+    command("mkdir", "-p --parents -v --verbose", "-m --mode"),
+    command("python3 -m unittest", UNITTEST, UNITTEST_VALUED),
+    command("python -m unittest", UNITTEST, UNITTEST_VALUED),
+    command("python3 -m pytest", PYTEST, PYTEST_VALUED),
+    command("python -m pytest", PYTEST, PYTEST_VALUED),
+    command(
+        "node --test",
+        "--test-only --test-force-exit",
+        "--test-name-pattern --test-concurrency --test-timeout",
+    ),
+    scripts("npm run", "-s --silent --if-present", SCRIPT_FLAGS),
+    scripts("pnpm run", "-s --silent --if-present", SCRIPT_FLAGS),
+    scripts("yarn run", SCRIPT_FLAGS, SCRIPT_FLAGS),
+    tested("npm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
+    tested("pnpm test", "-s --silent --if-present", "", SCRIPT_FLAGS),
+    tested("yarn test", SCRIPT_FLAGS, "", SCRIPT_FLAGS),
+    // What else is named is done, too.
+    bare("mvn test", "-q --quiet -B --batch-mode -e --errors -o --offline -ntp"),
+    command("mix test", "--trace --stale --failed --cover", "--only --exclude --seed --max-failures"),
+    command("swift test", "-v --verbose -q --quiet --parallel --skip-build", "--filter --skip"),
+];
+
+/// The command of the table that these words are.
+pub(super) fn command_of(words: &[Word]) -> Option<&'static Command> {
+    let first = words.first().and_then(Word::literal)?;
+    let is_it = |command: &&Command| {
+        let mut names = command.name.split(' ').enumerate();
+        names.all(|(at, name)| match at {
+            0 => name == first,
+            at => words.get(at).and_then(Word::literal).is_some_and(|word| word == name),
+        })
+    };
+    COMMANDS.iter().find(is_it)
+}
+
+/// Whether a pattern is about a command of the table, and so covers nothing but what is in it.
+pub(super) fn is_known(pattern: &CommandPattern) -> bool {
+    let words: Vec<Word> = pattern.leading().iter().map(|text| Word::of_text(text)).collect();
+    command_of(&words).is_some()
+}
+
+impl Command {
+    /// The rule for it with any arguments that are covered, as the inside of `bash(…)`.
+    pub(super) fn pattern(&self, words: &[Word]) -> Option<String> {
+        if self.operands != Operands::Script {
+            return Some(format!("{} *", self.name));
+        }
+        let script = words.get(self.length()).and_then(Word::literal)?;
+        let stem = script.split(':').next().filter(|stem| is_plain(stem) && !stem.starts_with('-'))?;
+        Some(format!("{} {stem}*", self.name))
+    }
+
+    /// How many words it is.
+    fn length(&self) -> usize {
+        self.name.split(' ').count()
+    }
+
+    /// Whether all words from an index on are operands or options of the table.
+    pub(super) fn covers(&self, words: &[Word], from: usize) -> bool {
+        let (mut at, mut is_behind) = (from.max(self.length()), false);
+        while let Some(word) = words.get(at) {
+            at += 1;
+            let Some(text) = word.literal() else { return false };
+            if text == "--" && !is_behind {
+                is_behind = true;
+                continue;
+            }
+            if !text.starts_with('-') {
+                if !self.takes_operand(&text) {
+                    return false;
+                }
+                continue;
+            }
+            if is_behind && !self.behind.is_empty() {
+                let known =
+                    |option: &str| option == text || option.ends_with('=') && text.starts_with(option);
+                if !self.behind.split(' ').any(known) {
+                    return false;
+                }
+                continue;
+            }
+            if is_behind {
+                // An operand that looks like an option.
+                return false;
+            }
+            match self.option(&text) {
+                None => return false,
+                Some(false) => {}
+                // A value is one word, whatever is not known of it.
+                Some(true) => match words.get(at) {
+                    Some(value) if !value.splits && !starts_with_dash(value) => at += 1,
+                    _ => return false,
+                },
+            }
+        }
+        true
+    }
+
+    /// Whether an option of the table takes the next word; `None` if it is not in the table.
+    fn option(&self, text: &str) -> Option<bool> {
+        if has(self.flags, text) {
+            return Some(false);
+        }
+        if has(self.valued, text) {
+            return Some(true);
+        }
+        if let Some((name, _)) = text.split_once('=')
+            && name.starts_with("-")
+            && name.len() > 2
+            && has(self.valued, name)
+        {
+            return Some(false);
+        }
+        // Letters that are joined; the last may have a value. Numbers stand for themselves.
+        let letters =
+            text.strip_prefix('-').filter(|letters| !letters.starts_with('-') && letters.is_ascii())?;
+        if self.name.starts_with("go") {
+            return None;
+        }
+        if !letters.is_empty() && letters.chars().all(|c| c.is_ascii_digit()) {
+            return ["git log", "git show"].contains(&self.name).then_some(false);
+        }
+        let is_flag = |letter: char| has(self.flags, &format!("-{letter}"));
+        let last = letters.chars().next_back()?;
+        let rest = letters.get(..letters.len() - 1).unwrap_or_default();
+        let is_valued = has(self.valued, &format!("-{last}"));
+        (letters.len() > 1 && rest.chars().all(is_flag) && (is_flag(last) || is_valued)).then_some(is_valued)
+    }
+
+    /// Whether an operand names nothing outside of the working directory, and nothing that is more than a name.
+    fn takes_operand(&self, text: &str) -> bool {
+        self.operands != Operands::None
+            && !text.is_empty()
+            && !text.starts_with(['/', '~', '+', '@'])
+            && (!text.contains("::") || !self.name.starts_with("git"))
+            && !text.contains("://")
+            && !text.contains('=')
+            && !text.split('/').any(|part| part == "..")
+    }
+}
+
+/// Whether a word means the same in a pattern.
+pub(super) fn is_plain(word: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
+    !word.is_empty() && word.len() <= 200 && word.chars().all(plain) && !word.ends_with(":*")
+}
+
+/// Whether a value looks like an option, which its program may take it for.
+fn starts_with_dash(value: &Word) -> bool {
+    value.literal().is_some_and(|text| text.starts_with('-'))
+}
+
+/// Whether a rule that allows, and whose pattern matches these words, covers all of them. The pattern has as many
+/// words more before them as `outer` says.
+pub(super) fn covers(pattern: &CommandPattern, words: &[Word], outer: usize) -> bool {
+    let named = pattern.named().saturating_sub(outer);
+    if named >= words.len() {
+        return true;
+    }
+    let command = command_of(words).filter(|command| match command.operands {
+        // With a script that is named in full, a rule is not one that tau offers.
+        Operands::Script => named == command.length(),
+        Operands::None | Operands::Inside => named >= command.length(),
+    });
+    if let Some(command) = command {
+        return command.covers(words, named);
+    }
+    let Some(program) = programs::name(words).and_then(|name| Program::named(&name)) else { return true };
+    let mut left = pattern.literals().to_vec();
+    program.running(words).into_iter().all(|at| {
+        let text = words.get(at).and_then(Word::literal).unwrap_or_default();
+        let place = left.iter().position(|literal| *literal == text);
+        place.map(|place| left.remove(place)).is_some()
+    })
+}

@@ -1,0 +1,115 @@
+//! A text from the network that is run: `curl … | sh` and its kind.
+
+use crate::agent::permissions::programs::{self, base, is_interpreter};
+use crate::agent::permissions::shell::{Analysis, Part, Word};
+use crate::agent::permissions::strict::inner_commands;
+use crate::agent::permissions::subcommands::has;
+
+const DOWNLOADING: &str = "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
+                           axel ssh scp sftp rsync";
+/// Builtins that run a text or a file in the shell itself.
+const EVALUATING: &str = "eval source .";
+
+/// What is said if a command downloads something and runs a text that is not known, or the file it downloads to.
+pub(super) fn run(analysis: &Analysis) -> Option<String> {
+    let commands: Vec<Vec<Word>> = analysis.parts.iter().flat_map(commands).collect();
+    let is_download = |words: &&Vec<Word>| {
+        programs::name(words).is_some_and(|name| has(DOWNLOADING, &name) && !is_remote_shell(&name))
+    };
+    let downloads: Vec<&Vec<Word>> = commands.iter().filter(is_download).collect();
+    let first = downloads.first()?;
+    let written = analysis
+        .parts
+        .iter()
+        .flat_map(|part| &part.redirects)
+        .filter_map(|redirect| redirect.target.literal());
+    let named = downloads.iter().flat_map(|words| words.iter().skip(1).filter_map(Word::literal));
+    let names: Vec<String> = named.chain(written).collect();
+    let is_of_network = |script: &str| {
+        let file = base(script);
+        !file.is_empty()
+            && names.iter().any(|name| base(name.split(['?', '#']).next().unwrap_or(name)) == file)
+    };
+    let runs = commands.iter().any(|words| match script(words) {
+        Script::None => false,
+        Script::Unknown => true,
+        Script::File(file) => is_of_network(&file),
+    });
+    let from = first.iter().skip(1).filter_map(Word::literal).find_map(|text| {
+        let host = text.split_once("://")?.1.split(['/', '?', '#']).next()?.to_owned();
+        Some(format!(" from {host}"))
+    });
+    let from = from.unwrap_or_default();
+    runs.then(|| format!("it runs a program that it downloads{from}, which nobody has read"))
+}
+
+fn is_remote_shell(name: &str) -> bool {
+    has("ssh scp sftp rsync", name)
+}
+
+/// The commands of a part: itself, and those among its words that matter here.
+fn commands(part: &Part) -> Vec<Vec<Word>> {
+    let wanted = |name: &str| has(DOWNLOADING, name) || has(EVALUATING, name) || is_interpreter(name);
+    let mut found = inner_commands(&part.words, part.more_arguments, &wanted);
+    found.push(part.words.clone());
+    found
+}
+
+/// What a command runs as a program.
+enum Script {
+    None,
+    File(String),
+    /// What it reads, or a text that is not known.
+    Unknown,
+}
+
+fn script(words: &[Word]) -> Script {
+    let Some(first) = words.first() else { return Script::None };
+    let Some(name) = first.literal() else { return Script::Unknown };
+    let program = base(&name);
+    if has(EVALUATING, program) {
+        let literals: Option<Vec<String>> = words.iter().skip(1).map(Word::literal).collect();
+        return match (program, literals) {
+            ("eval", Some(_)) => Script::None,
+            (_, Some(files)) => files.into_iter().next().map_or(Script::None, Script::File),
+            (_, None) => Script::Unknown,
+        };
+    }
+    if !is_interpreter(program) || has("awk gawk", program) {
+        return if name.contains('/') { Script::File(name) } else { Script::None };
+    }
+    let is_shell = program.ends_with("sh");
+    // Letters of the options whose value is the program.
+    let letters = match program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+        _ if is_shell => "c",
+        "python" | "pypy" => "cm",
+        "php" => "rfB",
+        _ => "enpE",
+    };
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let Some(text) = word.literal() else { return Script::Unknown };
+        if ["-", "--", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&text.as_str()) {
+            if text == "--" {
+                continue;
+            }
+            return Script::Unknown;
+        }
+        if !text.starts_with(['-', '+']) {
+            return Script::File(text);
+        }
+        if is_shell && !text.starts_with("--") && text.contains('s') {
+            return Script::Unknown;
+        }
+        let gives = !text.starts_with("--") && text.contains(|c| letters.contains(c))
+            || ["--eval", "--print", "--command"].iter().any(|long| text.starts_with(long));
+        if gives {
+            let value = words.get(at + 1);
+            return match value.map(Word::literal) {
+                Some(Some(_)) => Script::None,
+                None if text.len() > 2 => Script::None,
+                Some(None) | None => Script::Unknown,
+            };
+        }
+    }
+    Script::Unknown
+}

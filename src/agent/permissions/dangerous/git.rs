@@ -1,0 +1,198 @@
+//! What git cannot bring back: commits that only another repository has, and changes that were never committed.
+
+use super::Lost;
+use super::targets::Targets;
+use crate::agent::permissions::programs::Program;
+use crate::agent::permissions::shell::Word;
+
+/// Branches that others work on.
+const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
+
+/// What a command of git would lose.
+pub(super) fn lost(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    let program = Program::named("git")?;
+    let (places, _) = program.subcommand(words);
+    places.into_iter().find_map(|at| {
+        let subcommand = words.get(at)?.literal()?;
+        let rest = words.get(at + 1..).unwrap_or_default();
+        let lost = match subcommand.as_str() {
+            "push" => push(rest, targets),
+            "clean" => clean(words, rest),
+            "reset" => option(rest, "", "hard").map(|option| (lose("git reset --hard"), Some(option))),
+            "checkout" | "switch" => checkout(&subcommand, rest, elsewhere, targets),
+            "restore" => restore(rest, elsewhere, targets),
+            "stash" => stash(rest),
+            "reflog" if rest.first().and_then(Word::literal).as_deref() == Some("expire") => Some((
+                "it forgets where branches were, and with that commits that are in none".to_owned(),
+                Some("expire".to_owned()),
+            )),
+            "gc" | "prune" => option(rest, "", "prune")
+                .or_else(|| (subcommand == "prune").then(String::new))
+                .map(|option| ("it removes commits that are in no branch".to_owned(), Some(option))),
+            _ => None,
+        };
+        let named = |option: Option<String>| {
+            let words = ["git".to_owned(), subcommand.clone()]
+                .into_iter()
+                .chain(option.filter(|text| !text.is_empty()));
+            words.collect()
+        };
+        lost.map(|(text, option)| (text, option.map(|option| named(Some(option)))))
+    })
+}
+
+fn lose(what: &str) -> String {
+    format!("{what} loses every change that is not committed")
+}
+
+/// The option as it is written, if it is there: one of these letters, or a long one, also shortened.
+fn option(words: &[Word], letters: &str, long: &str) -> Option<String> {
+    words.iter().filter_map(Word::literal).take_while(|text| text != "--").find(|text| {
+        let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+        match name.strip_prefix("--") {
+            Some(name) => !name.is_empty() && long.starts_with(name),
+            None => !letters.is_empty() && text.starts_with('-') && text.contains(|c| letters.contains(c)),
+        }
+    })
+}
+
+/// Pushing over what another repository has.
+fn push(words: &[Word], targets: &Targets<'_>) -> Option<(String, Option<String>)> {
+    const VALUED: [&str; 6] =
+        ["-o", "--push-option", "--repo", "--receive-pack", "--exec", "--recurse-submodules"];
+    let is_delete = option(words, "d", "delete");
+    let mirror =
+        option(words, "", "mirror").or_else(|| option(words, "", "prune").filter(|text| text != "--p"));
+    let force = option(words, "f", "force").or_else(|| option(words, "", "force-with-lease"));
+    let (mut operands, mut skips) = (Vec::new(), false);
+    for word in words {
+        let literal = word.literal();
+        if std::mem::replace(&mut skips, literal.as_deref().is_some_and(|text| VALUED.contains(&text))) {
+            continue;
+        }
+        if !literal.as_deref().is_some_and(|text| text.starts_with('-')) {
+            operands.push(literal);
+        }
+    }
+    let mut operands = operands.into_iter();
+    let remote = operands.next().flatten();
+    let shown = remote.clone().unwrap_or_else(|| "the remote".to_owned());
+    if let Some(option) = mirror {
+        return Some((format!("it removes from {shown} what is not here"), Some(option)));
+    }
+    let refs: Vec<Option<String>> = operands.collect();
+    let everything = option(words, "", "all").or_else(|| option(words, "", "branches")).is_some();
+    if let Some(force) = force.clone().filter(|_| refs.is_empty() || everything) {
+        let text = format!("it overwrites the branch on {shown}: commits that only {shown} has are lost");
+        return Some((text, Some(force)));
+    }
+    refs.into_iter().find_map(|given| {
+        // What is not known may be a forced push to any branch.
+        let Some(given) = given else {
+            let option = force.clone().or_else(|| is_delete.clone())?;
+            return Some((format!("it may overwrite the default branch of {shown}"), Some(option)));
+        };
+        let plus = given.starts_with('+');
+        let (source, target) = given.trim_start_matches('+').split_once(':').map_or_else(
+            || (None, given.trim_start_matches('+').to_owned()),
+            |(source, target)| (Some(source.to_owned()), target.to_owned()),
+        );
+        let removes = is_delete.is_some() || source.as_deref() == Some("") && !target.is_empty();
+        let is_forced = force.is_some() || plus;
+        let branch =
+            target.strip_prefix("refs/heads/").or_else(|| target.strip_prefix("heads/")).unwrap_or(&target);
+        let is_default = DEFAULT_BRANCHES.contains(&branch)
+            || branch == "@"
+            || branch.is_empty()
+            || branch.contains('*')
+            || is_head_of(targets, &remote, branch);
+        if !is_default || !(removes || is_forced) {
+            return None;
+        }
+        let named = force.clone().or_else(|| is_delete.clone()).unwrap_or_else(|| given.clone());
+        let text = match removes {
+            true => format!("it removes {branch} from {shown}"),
+            false => format!("it overwrites {branch} on {shown}: commits that only {shown} has are lost"),
+        };
+        Some((text, Some(named)))
+    })
+}
+
+/// Whether a branch is the one that a remote repository shows first, as far as that was noted here.
+fn is_head_of(targets: &Targets<'_>, remote: &Option<String>, branch: &str) -> bool {
+    let remote =
+        remote.as_deref().filter(|name| !name.contains('/') && !name.contains("..")).unwrap_or("origin");
+    let folders = targets.places.workspace.real.ancestors();
+    let mut repositories = folders.map(|folder| folder.join(".git")).filter(|folder| folder.is_dir());
+    let Some(git) = repositories.next() else { return false };
+    let head = git.join("refs/remotes").join(remote).join("HEAD");
+    let is_file = head.metadata().is_ok_and(|data| data.is_file() && data.len() < 4096);
+    let text = is_file.then(|| std::fs::read_to_string(head).ok()).flatten().unwrap_or_default();
+    let prefix = format!("ref: refs/remotes/{remote}/");
+    text.trim().strip_prefix(&prefix).is_some_and(|head| head == branch)
+}
+
+/// Removing what was never added.
+fn clean(all: &[Word], words: &[Word]) -> Option<(String, Option<String>)> {
+    if option(words, "n", "dry-run").is_some() {
+        return None;
+    }
+    let force = option(words, "f", "force");
+    // Without `-f` git refuses, unless the settings say otherwise.
+    let is_set = || {
+        all.iter().filter_map(Word::literal).any(|text| text.to_lowercase().contains("clean.requireforce"))
+    };
+    let force = force.or_else(|| is_set().then(String::new))?;
+    let what =
+        if option(words, "xX", "").is_some() { "untracked and ignored files" } else { "untracked files" };
+    Some((format!("git clean removes {what}, which are nowhere else"), Some(force)))
+}
+
+/// Putting files back, over changes.
+fn checkout(
+    subcommand: &str,
+    words: &[Word],
+    elsewhere: bool,
+    targets: &Targets<'_>,
+) -> Option<(String, Option<String>)> {
+    let force = option(words, "f", "force").or_else(|| option(words, "", "discard-changes"));
+    if let Some(force) = force {
+        return Some((lose(&format!("git {subcommand} {force}")), Some(force)));
+    }
+    let whole = (subcommand == "checkout").then(|| whole_tree(words, elsewhere, targets)).flatten()?;
+    Some((lose("git checkout of everything"), Some(whole)))
+}
+
+fn restore(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<(String, Option<String>)> {
+    // The index alone holds nothing that is not in a file, too.
+    if option(words, "S", "staged").is_some() && option(words, "W", "worktree").is_none() {
+        return None;
+    }
+    let whole = whole_tree(words, elsewhere, targets)?;
+    Some((lose("git restore of everything"), Some(whole)))
+}
+
+/// The operand that means all files.
+fn whole_tree(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<String> {
+    words.iter().find_map(|word| {
+        let literal = word.literal();
+        let text = literal.unwrap_or_default();
+        if text.starts_with('-') || word.pieces.is_empty() {
+            return None;
+        }
+        let is_pathspec = [":/", ":", ":(top)", "*", "**", ":/*", ":(top)*"].contains(&text.as_str());
+        let is_path =
+            targets.loss(word, elsewhere).is_some_and(|loss| !matches!(loss, super::Loss::Emptied(_)));
+        (is_pathspec || is_path).then_some(text)
+    })
+}
+
+fn stash(words: &[Word]) -> Option<(String, Option<String>)> {
+    let first = words.iter().filter_map(Word::literal).find(|text| !text.starts_with('-'))?;
+    let text = match first.as_str() {
+        "clear" => "it loses every stash",
+        "drop" => "it loses the changes of a stash",
+        _ => return None,
+    };
+    Some((text.to_owned(), Some(first)))
+}

@@ -1,0 +1,255 @@
+//! What cannot be taken back: asked in every mode, unless a rule of the user names it.
+//!
+//! A danger says in one line what would be lost. A rule names it if it has the program and the words that make
+//! it dangerous in full: `bash(git push --force *)` does, `bash(git *)` and `bash` do not.
+
+mod downloads;
+mod git;
+mod targets;
+
+use std::ops::Range;
+
+use super::arguments;
+use super::judge::{Finding, Judge};
+use super::programs;
+use super::rule::Pattern;
+use super::shell::{Analysis, Direction, Part, Word};
+use super::strict::inner_commands;
+use super::subcommands::has;
+use super::words_as_paths::Scene;
+use super::{ApprovalReason, PermissionMode, Verdict};
+use targets::{Loss, Targets};
+
+/// Programs that can do what is dangerous.
+const PROGRAMS: &str = "rm find git dd shred chmod chown chgrp mv rsync wipefs blkdiscard fdisk sfdisk sgdisk parted \
+                        cryptsetup badblocks diskutil tee cp truncate srm wipe hdparm zpool lvremove vgremove pvremove \
+                        mkswap";
+/// Those of them that destroy what they are given, whatever that is.
+const DESTROYING: &str =
+    "shred wipefs blkdiscard fdisk sfdisk sgdisk parted srm wipe lvremove vgremove pvremove mkswap";
+
+/// Something that cannot be taken back.
+struct Danger {
+    /// What would be lost, as a sentence.
+    text: String,
+    span: Range<usize>,
+    /// The words that a rule has to name in full; `None` if no rule can.
+    named: Option<Vec<String>>,
+}
+
+impl Judge<'_> {
+    /// Adds what cannot be taken back and no rule of the user names.
+    pub(super) fn dangers(
+        &self,
+        command: &str,
+        analysis: &Analysis,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let targets = Targets::new(scene, &self.places);
+        let whole = 0..command.len();
+        let mut dangers: Vec<(Danger, Option<&Part>)> = Vec::new();
+        for part in &analysis.parts {
+            let found = of_words(&part.words, part.elsewhere, &targets).into_iter();
+            let wanted = |name: &str| is_dangerous(name);
+            let inner = inner_commands(&part.words, part.more_arguments, &wanted);
+            let inner = inner.iter().filter_map(|words| of_words(words, part.elsewhere, &targets));
+            let found = found.chain(inner).chain(of_redirects(part)).map(|(text, named)| Danger {
+                text,
+                span: part.span.clone(),
+                named,
+            });
+            dangers.extend(found.map(|danger| (danger, Some(part))));
+        }
+        let everywhere = [downloads::run(analysis), fork_bomb(command)].into_iter().flatten();
+        let everywhere = everywhere.map(|text| Danger { text, span: whole.clone(), named: None });
+        dangers.extend(everywhere.map(|danger| (danger, None)));
+        for (danger, part) in dangers {
+            if part.is_some_and(|part| self.names(part, &danger)) {
+                continue;
+            }
+            let Danger { text, span, .. } = danger;
+            let part = command.get(span.clone()).unwrap_or_default().to_owned();
+            let reason =
+                ApprovalReason { text, span: Some((span.start, span.end)), ..ApprovalReason::default() };
+            let verdict = if self.mode == PermissionMode::Plan { Verdict::Deny } else { Verdict::Ask };
+            findings.push(Finding { verdict, reason, part, is_dangerous: true, ..Finding::default() });
+        }
+    }
+
+    /// Whether a rule allows a part, and names what is dangerous about it.
+    fn names(&self, part: &Part, danger: &Danger) -> bool {
+        let Some(named) = danger.named.as_ref().filter(|_| self.mode != PermissionMode::Plan) else {
+            return false;
+        };
+        self.allow.iter().any(|rule| {
+            let Pattern::Command(pattern) = rule.pattern() else { return false };
+            let has_all = || named.iter().all(|word| pattern.literals().contains(word));
+            let of_outer = |(words, _): &(Vec<Word>, usize)| pattern.matches(words);
+            let matches = pattern.matches(&part.words) && arguments::covers(pattern, &part.words, 0);
+            has_all() && (matches || part.outer.iter().any(of_outer))
+        })
+    }
+}
+
+fn is_dangerous(name: &str) -> bool {
+    has(PROGRAMS, name) || name.starts_with("mkfs")
+}
+
+/// What a simple command would lose, and the words that make it so; `None` in their place if they are not known.
+type Lost = (String, Option<Vec<String>>);
+
+fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    let name = programs::name(words)?;
+    if !is_dangerous(&name) {
+        return None;
+    }
+    let arguments = words.get(1..).unwrap_or_default();
+    let operands = || {
+        let behind = arguments.iter().position(|word| word.literal().as_deref() == Some("--"));
+        arguments.iter().enumerate().filter(move |(at, word)| {
+            behind.is_some_and(|behind| *at > behind)
+                || !word.literal().is_some_and(|text| text.starts_with('-'))
+        })
+    };
+    let mut operands = operands().map(|(_, word)| word);
+    let named = |word: &Word| word.literal().map(|text| vec![name.clone(), text]);
+    match name.as_str() {
+        "rm" if has_option(arguments, "rR", "recursive") => operands.find_map(|word| {
+            let loss = targets.loss(word, elsewhere)?;
+            Some((format!("it removes {}", loss.what()), named(word)))
+        }),
+        "find" => find(arguments, elsewhere, targets),
+        "git" => git::lost(words, elsewhere, targets),
+        "chmod" | "chown" | "chgrp" if has_option(arguments, "R", "recursive") => operands.find_map(|word| {
+            let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
+            let what = if name == "chmod" { "permissions" } else { "owners" };
+            Some((
+                format!("it changes the {what} of {}, and nothing knows what they were", loss.what()),
+                named(word),
+            ))
+        }),
+        "mv" => operands.find_map(|word| {
+            let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
+            Some((format!("it moves {} away", loss.what()), named(word)))
+        }),
+        "rsync" if arguments.iter().filter_map(Word::literal).any(|text| text.starts_with("--del")) => {
+            let word = operands.next_back()?;
+            let loss = targets.loss(word, elsewhere)?;
+            Some((format!("it deletes everything in {} that is not in the source", loss.what()), named(word)))
+        }
+        "dd" | "tee" | "cp" | "truncate" => devices(&name, arguments),
+        "zpool" | "diskutil" | "cryptsetup" | "hdparm" | "badblocks" => {
+            const ENDING: &str = "destroy eraseDisk eraseVolume zeroDisk secureErase partitionDisk luksFormat \
+                                  luksErase erase --security-erase -w";
+            let word = arguments.iter().find(|word| word.literal().is_some_and(|text| has(ENDING, &text)))?;
+            Some((format!("{name} destroys what is on the disk"), named(word)))
+        }
+        _ if has(DESTROYING, &name) || name.starts_with("mkfs") => {
+            let is_asking = |text: String| has("--help --version -h -V -l --list -n --no-act", &text);
+            if arguments.iter().filter_map(Word::literal).any(is_asking) {
+                return None;
+            }
+            let what =
+                operands.next_back().and_then(Word::literal).unwrap_or_else(|| "its target".to_owned());
+            let text = format!("{name} destroys what is on {what}");
+            let words: Option<Vec<String>> = words.iter().map(Word::literal).collect();
+            Some((text, words))
+        }
+        _ => None,
+    }
+}
+
+/// Whether there is an option: one of these letters, or a long one, also shortened. One that is not known may be it.
+fn has_option(arguments: &[Word], letters: &str, long: &str) -> bool {
+    arguments.iter().any(|word| match word.literal() {
+        Some(text) => match text.strip_prefix("--") {
+            Some(name) => !name.is_empty() && long.starts_with(name),
+            None => text.starts_with('-') && text.contains(|c| letters.contains(c)),
+        },
+        None => word.splits && word.may_be_option(),
+    })
+}
+
+/// `find` that deletes, or runs what deletes.
+fn find(arguments: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lost> {
+    const REMOVING: &str = "rm shred unlink srm truncate";
+    const NARROWING: &str = "-name -iname -path -ipath -wholename -regex -iregex -mtime -atime -ctime -mmin -amin -cmin \
+                             -newer -size -empty -user -group -perm -inum -links -samefile -xtype";
+    let literals: Vec<String> = arguments.iter().map(|word| word.literal().unwrap_or_default()).collect();
+    let runs = |pair: &[String]| match pair {
+        [option, program] => {
+            has("-exec -execdir -ok -okdir", option) && has(REMOVING, programs::base(program))
+        }
+        _ => false,
+    };
+    if !literals.iter().any(|text| text == "-delete") && !literals.windows(2).any(runs) {
+        return None;
+    }
+    let is_option = |text: &String| has("-H -L -P", text) || text.starts_with("-O");
+    let skipped = literals.iter().take_while(|text| is_option(text)).count();
+    let starts = arguments.get(skipped..).unwrap_or_default().iter();
+    let is_start = |word: &&Word| !word.literal().is_some_and(|text| text.starts_with(['-', '(', '!']));
+    let starts: Vec<Word> = starts.take_while(is_start).cloned().collect();
+    let starts = if starts.is_empty() { vec![Word::of_text(".")] } else { starts };
+    let is_narrow = literals.iter().any(|text| has(NARROWING, text));
+    starts.iter().find_map(|word| {
+        let loss = targets.loss(word, elsewhere).filter(|loss| loss.is_outside() || !is_narrow)?;
+        let what = if is_narrow { "what it finds below" } else { "everything below" };
+        Some((
+            format!("find removes {what} {}", loss.what()),
+            word.literal().map(|text| vec!["find".into(), text]),
+        ))
+    })
+}
+
+/// Writing to a disk past its file system.
+fn devices(name: &str, arguments: &[Word]) -> Option<Lost> {
+    let literals = arguments.iter().filter_map(Word::literal);
+    let mut written: Vec<String> = match name {
+        "dd" => literals.filter_map(|text| text.strip_prefix("of=").map(str::to_owned)).collect(),
+        _ => literals.filter(|text| !text.starts_with('-')).collect(),
+    };
+    if name == "cp" && written.len() > 1 {
+        written.drain(..written.len() - 1);
+    }
+    let device = written.into_iter().find(|path| is_device(path))?;
+    let named = if name == "dd" { format!("of={device}") } else { device.clone() };
+    Some((
+        format!("it overwrites {device}, and everything on it is lost"),
+        Some(vec![name.to_owned(), named]),
+    ))
+}
+
+/// Whether a path is a device that holds something.
+fn is_device(path: &str) -> bool {
+    const HARMLESS: &str = "null zero full random urandom stdin stdout stderr tty ptmx console";
+    let plain = super::path_pattern::normalised(std::path::Path::new(path));
+    let Some(rest) = plain.strip_prefix("/dev").ok().and_then(|rest| rest.to_str()) else { return false };
+    let first = rest.split('/').next().unwrap_or_default();
+    !rest.is_empty()
+        && !has(HARMLESS, rest)
+        && !has("fd shm pts mqueue tcp udp", first)
+        && !rest.starts_with("tty")
+}
+
+fn of_redirects(part: &Part) -> Option<Lost> {
+    let written = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
+    let device = written.filter_map(|redirect| redirect.target.literal()).find(|path| is_device(path))?;
+    Some((format!("it overwrites {device}, and everything on it is lost"), None))
+}
+
+/// A function that starts itself twice, without an end: `:(){ :|:& };:`.
+fn fork_bomb(command: &str) -> Option<String> {
+    let packed: String = command.split_whitespace().collect();
+    let is_name = |c: char| !";|&(){}<>'\"$`=".contains(c);
+    packed.match_indices("(){").find_map(|(at, open)| {
+        let before = packed.get(..at)?;
+        let start = before.rfind(|c| !is_name(c)).map_or(0, |last| last + 1);
+        let name = before.get(start..).map(|name| name.strip_prefix("function").unwrap_or(name))?;
+        let body = packed.get(at + open.len()..)?;
+        let body = body.split('}').next().unwrap_or_default();
+        let calls_itself_twice = !name.is_empty() && body.contains(&format!("{name}|{name}"));
+        calls_itself_twice.then(|| "it starts processes without end, until this machine stops".to_owned())
+    })
+}

@@ -1,0 +1,194 @@
+//! What is lost when a path is removed with all in it.
+
+use std::path::{Path, PathBuf};
+
+use globset::GlobBuilder;
+
+use crate::agent::permissions::links::followed;
+use crate::agent::permissions::path_pattern::{Places, normalised};
+use crate::agent::permissions::shell::{Part, Piece, Word};
+use crate::agent::permissions::words_as_paths::Scene;
+
+/// Most texts that a word with braces stands for.
+const MAX_BRACES: usize = 64;
+/// Folders at the top of a file system, as they are called. A path whose beginning is empty may become one.
+const TOP: &str = "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var nix snap \
+                   Users Applications Library System Volumes private cores";
+
+/// What would be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    Root,
+    Top(PathBuf),
+    Home(PathBuf),
+    Workspace(PathBuf),
+    /// `.git`.
+    History(PathBuf),
+    /// A folder that a variable makes another one if it is empty.
+    Emptied(Box<Loss>),
+    /// A folder that is not known.
+    Unknown,
+}
+
+impl Loss {
+    /// What is lost, within a sentence.
+    pub(super) fn what(&self) -> String {
+        match self {
+            Loss::Root => "every file on this machine".to_owned(),
+            Loss::Top(path) => format!("{}, with everything in it", path.display()),
+            Loss::Home(path) => format!("your home directory {}, with everything in it", path.display()),
+            Loss::Workspace(path) => {
+                format!("the whole project {}, including uncommitted changes", path.display())
+            }
+            Loss::History(path) => format!("{}, with all commits that are nowhere else", path.display()),
+            Loss::Emptied(loss) => format!("{}, should the variable be empty", loss.what()),
+            Loss::Unknown => "everything in a folder that is only known when it runs".to_owned(),
+        }
+    }
+
+    /// Whether it is more than the project.
+    pub(super) fn is_outside(&self) -> bool {
+        match self {
+            Loss::Root | Loss::Top(_) | Loss::Home(_) | Loss::Emptied(_) => true,
+            Loss::Workspace(_) | Loss::History(_) | Loss::Unknown => false,
+        }
+    }
+}
+
+/// Where words are looked at.
+pub(super) struct Targets<'a> {
+    /// The working directories that are known.
+    directories: Vec<PathBuf>,
+    /// Whether there may be others.
+    has_others: bool,
+    pub places: &'a Places,
+}
+
+/// A character in place of what is not known of a word.
+const UNKNOWN: char = '\u{0}';
+
+impl<'a> Targets<'a> {
+    pub(super) fn new(scene: &Scene<'_>, places: &'a Places) -> Self {
+        let directories = scene.working_directories().into_iter().map(|path| path.plain).collect();
+        Targets { directories, has_others: scene.directories_of(&Part::default()).is_none(), places }
+    }
+
+    /// What is lost if the paths that a word names are removed.
+    pub(super) fn loss(&self, word: &Word, elsewhere: bool) -> Option<Loss> {
+        let texts = if word.is_brace { braces(&self.text(word, true)) } else { vec![self.text(word, false)] };
+        texts.into_iter().find_map(|text| match text.contains(UNKNOWN) {
+            true => self.emptied(&text, elsewhere),
+            false => self.known(&text, elsewhere),
+        })
+    }
+
+    /// A word as text, with the home directory in it.
+    fn text(&self, word: &Word, is_brace: bool) -> String {
+        let home = || self.places.home.as_ref().map(|home| home.plain.display().to_string());
+        let mut text = String::new();
+        // Before a brace expansion is a piece that is not known, as a mark.
+        for piece in word.pieces.iter().skip(usize::from(is_brace)) {
+            match piece {
+                Piece::Text(piece) => text.push_str(piece),
+                Piece::Glob(c) => text.push(*c),
+                Piece::Home => text.push_str(&home().unwrap_or_else(|| "/root".to_owned())),
+                Piece::Variable(name) if name == "HOME" => text.push_str(&home().unwrap_or_default()),
+                Piece::Variable(name) if name == "PWD" => {
+                    text.push_str(&self.places.workspace.plain.display().to_string());
+                }
+                // Another user's home directory.
+                Piece::Unknown if text.is_empty() && !word.splits && !word.quoted => text.push_str("/root"),
+                Piece::Variable(_) | Piece::Unknown => text.push(UNKNOWN),
+            }
+        }
+        text
+    }
+
+    /// What is lost if what is not known of a text is empty.
+    fn emptied(&self, text: &str, elsewhere: bool) -> Option<Loss> {
+        let left: String = text.chars().filter(|c| *c != UNKNOWN).collect();
+        if left.is_empty() {
+            return None;
+        }
+        let loss = self.known(&left, elsewhere)?;
+        if let Loss::Top(path) = &loss {
+            // `$OUT/build` is a folder at the top that nobody has.
+            let name = path.file_name()?.to_str()?;
+            let is_usual = TOP.split_whitespace().any(|top| top == name);
+            is_usual.then_some(())?;
+        }
+        Some(Loss::Emptied(Box::new(loss)))
+    }
+
+    fn known(&self, text: &str, elsewhere: bool) -> Option<Loss> {
+        let path = Path::new(text);
+        if path.is_absolute() {
+            return self.lost(&normalised(path));
+        }
+        let is_all =
+            |text: &str| matches!(normalised(Path::new(text)).to_str(), Some("" | "*" | ".*" | "**"));
+        if (elsewhere || self.has_others) && (is_all(text) || text.starts_with("..")) {
+            return Some(Loss::Unknown);
+        }
+        self.directories.iter().find_map(|base| self.lost(&normalised(&base.join(path))))
+    }
+
+    /// What is lost with a path, which may hold `*` and the like.
+    fn lost(&self, path: &Path) -> Option<Loss> {
+        // All of a folder is the folder.
+        let is_all =
+            |name: &str| !name.is_empty() && name.chars().all(|c| "*.?[]!".contains(c)) && name.contains('*');
+        let mut path = path.to_owned();
+        while path.file_name().and_then(|name| name.to_str()).is_some_and(is_all) {
+            path.pop();
+        }
+        let text = path.to_str()?.to_owned();
+        let is_pattern = text.contains(['*', '?', '[']);
+        let glob = GlobBuilder::new(&text).literal_separator(true).build().ok()?.compile_matcher();
+        let real = if is_pattern { path.clone() } else { normalised(&followed(&path)) };
+        let is_it = |other: &Path| other == path || other == real || is_pattern && glob.is_match(other);
+        if path.parent().is_none() || real.parent().is_none() {
+            return Some(Loss::Root);
+        }
+        let homes = self.places.home.iter().flat_map(|home| [&home.plain, &home.real]);
+        let workspace = [&self.places.workspace.plain, &self.places.workspace.real];
+        let above = |place: &&PathBuf| place.ancestors().any(is_it);
+        if let Some(home) = homes.clone().find(|home| above(home)) {
+            return Some(Loss::Home(home.clone()));
+        }
+        if let Some(workspace) = workspace.iter().find(|place| is_it(place)) {
+            return Some(Loss::Workspace((*workspace).clone()));
+        }
+        let is_top = |path: &Path| path.parent().is_some_and(|parent| parent.parent().is_none());
+        if is_top(&path) || is_top(&real) {
+            return Some(Loss::Top(path));
+        }
+        if let Some(workspace) = workspace.into_iter().find(above) {
+            return Some(Loss::Workspace(workspace.clone()));
+        }
+        (path.file_name().is_some_and(|name| name == ".git")).then_some(Loss::History(path))
+    }
+}
+
+/// The texts that a word with braces stands for, as far as they are plain lists.
+fn braces(text: &str) -> Vec<String> {
+    let mut open = vec![text.to_owned()];
+    let mut done = Vec::new();
+    while let Some(text) = open.pop() {
+        let list = text.find('}').and_then(|end| {
+            let start = text.get(..end)?.rfind('{')?;
+            Some((start, end))
+                .filter(|(start, end)| text.get(*start..*end).is_some_and(|list| list.contains(',')))
+        });
+        match list.filter(|_| open.len() + done.len() < MAX_BRACES) {
+            None => done.push(text),
+            Some((start, end)) => {
+                let (before, behind) =
+                    (text.get(..start).unwrap_or_default(), text.get(end + 1..).unwrap_or_default());
+                let list = text.get(start + 1..end).unwrap_or_default();
+                open.extend(list.split(',').map(|item| format!("{before}{item}{behind}")));
+            }
+        }
+    }
+    done
+}

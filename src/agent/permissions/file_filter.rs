@@ -1,0 +1,110 @@
+//! Which of the files that a tool comes across it may read: what a search visits is judged file by file.
+//!
+//! What a rule denies is left out. What a rule or a protected path would have asked is left out, too, unless
+//! the folder that the call names was asked about for the same reason: then the user has allowed it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::path_pattern::{JudgedPath, Places};
+use super::protected::{Protected, Use, protected};
+use super::rule::{Pattern, Rule};
+use super::{Permissions, Verdict};
+use crate::tools::access::{FileFilter, FolderFilter, LeftOut};
+
+/// The rules on reading, and what is protected from it.
+#[derive(Clone, Debug)]
+struct ReadingRules {
+    /// Those that deny or ask.
+    rules: Vec<(Verdict, Rule)>,
+    unprotected: Vec<Protected>,
+    own: Vec<PathBuf>,
+    places: Places,
+}
+
+/// The same below a folder.
+#[derive(Debug)]
+struct BelowFolder {
+    rules: Arc<ReadingRules>,
+    folder: JudgedPath,
+}
+
+impl Permissions {
+    /// What tools may read of the files that they come across. `cwd` and `home` are as in
+    /// [`super::CallFacts`].
+    pub fn file_filter(&self, cwd: &Path, home: Option<&Path>) -> Arc<dyn FileFilter> {
+        let is_strict = |rule: &&super::RuleInForce| rule.list > Verdict::Allow;
+        let of_paths = |rule: &Rule| matches!(rule.pattern(), Pattern::Path(_));
+        let rules = self.rules().iter().filter(is_strict).filter(|rule| of_paths(&rule.rule));
+        let reading = ReadingRules {
+            rules: rules.map(|rule| (rule.list, rule.rule.clone())).collect(),
+            unprotected: self.options().unprotected.clone(),
+            own: self.options().own.clone(),
+            places: Places::new(cwd, home),
+        };
+        Arc::new(Arc::new(reading))
+    }
+}
+
+impl ReadingRules {
+    /// The strictest rule about a path.
+    fn rule(&self, path: &JudgedPath) -> Option<(Verdict, &Rule)> {
+        let is_about = |rule: &Rule| matches!(rule.pattern(), Pattern::Path(pattern) if pattern.concerns(path, &self.places));
+        let found = self.rules.iter().filter(|(_, rule)| is_about(rule));
+        found.map(|(list, rule)| (*list, rule)).max_by_key(|(list, _)| *list)
+    }
+
+    fn protected(&self, path: &JudgedPath) -> Option<Protected> {
+        let kind = protected(path, &self.places, &self.own, Use::Read);
+        kind.filter(|kind| !self.unprotected.contains(kind))
+    }
+
+    /// Only the rules that name the tool, or reading.
+    fn only(&self, tool: &str) -> Self {
+        let is_about = |rule: &Rule| rule.tool() == "read" || rule.names_tool(tool);
+        let rules = self.rules.iter().filter(|(_, rule)| is_about(rule)).cloned().collect();
+        ReadingRules { rules, ..self.clone() }
+    }
+}
+
+impl FileFilter for Arc<ReadingRules> {
+    fn below(&self, tool: &str, folder: &Path) -> Option<Arc<dyn FolderFilter>> {
+        let folder = JudgedPath::new(folder);
+        let mut rules = self.only(tool);
+        // What the folder itself was asked about, the user has allowed.
+        let places = rules.places.clone();
+        rules.rules.retain(|(list, rule)| {
+            let is_of_folder = matches!(rule.pattern(), Pattern::Path(pattern)
+                if pattern.concerns(&folder, &places) || pattern.is_of_folder(&folder, &places));
+            *list == Verdict::Deny || !is_of_folder
+        });
+        let allowed = rules.protected(&folder);
+        rules.unprotected.extend(allowed);
+        Some(Arc::new(BelowFolder { rules: Arc::new(rules), folder }))
+    }
+
+    fn denies(&self, path: &Path) -> Option<String> {
+        let rules = self.only("read");
+        let (list, rule) = rules.rule(&JudgedPath::new(path))?;
+        (list == Verdict::Deny).then(|| format!("a rule denies reading it ({rule})"))
+    }
+}
+
+impl FolderFilter for BelowFolder {
+    fn leaves_out(&self, below: &Path) -> Option<LeftOut> {
+        // A walk follows no links, so there are none in what is below.
+        let path = JudgedPath { plain: self.folder.plain.join(below), real: self.folder.real.join(below) };
+        match self.rules.rule(&path) {
+            Some((Verdict::Deny, rule)) => {
+                Some(LeftOut { name: true, why: format!("a rule denies reading them ({rule})") })
+            }
+            Some((_, rule)) => {
+                Some(LeftOut { name: false, why: format!("a rule asks before reading ({rule})") })
+            }
+            None => self
+                .rules
+                .protected(&path)
+                .map(|kind| LeftOut { name: false, why: format!("protected, {}", kind.what()) }),
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! What commands do with whole folders: which read what is in them, which remove or replace them, and what
+//! is in one.
+
+use std::path::{Path, PathBuf};
+
+use super::path_pattern::JudgedPath;
+use super::shell::{Part, Word};
+use crate::tools::ignore_files;
+
+/// Most files and folders that are looked at to find one.
+const MAX_ENTRIES: usize = 20_000;
+/// Most of them in a folder that is small.
+const MAX_SMALL: usize = 200;
+
+/// Commands that read no file, and no more of a folder than names and sizes.
+const NAMES_ONLY: [&str; 45] = [
+    ":", "[", "[[", "arch", "basename", "cd", "chdir", "command", "date", "declare", "df", "dirname", "dirs",
+    "du", "echo", "export", "exit", "expr", "false", "hash", "jobs", "kill", "local", "ls", "mkdir", "popd",
+    "printf", "pushd", "pwd", "read", "readlink", "readonly", "realpath", "return", "rmdir", "seq", "set",
+    "shift", "sleep", "stat", "test", "touch", "true", "type", "typeset",
+];
+/// The same, which other programs of the machine are.
+const NAMES_ONLY_TOO: [&str; 8] = ["tree", "find", "unset", "wait", "which", "whoami", "id", "uname"];
+/// Programs that build and check what is in a folder, and print no file that they find there.
+const BUILDERS: [&str; 36] = [
+    "bazel",
+    "black",
+    "bun",
+    "bundle",
+    "cargo",
+    "clippy-driver",
+    "cmake",
+    "composer",
+    "ctest",
+    "deno",
+    "dotnet",
+    "eslint",
+    "gofmt",
+    "go",
+    "gradle",
+    "gradlew",
+    "jest",
+    "make",
+    "meson",
+    "mvn",
+    "mvnw",
+    "mypy",
+    "ninja",
+    "npm",
+    "npx",
+    "pnpm",
+    "poetry",
+    "prettier",
+    "pytest",
+    "rake",
+    "ruff",
+    "rustc",
+    "rustfmt",
+    "tsc",
+    "vitest",
+    "yarn",
+];
+/// Subcommands of git that read files only as far as they are tracked, or name them.
+const GIT_NAMES: [&str; 20] = [
+    "add",
+    "branch",
+    "check-ignore",
+    "commit",
+    "describe",
+    "diff",
+    "fetch",
+    "log",
+    "ls-files",
+    "merge",
+    "pull",
+    "push",
+    "rebase",
+    "remote",
+    "rev-parse",
+    "show",
+    "stash",
+    "status",
+    "switch",
+    "tag",
+];
+/// Subcommands of git that print no contents of tracked files.
+const GIT_SILENT: [&str; 34] = [
+    "add",
+    "bisect",
+    "branch",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "checkout",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "config",
+    "count-objects",
+    "describe",
+    "fetch",
+    "gc",
+    "init",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "mv",
+    "pull",
+    "push",
+    "rebase",
+    "remote",
+    "reset",
+    "rev-parse",
+    "rm",
+    "show-ref",
+    "switch",
+    "tag",
+    "worktree",
+];
+/// Subcommands of git that print such contents with some options.
+const GIT_LOGS: [&str; 4] = ["log", "reflog", "rev-list", "shortlog"];
+/// Options of those that print none.
+const GIT_LOG_OPTIONS: [&str; 45] = [
+    "--abbrev",
+    "--after",
+    "--all",
+    "--author",
+    "--before",
+    "--branches",
+    "--cherry",
+    "--committer",
+    "--count",
+    "--date",
+    "--decorate",
+    "--diff-filter",
+    "--dirstat",
+    "--first-parent",
+    "--follow",
+    "--format",
+    "--graph",
+    "--grep",
+    "--left-right",
+    "--max-count",
+    "--merges",
+    "--name-",
+    "--no-color",
+    "--no-decorate",
+    "--no-merges",
+    "--no-patch",
+    "--no-renames",
+    "--numstat",
+    "--oneline",
+    "--pretty",
+    "--raw",
+    "--relative-date",
+    "--remotes",
+    "--reverse",
+    "--shortstat",
+    "--simplify",
+    "--since",
+    "--skip",
+    "--stat",
+    "--summary",
+    "--tags",
+    "--topo-order",
+    "--until",
+    "-n",
+    "-s",
+];
+/// Programs that search a folder, the working directory by default, and whether they leave hidden and ignored
+/// files out.
+const SEARCHERS: [(&str, bool); 10] = [
+    ("rg", true),
+    ("ag", true),
+    ("ack", false),
+    ("ugrep", false),
+    ("grep", false),
+    ("egrep", false),
+    ("fgrep", false),
+    ("rgrep", false),
+    ("zgrep", false),
+    ("pcregrep", false),
+];
+/// Programs that remove, move or replace what they are given, folders as a whole.
+const REPLACING: [&str; 16] = [
+    "chmod",
+    "chown",
+    "chgrp",
+    "gio",
+    "ln",
+    "mv",
+    "rename",
+    "rm",
+    "rmdir",
+    "rsync",
+    "shred",
+    "srm",
+    "trash",
+    "trash-put",
+    "truncate",
+    "unlink",
+];
+/// Programs that put many files into a folder.
+const FILLING: [&str; 12] =
+    ["7z", "bsdtar", "cp", "cpio", "git", "install", "patch", "rsync", "scp", "stow", "tar", "unzip"];
+
+/// The program of a part, without its folder.
+pub(super) fn program(part: &Part) -> String {
+    let name = part.words.first().and_then(Word::literal).unwrap_or_default();
+    name.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// The literal arguments of a part.
+fn arguments(part: &Part) -> impl Iterator<Item = String> {
+    part.words.iter().skip(1).filter_map(Word::literal)
+}
+
+fn git_subcommand(part: &Part) -> Option<String> {
+    let mut arguments = arguments(part);
+    loop {
+        let word = arguments.next()?;
+        match word.as_str() {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => {
+                arguments.next()?;
+            }
+            _ if word.starts_with('-') => {}
+            _ => return Some(word),
+        }
+    }
+}
+
+/// Whether a part may print what git has of tracked files that it does not name.
+pub(super) fn shows_tracked(part: &Part) -> bool {
+    if program(part) != "git" {
+        return false;
+    }
+    let Some(subcommand) = git_subcommand(part) else { return true };
+    let mut options = arguments(part).take_while(|word| word != "--").filter(|word| word.starts_with('-'));
+    let is_silent = |option: String| {
+        let known = GIT_LOG_OPTIONS.iter().any(|silent| option.starts_with(silent));
+        known || option.get(1..).is_some_and(|count| count.parse::<u32>().is_ok())
+    };
+    match subcommand.as_str() {
+        "status" => options.any(|option| option.starts_with("-v") || option.starts_with("--v")),
+        logs if GIT_LOGS.contains(&logs) => part.more_arguments || !options.all(is_silent),
+        other => !GIT_SILENT.contains(&other),
+    }
+}
+
+/// Whether a part reads no file that its words name or that is in a folder they name.
+pub(super) fn reads_names_only(part: &Part) -> bool {
+    let name = program(part);
+    part.words.is_empty()
+        || NAMES_ONLY.contains(&name.as_str())
+        || NAMES_ONLY_TOO.contains(&name.as_str())
+        || name == "rm"
+}
+
+/// Whether a part does nothing with what is in a folder that it names.
+pub(super) fn leaves_folders(part: &Part) -> bool {
+    let name = program(part);
+    let flags = || arguments(part).filter(|word| word.starts_with('-'));
+    let has = |letters: &str, long: &str| {
+        flags().any(|word| {
+            if word.starts_with("--") {
+                word.starts_with(long)
+            } else {
+                word.contains(|c| letters.contains(c))
+            }
+        })
+    };
+    match name.as_str() {
+        "git" => {
+            git_subcommand(part).is_some_and(|word| GIT_NAMES.contains(&word.as_str()))
+                && !has("", "--no-index")
+        }
+        "cat" | "head" | "tail" | "wc" | "nl" | "sed" | "awk" | "less" | "file" | "sort" | "cut" | "jq" => {
+            true
+        }
+        "grep" | "egrep" | "fgrep" | "zgrep" => !has("rRd", "--recursive") && !has("", "--d"),
+        "cp" | "scp" => !has("aRrd", "--recursive") && !has("", "--archive"),
+        "diff" => !has("r", "--recursive"),
+        _ => reads_names_only(part) && name != "rm" || BUILDERS.contains(&name.as_str()),
+    }
+}
+
+/// Whether a part removes, moves or replaces the folders that it names, or that are below the working
+/// directory.
+pub(super) fn replaces_folders(part: &Part) -> bool {
+    let name = program(part);
+    match name.as_str() {
+        "find" => arguments(part).any(|word| word == "-delete"),
+        "git" => git_subcommand(part).is_some_and(|word| ["clean", "rm", "mv"].contains(&word.as_str())),
+        _ => REPLACING.contains(&name.as_str()),
+    }
+}
+
+/// Whether a part may put files into the folders that it names that it does not name.
+pub(super) fn fills_folders(part: &Part) -> bool {
+    FILLING.contains(&program(part).as_str()) && !leaves_folders(part)
+}
+
+/// Whether a part looks through a folder without hidden and ignored files.
+fn skips_hidden(part: &Part) -> bool {
+    let name = program(part);
+    let wide = |word: String| {
+        word.starts_with("--hid")
+            || word.starts_with("--no-ig")
+            || word.starts_with("--unr")
+            || word.starts_with("--all")
+            || word.starts_with('-') && !word.starts_with("--") && word.contains(['u', '.', 'a', 'U'])
+    };
+    SEARCHERS.contains(&(name.as_str(), true)) && !arguments(part).any(wide) && !part.more_arguments
+}
+
+/// Whether a part looks through the working directory because it names nothing else.
+pub(super) fn searches_here(part: &Part, is_there: impl Fn(&Word) -> bool) -> bool {
+    let name = program(part);
+    if name == "git" {
+        return git_subcommand(part).is_some_and(|word| word == "grep")
+            && arguments(part).any(|word| word.starts_with("--no-in") || word.starts_with("--unt"));
+    }
+    if !SEARCHERS.iter().any(|(searcher, _)| *searcher == name) || leaves_folders(part) || part.more_arguments
+    {
+        return false;
+    }
+    let valued = if name.ends_with("grep") { "ABCmefdD" } else { "ABCmgtTefdEjrM" };
+    let (mut operands, mut is_value, mut pattern) = (Vec::new(), false, true);
+    for word in part.words.iter().skip(1) {
+        let text = word.literal().unwrap_or_default();
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if text.starts_with("--") {
+            is_value = !text.contains('=')
+                && ["--glob", "--type", "--regexp", "--file", "--max"]
+                    .iter()
+                    .any(|long| text.starts_with(long));
+            pattern &= !(text.starts_with("--regexp") || text.starts_with("--file"));
+        } else if text.starts_with('-') && text.len() > 1 {
+            is_value = text.ends_with(|c| valued.contains(c));
+            pattern &= !text.contains(['e', 'f']);
+        } else {
+            operands.push(word);
+        }
+    }
+    !operands.into_iter().skip(usize::from(pattern)).any(is_there)
+}
+
+/// There is too much in a folder to look at all of it.
+#[derive(Debug)]
+pub(super) struct TooMuch;
+
+/// How a folder is looked through.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Search {
+    /// Hidden and ignored files are left out.
+    pub skips_hidden: bool,
+    /// Links are not followed.
+    pub skips_links: bool,
+}
+
+impl Search {
+    /// How a part looks through the folders that it names.
+    pub(super) fn of(part: &Part) -> Self {
+        let name = program(part);
+        let follows = |word: String| {
+            word.starts_with("--deref")
+                || word.starts_with("--follow")
+                || word.starts_with('-') && !word.starts_with("--") && word.contains(['R', 'L', 'S', 'f'])
+        };
+        let is_known = SEARCHERS.iter().any(|(searcher, _)| *searcher == name) && !part.more_arguments;
+        let skips_links = is_known && name != "rgrep" && !arguments(part).any(follows);
+        Search { skips_hidden: skips_hidden(part), skips_links }
+    }
+}
+
+/// Whether a small folder holds nothing for which `is_sought` holds, hidden and ignored files included.
+fn holds_none(folder: &Path, real: &Path, is_sought: &impl Fn(&JudgedPath) -> bool) -> bool {
+    let (mut folders, mut count) = (vec![PathBuf::new()], 0_usize);
+    let plain = super::path_pattern::normalised(folder);
+    while let Some(below) = folders.pop() {
+        let Ok(entries) = folder.join(&below).read_dir() else { return false };
+        for entry in entries {
+            let Ok(entry) = entry else { return false };
+            let Ok(kind) = entry.file_type() else { return false };
+            count += 1;
+            if count > MAX_SMALL {
+                return false;
+            }
+            let below = below.join(entry.file_name());
+            let judged = JudgedPath { plain: plain.join(&below), real: real.join(&below) };
+            if !kind.is_symlink() && is_sought(&judged) {
+                return false;
+            }
+            if kind.is_dir() {
+                folders.push(below);
+            }
+        }
+    }
+    true
+}
+
+/// The first file in a folder for which `is_sought` holds.
+///
+/// # Errors
+/// There is too much to look at.
+pub(super) fn find(
+    folder: &Path,
+    search: Search,
+    is_sought: impl Fn(&JudgedPath) -> bool,
+) -> Result<Option<PathBuf>, TooMuch> {
+    let real = super::links::followed(folder);
+    // Reading the rules of ignored files takes longer than a small folder does.
+    if search.skips_hidden && search.skips_links && holds_none(folder, &real, &is_sought) {
+        return Ok(None);
+    }
+    let mut walk = match search.skips_hidden {
+        true => ignore_files::walk(folder),
+        false => ignore::WalkBuilder::new(folder),
+    };
+    if search.skips_hidden {
+        walk.filter_entry(|entry| entry.depth() == 0 || ignore_files::enters(entry));
+    } else {
+        walk.standard_filters(false);
+    }
+    walk.follow_links(!search.skips_links);
+    for (count, entry) in walk.build().filter_map(Result::ok).enumerate() {
+        if count > MAX_ENTRIES {
+            return Err(TooMuch);
+        }
+        let path = entry.path();
+        let judged = if entry.path_is_symlink() {
+            if search.skips_links {
+                continue;
+            }
+            JudgedPath::new(path)
+        } else {
+            let below = path.strip_prefix(folder).unwrap_or(path);
+            JudgedPath { plain: super::path_pattern::normalised(path), real: real.join(below) }
+        };
+        if entry.depth() > 0 && is_sought(&judged) {
+            return Ok(Some(path.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Options whose value is a text for people, by program.
+const TEXTS: [(&str, &[&str]); 4] = [
+    ("git", &["-m", "--message", "--author", "--date", "--grep", "--format", "--pretty"]),
+    ("gh", &["-t", "--title", "-b", "--body", "-m", "--message", "-q", "--jq", "--label", "-l"]),
+    ("jj", &["-m", "--message"]),
+    ("hg", &["-m", "--message"]),
+];
+
+/// Which words of a part are texts for people, and so name no file.
+pub(super) fn is_text(part: &Part, index: usize) -> bool {
+    let name = program(part);
+    let Some((_, options)) = TEXTS.iter().find(|(program, _)| *program == name) else { return false };
+    let before = index.checked_sub(1).and_then(|before| part.words.get(before)).and_then(Word::literal);
+    let start = part.words.get(index).and_then(|word| match word.pieces.first() {
+        Some(super::shell::Piece::Text(text)) => text.split_once('=').map(|(option, _)| option.to_owned()),
+        _ => None,
+    });
+    let is_one = |option: Option<String>| {
+        option.is_some_and(|option| {
+            let cluster = name == "git"
+                && option.starts_with('-')
+                && !option.starts_with("--")
+                && option.ends_with('m');
+            options.contains(&option.as_str()) || cluster
+        })
+    };
+    is_one(before) || is_one(start.filter(|option| option.starts_with("--")))
+}

@@ -1,0 +1,162 @@
+//! What a project may allow by itself, in its settings, skills and prompt templates: less than the user.
+
+use super::arguments;
+use super::programs::{base, is_interpreter, is_runner};
+use super::rule::{Pattern, Rule};
+use super::subcommands::has;
+
+/// Tools that change files, or run custom commands, whose rules have patterns of paths.
+const FILES: [&str; 2] = ["edit", "write"];
+/// Tools of tau that change nothing and leave the machine as it is.
+const READING: [&str; 5] = ["read", "grep", "find", "ls", "web_search"];
+/// Programs that run others, besides those that are known to run their operands.
+const RUNNING: &str = "env xargs find sudo doas command builtin exec nice nohup setsid ionice chrt timeout stdbuf time \
+                       taskset caffeinate eval source . trap alias coproc";
+
+/// The tools of Claude Code, in lower case, and what tau calls them.
+const TOOLS_OF_OTHERS: [(&str, &str); 12] = [
+    ("bash", "bash"),
+    ("read", "read"),
+    ("notebookread", "read"),
+    ("edit", "edit"),
+    ("multiedit", "edit"),
+    ("notebookedit", "edit"),
+    ("write", "write"),
+    ("grep", "grep"),
+    ("glob", "find"),
+    ("ls", "ls"),
+    ("webfetch", "web_fetch"),
+    ("websearch", "web_search"),
+];
+
+/// What tau calls a tool of Claude Code, whose name is in lower case.
+pub(crate) fn tool_of_others(name: &str) -> Option<&'static str> {
+    TOOLS_OF_OTHERS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// Why a rule is too wide for a project to allow; `None` if it may.
+pub(crate) fn objection(rule: &Rule) -> Option<String> {
+    let tool = rule.tool();
+    if tool.contains('*') {
+        // All tools of one server are named by it.
+        let server = tool.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()).unwrap_or_default();
+        let is_server =
+            !server.is_empty() && !server.contains('*') && tool.len() > "mcp__".len() + server.len() + 1;
+        return (!is_server).then(|| "a project cannot allow tools by a pattern; name them".to_owned());
+    }
+    match rule.pattern() {
+        Pattern::All if READING.contains(&tool) || tool.starts_with("mcp__") => None,
+        Pattern::All => Some(format!("a project cannot allow all calls of {tool}; name some of them")),
+        Pattern::Command(pattern) => {
+            let program = pattern.leading().first().filter(|program| !program.is_empty());
+            let Some(program) = program else {
+                return Some("a project cannot allow commands without naming their program".to_owned());
+            };
+            let name = base(program);
+            let runs_others = has(RUNNING, name) || is_runner(name) || is_interpreter(name);
+            let runs_others = runs_others && !arguments::is_known(pattern);
+            runs_others.then(|| format!("a project cannot allow {name}, which runs whatever it is given"))
+        }
+        Pattern::Path(pattern) if FILES.contains(&tool) || !READING.contains(&tool) => {
+            let is_narrow = rule.inside().is_some_and(is_below) && !pattern.is_outside();
+            (!is_narrow).then(|| {
+                format!("a project cannot allow {tool} but in folders and files below it; name one, as in {tool}(src/**)")
+            })
+        }
+        Pattern::Path(_) => None,
+        Pattern::Host(pattern) => (!pattern.is_narrow())
+            .then(|| "a project cannot allow all hosts below a top-level name".to_owned()),
+    }
+}
+
+/// Whether a pattern of paths names a folder or a file below the working directory.
+fn is_below(text: &str) -> bool {
+    let text = text.trim().trim_start_matches("./");
+    let first = text.split('/').find(|part| !part.is_empty() && *part != ".").unwrap_or_default();
+    !first.is_empty() && !first.contains(['*', '?', '[', '{', '\\']) && first != ".."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::objection;
+
+    #[test]
+    fn a_project_names_a_program_or_a_folder() {
+        let refused = |text: &str| objection(&text.parse().unwrap()).is_some();
+        for text in [
+            "bash",
+            "bash(*)",
+            "bash(* *)",
+            "bash(*:*)",
+            "bash(t*)",
+            "bash(t* *)",
+            "bash(*t)",
+            "bash(env *)",
+            "bash(bash *)",
+            "bash(/bin/sh -c *)",
+            "bash(python3 *)",
+            "bash(python3 -m *)",
+            "bash(python3.12 -c *)",
+            "bash(node *)",
+            "bash(sudo *)",
+            "bash(xargs *)",
+            "bash(find *)",
+            "bash(prlimit *)",
+            "bash(busybox *)",
+            "bash(ssh *)",
+            "bash('' *)",
+            "bash(npx *)",
+            "edit",
+            "edit(*)",
+            "edit(**)",
+            "edit(**/*)",
+            "edit(.)",
+            "edit(./)",
+            "edit(./**)",
+            "edit(*.rs)",
+            "edit(~/x)",
+            "edit(/etc/x)",
+            "edit(/)",
+            "edit(~)",
+            "edit({a,b}/**)",
+            "edit([a-z]*)",
+            "write(**/*)",
+            "write(./*)",
+            "*",
+            "mcp__*",
+            "mcp__*__x",
+            "web_fetch",
+            "web_fetch(*)",
+            "web_fetch(*.com)",
+            "todos",
+            "todos(**)",
+            "e*(src/**)",
+        ] {
+            assert!(refused(text), "{text}");
+        }
+        for text in [
+            "bash(git add *)",
+            "bash(npm run lint *)",
+            "bash(./build.sh *)",
+            "bash(cargo test)",
+            "bash(python3 -m unittest *)",
+            "bash(node --test *)",
+            "edit(src/**)",
+            "edit(./src/*.rs)",
+            "edit(./README.md)",
+            "edit(docs/**)",
+            "write(a/b)",
+            "read",
+            "read(**)",
+            "grep",
+            "mcp__a__b",
+            "mcp__a__*",
+            "web_fetch(example.com)",
+            "web_fetch(*.example.com)",
+            "todos(src/**)",
+            "web_search",
+        ] {
+            assert!(!refused(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! What the judge says of files: those that tools touch, and those that commands name.
+
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Judge, allowed, of_rule};
+use crate::agent::permissions::folders::Search;
+use crate::agent::permissions::path_pattern::{JudgedPath, Match, PathPattern};
+use crate::agent::permissions::path_text::PathText;
+use crate::agent::permissions::protected::{Protected, Use, encloses, form_in, may_be_protected, protected};
+use crate::agent::permissions::read_only::{NotKnown, tracked};
+use crate::agent::permissions::rule::{Pattern, Rule};
+use crate::agent::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
+use crate::agent::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
+use crate::agent::permissions::{CallFacts, Verdict, folders, programs, suggest, writers};
+use crate::agent::protocol::approval::{ApprovalReason, PermissionMode};
+use crate::tools::access::Access;
+
+/// Tools of tau that judge every file they come across by themselves ([`crate::tools::access::FileFilter`]).
+const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
+
+impl Judge<'_> {
+    /// What is said of a file that a tool touches.
+    pub(super) fn file(&self, path: &Path, is_used: Use, call: &CallFacts<'_>, findings: &mut Vec<Finding>) {
+        let judged = JudgedPath::new(path);
+        let before = findings.len();
+        let named = NamedPath::Known(judged.clone());
+        self.ruled(&named, is_used, Some(call.tool), Naming::Word, findings);
+        let is_edited =
+            is_used == Use::Write && call.tool == "edit" && call.access.reads.contains(&path.to_owned());
+        if is_edited {
+            // What an edit does not find says what is there instead.
+            self.ruled(&named, Use::Read, Some(call.tool), Naming::Word, findings);
+        }
+        self.kept(&judged, is_used, findings);
+        if is_used == Use::Read && !SEARCHING_TOOLS.contains(&call.tool) && judged.real.is_dir() {
+            self.inside(&judged, Use::Read, (Search::default(), false), Some(call.tool), findings);
+        }
+        let shown = self.shown(path);
+        for finding in findings.iter_mut().skip(before) {
+            finding.part.clone_from(&shown);
+        }
+        if is_used == Use::Read {
+            if before == findings.len() {
+                findings.push(Finding { part: shown, ..allowed("reading is free", "") });
+            }
+            return;
+        }
+        if let Some(rule) = self.allowing_all(call).or_else(|| self.allows_write(&judged, Some(call.tool))) {
+            let finding = of_rule(Verdict::Allow, "a rule allows it", rule);
+            findings.push(Finding { part: shown, ..finding });
+            return;
+        }
+        if self.mode == PermissionMode::Edits && only_edits(call.access) && self.is_in_workspace(&judged) {
+            findings.push(Finding { part: shown, ..allowed("the mode edits allows it", "") });
+            return;
+        }
+        let mut finding = self.by_mode(format!("{} changes {shown}", call.tool), &shown);
+        finding.reason.path = Some(path.to_owned());
+        if finding.verdict == Verdict::Ask {
+            finding.suggestion = suggest::for_file(&judged, &self.places);
+        }
+        findings.push(finding);
+    }
+
+    /// Whether a file is in the workspace, as it is named and as it is found.
+    fn is_in_workspace(&self, path: &JudgedPath) -> bool {
+        let workspace = &self.places.workspace;
+        path.plain.starts_with(&workspace.plain) && path.real.starts_with(&workspace.real)
+    }
+
+    /// A path as people know it.
+    fn shown(&self, path: &Path) -> String {
+        let rest = path.strip_prefix(&self.places.workspace.plain).unwrap_or(path);
+        if rest.as_os_str().is_empty() { ".".to_owned() } else { rest.display().to_string() }
+    }
+
+    /// The same of a path that is not known in full.
+    fn path_of(path: &NamedPath) -> PathBuf {
+        match path {
+            NamedPath::Known(path) => path.plain.clone(),
+            NamedPath::Partly(text) => PathBuf::from(text.shown()),
+        }
+    }
+
+    /// The rules that ask or deny, and what they do.
+    fn strict(&self) -> [(&[&Rule], Verdict, &'static str); 2] {
+        [(&self.deny, Verdict::Deny, "denies"), (&self.ask, Verdict::Ask, "asks for")]
+    }
+
+    /// What rules deny or ask of a path. What a command only may touch is asked.
+    fn ruled(
+        &self,
+        path: &NamedPath,
+        is_used: Use,
+        tool: Option<&str>,
+        how: Naming,
+        findings: &mut Vec<Finding>,
+    ) {
+        for (rules, verdict, what) in self.strict() {
+            let found = rules.iter().filter(|rule| governs(rule, is_used, tool)).map(|rule| {
+                let matched = match (rule.pattern(), path) {
+                    (Pattern::Path(pattern), NamedPath::Known(path)) => {
+                        let is_it = pattern.concerns(path, &self.places)
+                            || is_used == Use::Write && pattern.is_of_folder(path, &self.places);
+                        if is_it { Match::Yes } else { Match::No }
+                    }
+                    (Pattern::Path(pattern), NamedPath::Partly(text)) => self.matched(pattern, text),
+                    (Pattern::All, _) if tool.is_none() && how == Naming::Word => Match::Yes,
+                    (Pattern::All | Pattern::Command(_) | Pattern::Host(_), _) => Match::No,
+                };
+                (matched, rule)
+            });
+            let shown = Self::path_of(path);
+            match found.max_by_key(|(matched, _)| *matched) {
+                Some((Match::Yes, rule)) if how == Naming::Word => {
+                    let mut finding =
+                        of_rule(verdict, &format!("a rule {what} {}", self.shown(&shown)), rule);
+                    finding.reason.path = Some(shown);
+                    findings.push(finding);
+                }
+                Some((Match::Yes | Match::May, rule)) => {
+                    let text = format!("it may touch what a rule {what}: {}", self.shown(&shown));
+                    findings.push(of_rule(Verdict::Ask, &text, rule));
+                }
+                Some((Match::No, _)) | None => {}
+            }
+        }
+    }
+
+    /// Whether a pattern is about a path that is not known in full. What `find` finds is there already.
+    fn matched(&self, pattern: &PathPattern, text: &PathText) -> Match {
+        let matched = pattern.may_concern(text, &self.places);
+        if matched == Match::No || !text.is_of_folders() {
+            return matched;
+        }
+        let start = PathBuf::from(text.known_start());
+        let is_it = |path: &JudgedPath| {
+            text.meets(&PathText::from(path.plain.as_path())) && pattern.concerns(path, &self.places)
+        };
+        match folders::find(&start, Search::default(), is_it) {
+            Ok(None) => Match::No,
+            Ok(Some(_)) => Match::Yes,
+            Err(folders::TooMuch) => Match::May,
+        }
+    }
+
+    /// Protected paths.
+    fn kept(&self, path: &JudgedPath, is_used: Use, findings: &mut Vec<Finding>) {
+        if let Some(kind) = protected(path, &self.places, &self.options.own, is_used) {
+            findings.extend(self.protected(kind, path.plain.clone()));
+        }
+    }
+
+    /// The same of a path that is not known in full.
+    fn perhaps_kept(&self, text: &PathText, is_used: Use, findings: &mut Vec<Finding>) {
+        if let Some(kind) = may_be_protected(text, &self.places, &self.options.own, is_used) {
+            findings.extend(self.protected(kind, PathBuf::from(text.shown())));
+        }
+    }
+
+    fn protected(&self, kind: Protected, path: PathBuf) -> Option<Finding> {
+        if self.options.unprotected.contains(&kind) {
+            return None;
+        }
+        let text = format!("{} is protected: {}", self.shown(&path), kind.what());
+        let reason = ApprovalReason { text, path: Some(path), ..ApprovalReason::default() };
+        let part = reason.path.as_ref().map(|path| self.shown(path)).unwrap_or_default();
+        Some(Finding { verdict: Verdict::Ask, reason, part, ..Finding::default() })
+    }
+
+    /// The finding for a command that may touch protected paths without naming them.
+    pub(super) fn may_touch(&self, kind: Protected) -> Option<Finding> {
+        self.protected(kind, PathBuf::new()).map(|mut finding| {
+            finding.reason.text = format!("it may touch {}", kind.what());
+            finding.reason.path = None;
+            finding
+        })
+    }
+
+    /// The rule that allows writing a path.
+    fn allows_write(&self, path: &JudgedPath, tool: Option<&str>) -> Option<&Rule> {
+        let allows = |rule: &&&Rule| match rule.pattern() {
+            Pattern::Path(pattern) => governs(rule, Use::Write, tool) && pattern.allows(path, &self.places),
+            Pattern::All => tool.is_none() && governs(rule, Use::Write, None),
+            Pattern::Command(_) | Pattern::Host(_) => false,
+        };
+        let rules = if self.mode == PermissionMode::Plan { &[] } else { self.allow.as_slice() };
+        rules.iter().find(allows).copied()
+    }
+
+    /// What is said of the files that the words of a command name. One that does more than read may do
+    /// anything with them.
+    pub(super) fn named_files(
+        &self,
+        part: &Part,
+        only_reads: bool,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let is_used = if only_reads { Use::Read } else { Use::Write };
+        let names_only = folders::reads_names_only(part);
+        for Named { path, how, counts } in scene.named(part, !only_reads) {
+            let is_unknown = matches!(&path, NamedPath::Partly(text) if text.is_unknown());
+            if !(is_unknown && names_only) {
+                self.ruled(&path, Use::Read, None, how, findings);
+            }
+            if !only_reads {
+                self.ruled(&path, Use::Write, None, how, findings);
+            }
+            match &path {
+                NamedPath::Known(known) => {
+                    let is_far = known.plain.parent() != Some(&*self.places.workspace.plain);
+                    if counts && (how != Naming::InText || is_far) {
+                        self.kept(known, is_used, findings);
+                    }
+                    if how == Naming::Word && counts && known.real.is_dir() {
+                        self.folder(part, known, only_reads, findings);
+                    }
+                }
+                NamedPath::Partly(text) if how != Naming::InText => {
+                    self.perhaps_kept(text, is_used, findings);
+                    let holds = |folder: &PathBuf| self.hidden_in(folder);
+                    if is_unknown
+                        && !names_only
+                        && let Some(kind) = scene.folders().iter().find_map(holds)
+                    {
+                        findings.extend(self.may_touch(kind));
+                    }
+                }
+                NamedPath::Partly(_) => {}
+            }
+        }
+        if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
+            // A program may be among what it reads.
+            let words =
+                part.words.iter().take(1).cloned().chain(part.texts.iter().map(|it| Word::of_text(it)));
+            let read = Part { words: words.collect(), elsewhere: part.elsewhere, ..Part::default() };
+            for Named { path, .. } in scene.named(&read, true).iter().filter(|it| it.how == Naming::InText) {
+                self.ruled(path, Use::Read, None, Naming::InText, findings);
+                self.ruled(path, Use::Write, None, Naming::InText, findings);
+            }
+        }
+        if folders::searches_here(part, |word| scene.is_there(word)) {
+            for folder in scene.working_directories() {
+                self.folder(part, &folder, only_reads, findings);
+            }
+        }
+        self.tracked(part, scene, findings);
+        if !only_reads && let Some(kind) = writers::writes(part) {
+            findings.extend(self.may_touch(kind));
+        }
+    }
+
+    /// Secrets that are in a folder now.
+    fn hidden_in(&self, folder: &Path) -> Option<Protected> {
+        encloses(&JudgedPath::new(folder), &self.places, &self.options.own, Use::Read)
+    }
+
+    /// What is said of a folder that a command names.
+    fn folder(&self, part: &Part, path: &JudgedPath, only_reads: bool, findings: &mut Vec<Finding>) {
+        let replaces = folders::replaces_folders(part);
+        if replaces || !folders::leaves_folders(part) {
+            let search = Search::of(part);
+            if !folders::reads_names_only(part) {
+                self.inside(path, Use::Read, (search, false), None, findings);
+            }
+            if !only_reads {
+                self.inside(path, Use::Write, (search, replaces), None, findings);
+            }
+            let is_hidden = only_reads && search.skips_hidden;
+            let is_used = if only_reads { Use::Read } else { Use::Write };
+            let touches = only_reads || replaces || folders::fills_folders(part);
+            if touches
+                && !is_hidden
+                && let Some(kind) = encloses(path, &self.places, &self.options.own, is_used)
+            {
+                findings.extend(self.may_touch(kind));
+            }
+        }
+    }
+
+    /// What rules say of what is in a folder: denied if all of it is, or if the folder is `replaced` and there
+    /// may be something in it; asked if there is something in it now.
+    fn inside(
+        &self,
+        folder: &JudgedPath,
+        is_used: Use,
+        (search, replaced): (Search, bool),
+        tool: Option<&str>,
+        findings: &mut Vec<Finding>,
+    ) {
+        let text = PathText::from(folder.real.as_path());
+        for (rules, verdict, what) in self.strict() {
+            let of_paths = rules.iter().filter_map(|rule| match rule.pattern() {
+                Pattern::Path(pattern) if governs(rule, is_used, tool) => Some((*rule, pattern)),
+                _ => None,
+            });
+            let reaching: Vec<_> =
+                of_paths.filter(|(_, pattern)| pattern.reaches_into(&text, &self.places)).collect();
+            let whole = reaching.iter().find(|(_, pattern)| {
+                replaced
+                    || pattern.is_of_folder(folder, &self.places)
+                    || pattern.concerns(folder, &self.places)
+            });
+            if let Some((rule, _)) = whole {
+                let shown = self.shown(&folder.plain);
+                findings.push(of_rule(verdict, &format!("a rule {what} what is in {shown}"), rule));
+                continue;
+            }
+            if reaching.is_empty() {
+                continue;
+            }
+            let of = |path: &JudgedPath| {
+                reaching
+                    .iter()
+                    .find(|(_, pattern)| pattern.concerns(path, &self.places))
+                    .map(|(rule, _)| *rule)
+            };
+            let found = folders::find(&folder.plain, search, |path| of(path).is_some());
+            match found.map(|path| path.map(|path| (of(&JudgedPath::new(&path)), path))) {
+                Ok(None) => {}
+                Ok(Some((rule, path))) => {
+                    let text = format!("it may touch what a rule {what}: {}", self.shown(&path));
+                    let rule = rule.or(reaching.first().map(|(rule, _)| *rule));
+                    findings.extend(rule.map(|rule| of_rule(Verdict::Ask, &text, rule)));
+                }
+                Err(folders::TooMuch) => {
+                    let text = format!("it may touch what a rule {what} in {}", self.shown(&folder.plain));
+                    findings.extend(reaching.first().map(|(rule, _)| of_rule(Verdict::Ask, &text, rule)));
+                }
+            }
+        }
+    }
+
+    /// What rules say of tracked files whose contents git may print without a word of the command naming them.
+    fn tracked(&self, part: &Part, scene: &Scene<'_>, findings: &mut Vec<Finding>) {
+        if !folders::shows_tracked(part) {
+            return;
+        }
+        let mut starts = scene.working_directories();
+        starts.extend(scene.named(part, false).into_iter().filter_map(|it| match it.path {
+            NamedPath::Known(path) if path.real.is_dir() => Some(path),
+            NamedPath::Known(_) | NamedPath::Partly(_) => None,
+        }));
+        for (rules, _, what) in self.strict() {
+            let reading: Vec<_> = rules.iter().filter_map(|rule| Some((*rule, reads(rule)?))).collect();
+            let Some((first, _)) = reading.first() else { continue };
+            let of = |path: &Path| {
+                let judged = JudgedPath { plain: path.to_owned(), real: path.to_owned() };
+                reading.iter().find(|(_, pattern)| pattern.concerns(&judged, &self.places)).map(|it| it.0)
+            };
+            let sought = reading.iter().map(|(rule, _)| format!("{rule}\n")).collect::<String>();
+            let found = starts.iter().find_map(|start| {
+                let found = tracked(&start.real, &sought, |path| of(path).is_some());
+                found.map_err(|NotKnown| start).transpose()
+            });
+            findings.extend(found.map(|found| match found {
+                Ok(path) => {
+                    let text = format!("it may print what a rule {what}: {}", self.shown(&path));
+                    of_rule(Verdict::Ask, &text, of(&path).unwrap_or(first))
+                }
+                Err(start) => {
+                    let text = format!("it may print what a rule {what} in {}", self.shown(&start.plain));
+                    of_rule(Verdict::Ask, &text, first)
+                }
+            }));
+        }
+    }
+
+    /// What is said of a command that writes where nobody knows, and has a form of a protected name in it.
+    pub(super) fn unknown_targets(
+        &self,
+        command: &str,
+        analysis: &Analysis,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+        from: usize,
+    ) {
+        let is_unknown = |word: &Word| {
+            word.pieces.iter().any(|piece| matches!(piece, Piece::Variable(_) | Piece::Unknown))
+        };
+        let has_unknown = |part: &Part| {
+            let targets = part.redirects.iter().map(|redirect| &redirect.target);
+            part.more_arguments || part.elsewhere || part.words.iter().chain(targets).any(is_unknown)
+        };
+        // Most commands are known in full, and most others are asked about already.
+        let is_asked = findings.iter().skip(from).any(|finding| finding.verdict > Verdict::Allow);
+        if is_asked || !analysis.parts.iter().any(has_unknown) {
+            return;
+        }
+        let is_open = |path: &NamedPath| matches!(path, NamedPath::Partly(text) if text.is_open());
+        let writes = |part: &Part| {
+            let mut targets = part.redirects.iter().filter(|redirect| redirect.direction == Direction::Write);
+            targets.any(|redirect| scene.target(&redirect.target, part).0.iter().any(is_open))
+                || self.objection(part, scene).is_some()
+                    && scene
+                        .named(part, true)
+                        .iter()
+                        .any(|named| named.how == Naming::Word && is_open(&named.path))
+        };
+        if let Some(kind) = form_in(command, &self.places, &self.options.own)
+            && analysis.parts.iter().any(writes)
+        {
+            findings.extend(self.may_touch(kind));
+        }
+    }
+
+    pub(super) fn redirects(
+        &self,
+        part: &Part,
+        bare: Option<&Rule>,
+        reopens: bool,
+        scene: &Scene<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
+        for redirect in &part.redirects {
+            let span = Some((redirect.target.span.start, redirect.target.span.end));
+            if redirect.may_connect() {
+                let mut finding = match bare {
+                    Some(rule) => of_rule(Verdict::Allow, "a rule allows it", rule),
+                    None => self.by_mode("a redirection may open a network connection".to_owned(), ""),
+                };
+                finding.reason.span = span;
+                findings.push(finding);
+            }
+            if is_sink(redirect, reopens) {
+                continue;
+            }
+            let is_used = match redirect.direction {
+                Direction::Read => Use::Read,
+                Direction::Write => Use::Write,
+            };
+            let before = findings.len();
+            let (paths, through) = scene.target(&redirect.target, part);
+            let known = |path: &NamedPath| match path {
+                NamedPath::Known(path) => Some(path.clone()),
+                NamedPath::Partly(_) => None,
+            };
+            let all_known: Option<Vec<JudgedPath>> = paths.iter().map(known).collect();
+            for (path, how) in paths
+                .iter()
+                .map(|path| (path, Naming::Word))
+                .chain(through.iter().map(|path| (path, Naming::Through)))
+            {
+                self.ruled(path, is_used, None, how, findings);
+                match path {
+                    NamedPath::Known(path) => self.kept(path, is_used, findings),
+                    NamedPath::Partly(text) => self.perhaps_kept(text, is_used, findings),
+                }
+            }
+            if is_used == Use::Write {
+                findings.push(self.written(all_known.as_deref(), bare));
+            }
+            findings.iter_mut().skip(before).for_each(|finding| finding.reason.span = span);
+        }
+    }
+
+    /// What is said of writing one of these files; `None` if they are not known.
+    fn written(&self, paths: Option<&[JudgedPath]>, bare: Option<&Rule>) -> Finding {
+        let Some(paths) = paths else {
+            let strict = self.deny.iter().chain(&self.ask).any(|rule| governs(rule, Use::Write, None));
+            let mut finding =
+                self.by_mode("it writes a file whose name is only known when it runs".to_owned(), "");
+            if strict && finding.verdict == Verdict::Allow {
+                finding.verdict = Verdict::Ask;
+                finding.reason.text = "it writes a file whose name is only known when it runs".to_owned();
+            }
+            return finding;
+        };
+        let rules: Option<Vec<&Rule>> = paths.iter().map(|path| self.allows_write(path, None)).collect();
+        let allowing = bare.or_else(|| rules.and_then(|rules| rules.first().copied()));
+        let path = paths.first().map(|path| path.plain.clone()).unwrap_or_default();
+        let mut finding = match allowing {
+            Some(rule) => of_rule(Verdict::Allow, "a rule allows writing there", rule),
+            None => self.by_mode(format!("it writes {}", self.shown(&path)), ""),
+        };
+        if finding.verdict == Verdict::Ask && paths.len() == 1 {
+            finding.suggestion = paths.first().and_then(|path| suggest::for_file(path, &self.places));
+        }
+        finding.reason.path = Some(path);
+        finding
+    }
+}
+
+/// Whether a call changes the files that it names, and does nothing else.
+fn only_edits(access: &Access) -> bool {
+    access.commands.is_empty() && access.network.is_empty() && !access.program && !access.unknown
+}
+
+/// Whether what is written there is lost or shown, and nothing is read but what the command has already. What is
+/// `reopens` see [`Analysis::reopens`]: opening `/dev/stdout` opens the file behind it again.
+fn is_sink(redirect: &Redirect, reopens: bool) -> bool {
+    let Some(path) = redirect.target.literal() else { return false };
+    match (path.as_str(), redirect.direction) {
+        ("/dev/null" | "/dev/tty" | "/dev/zero", _) => true,
+        ("/dev/stdout" | "/dev/stderr", Direction::Write) => !reopens,
+        ("/dev/stdin" | "/dev/stdout" | "/dev/stderr", Direction::Read) => true,
+        (path, Direction::Read) => path
+            .strip_prefix("/dev/fd/")
+            .is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())),
+        (_, Direction::Write) => false,
+    }
+}
+
+/// The pattern of a rule on reading files.
+fn reads(rule: &Rule) -> Option<&PathPattern> {
+    match rule.pattern() {
+        Pattern::Path(pattern) if governs(rule, Use::Read, None) => Some(pattern),
+        Pattern::Path(_) | Pattern::All | Pattern::Command(_) | Pattern::Host(_) => None,
+    }
+}
+
+/// Whether a rule of files is about such a use; `tool` is the tool whose call it is.
+fn governs(rule: &Rule, is_used: Use, tool: Option<&str>) -> bool {
+    let own = tool.is_some_and(|tool| rule.names_tool(tool));
+    match is_used {
+        Use::Read => own || rule.tool() == "read",
+        Use::Write => own || rule.tool() == "edit" || rule.tool() == "write" && tool.is_none(),
+    }
+}

@@ -1,0 +1,314 @@
+//! What is known of programs: which take their operands as data, and with which words others run programs
+//! in turn.
+//!
+//! What is not here is taken to run what is among its words.
+
+use super::read_only;
+use super::shell::{Part, Word};
+use super::subcommands::{GIT_RUNS, has};
+
+/// A program with the words that make it run others.
+pub(super) struct Program {
+    name: &'static str,
+    /// Options before its subcommand that take no value.
+    flags: &'static str,
+    /// Options before its subcommand with a value in the next word.
+    valued: &'static str,
+    /// Words that make it run what other words name: an option of one letter (`-x`), a long one (`--exec`), or
+    /// a subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` stands before the beginning of a word. Behind
+    /// `commit:` they count only for this subcommand, and behind `:` only before it; `commit:` is all of it.
+    runs: &'static str,
+}
+
+const fn plain(name: &'static str, runs: &'static str) -> Program {
+    Program { name, flags: "", valued: "", runs }
+}
+
+const NPM_VALUED: &str = "--registry --prefix -C --dir --cwd --loglevel --tag --otp --userconfig --globalconfig \
+         --cache -w --workspace --filter -F --reporter --access";
+const NPM_FLAGS: &str = "-g --global -s --silent -q --quiet -d --json -y --yes -f --force --dry-run --workspaces \
+         --if-present --ignore-scripts --no-audit --no-fund -r --verbose";
+const NPM_RUNS: &str = "exec x dlx create init innit explore edit config set c --script-shell --node-options \
+         --shell --git --viewer --editor --call --userconfig --globalconfig --onload-script pkg";
+/// What makes compilers run other programs.
+const COMPILER: &str = "-wrapper ^-B -fplugin -specs --specs -fuse-ld --ld-path";
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "git",
+        flags: "-p --paginate -P --no-pager --no-replace-objects --bare --literal-pathspecs \
+         --glob-pathspecs --noglob-pathspecs --icase-pathspecs --no-optional-locks --no-advice \
+         --no-lazy-fetch -v --version -h --help --html-path --man-path --info-path --exec-path",
+        valued: "-C -c --git-dir --work-tree --namespace --super-prefix --attr-source --config-env \
+         --list-cmds",
+        runs: GIT_RUNS,
+    },
+    Program {
+        name: "cargo",
+        flags: "-v -vv --verbose -q --quiet --locked --offline --frozen -V --version --list -h --help",
+        valued: "-C --config -Z --color --explain",
+        runs: "--config -Z rustc rustdoc",
+    },
+    Program { name: "npm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
+    Program { name: "pnpm", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
+    Program { name: "yarn", flags: NPM_FLAGS, valued: NPM_VALUED, runs: NPM_RUNS },
+    Program {
+        name: "bun",
+        flags: "--silent -h --help -v --version",
+        valued: "--cwd -c --config",
+        runs: "x exec create -e -p --eval --print --preload -r --config -c --shell",
+    },
+    Program {
+        name: "docker",
+        flags: "-D --debug --tls --tlsverify -v --version --help",
+        valued: "-H --host -c --context --config -l --log-level --tlscacert --tlscert --tlskey",
+        runs: "run exec debug --config plugin container:run container:exec compose:run compose:exec",
+    },
+    Program {
+        name: "podman",
+        flags: "-r --remote --help --version",
+        valued: "--log-level --connection -c --url --root --runroot --runtime",
+        runs: "run exec container:run container:exec unshare --runtime --hooks-dir --conmon",
+    },
+    Program {
+        name: "kubectl",
+        flags: "--insecure-skip-tls-verify --match-server-version --warnings-as-errors --help",
+        valued: "-n --namespace --context --kubeconfig --cluster --user -s --server --token --as \
+         --as-group --as-uid --cache-dir --certificate-authority --client-certificate \
+         --client-key --request-timeout --tls-server-name -v --v --vmodule --password --username \
+         --profile --profile-output --log-file",
+        runs: "exec run debug edit plugin --kubeconfig --kuberc config",
+    },
+    plain("make", "*= --eval -E -f --file --makefile"),
+    plain("gmake", "*= --eval -E -f --file --makefile"),
+    plain("ninja", "-f -t"),
+    plain("cmake", "^-E ^-P ^-D ^-C"),
+    plain("go", "run tool generate env -exec -toolexec -vettool -ldflags -overlay"),
+    plain("mvn", "^-D --define -f --file -s --settings"),
+    plain("gradle", "^-D ^-P ^-I --init-script ^-b --build-file ^-c --settings-file ^-p --project-dir"),
+    plain("dotnet", "exec run tool msbuild ^-p: --property ^/p -logger --logger"),
+    plain("rustup", "run toolchain"),
+    plain("rustc", "^-C --codegen ^-Z --sysroot"),
+    plain("rustfmt", ""),
+    plain(
+        "tar",
+        "-I --use-compress-program --to-command --checkpoint-action -F --info-script \
+         --new-volume-script --rsh-command --rmt-command",
+    ),
+    plain("bsdtar", "--use-compress-program"),
+    plain("sort", "--compress-program"),
+    plain("split", "--filter"),
+    plain("csplit", ""),
+    plain("rg", "--pre --hostname-bin"),
+    plain("fd", "-x -X --exec --exec-batch"),
+    plain("fdfind", "-x -X --exec --exec-batch"),
+    plain("zip", "-TT --unzip-command"),
+    plain("rsync", "-e --rsh --rsync-path"),
+    plain("scp", "-S -o -F -J -D"),
+    plain("sftp", "-S -o -F -J -D -b"),
+    plain("wget", "--use-askpass -e --execute --config"),
+    plain("gcc", COMPILER),
+    plain("g++", COMPILER),
+    plain("cc", COMPILER),
+    plain("c++", COMPILER),
+    plain("clang", COMPILER),
+    plain("clang++", COMPILER),
+    plain("apt", "-o --option -c --config-file"),
+    plain("apt-get", "-o --option -c --config-file"),
+    plain("dnf", "-c --config --setopt"),
+    plain("yum", "-c --config --setopt"),
+    plain("pacman", "--config --hookdir --gpgdir"),
+    plain("apk", ""),
+    plain("zypper", "-c --config"),
+    plain("brew", "sh ruby irb exec"),
+    plain("pip", "--python"),
+    plain("pip3", "--python"),
+    plain("gem", "exec"),
+    plain("man", "-P --pager -H --html"),
+    plain("pytest", "-p -c --config-file -o --override-ini --pdbcls --confcutdir --rootdir"),
+    plain("ruff", "--config"),
+    plain("mypy", "--config-file --python-executable"),
+    plain("black", "--config"),
+    plain("eslint", "-c --config --rulesdir --resolve-plugins-relative-to --parser --plugin -f --format"),
+    plain("prettier", "--plugin --config"),
+    plain("tsc", ""),
+    plain("jest", "-c --config --runner --globalSetup --setupFiles --testEnvironment --transform --rootDir"),
+    plain("shellcheck", ""),
+    plain("install", "--strip-program"),
+    plain("gh", "alias extension codespace config"),
+];
+
+/// Programs, besides those that only read, whose operands are files, names or texts.
+const DATA: &str = "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shred unlink \
+         kill pkill pgrep killall cd pushd popd export declare typeset local readonly read unset \
+         set hash type command which whereis apropos whatis help umask ulimit dirs exit return \
+         test [ getopts let gzip gunzip bzip2 bunzip2 xz unxz zstd unzip curl ping dig nslookup \
+         host clear tput stty notify-send wl-copy pbcopy xclip jq cat echo printf iconv diff sum";
+
+/// Programs that are known to run their operands, whose values therefore count even where they are not known.
+const RUNNERS: &str = "prlimit flock script setpriv unshare chroot setarch linux32 linux64 i386 x86_64 choom \
+         runuser su sg newgrp nsenter busybox toybox watch parallel ssh systemd-run strace \
+         ltrace gdb perf valgrind unbuffer expect firejail bwrap fakeroot fakechroot proot \
+         cgexec numactl dbus-run-session dbus-launch xvfb-run torsocks proxychains tsocks \
+         aa-exec runcon pkexec start-stop-daemon daemonize at batch entr cpulimit eatmydata \
+         faketime rlwrap tmux screen hyperfine catchsegv npx bunx pnpx uvx pipx mise asdf direnv \
+         nix-shell sem softlimit chpst capsh";
+
+/// Shells and interpreters: what they run is a text or a file, whatever it does.
+const INTERPRETERS: &str = "sh bash dash ash zsh ksh mksh fish csh tcsh rbash python pypy perl ruby node nodejs \
+         deno bun php lua luajit osascript pwsh Rscript tclsh awk gawk guile";
+
+/// The name of a program without its folder.
+pub(super) fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The name of the program that words run, without its folder, if it is known.
+pub(super) fn name(words: &[Word]) -> Option<String> {
+    words.first().and_then(Word::literal).map(|name| base(&name).to_owned())
+}
+
+/// Whether a program is a shell or an interpreter, in any version: `python3.12` too.
+pub(super) fn is_interpreter(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    has(INTERPRETERS, name) || has(INTERPRETERS, stem)
+}
+
+/// Whether a program is known to run its operands.
+pub(super) fn is_runner(name: &str) -> bool {
+    has(RUNNERS, name)
+        || name.starts_with("ld-linux")
+        || name.starts_with("ld.so")
+        || name.starts_with("ld-musl")
+}
+
+impl Program {
+    /// What is known of a program; `None` if nothing is.
+    pub(super) fn named(name: &str) -> Option<&'static Program> {
+        PROGRAMS.iter().find(|program| program.name == name)
+    }
+
+    /// How many words an option before the subcommand takes; `None` if the option is not known.
+    pub(super) fn option_length(&self, option: &str) -> Option<usize> {
+        let bare = option.split_once('=').map_or(option, |(bare, _)| bare);
+        let is_toolchain = self.name == "cargo" && option.starts_with('+');
+        if has(self.flags, option) || is_toolchain || bare != option && has(self.valued, bare) {
+            return Some(1);
+        }
+        has(self.valued, option).then_some(2)
+    }
+
+    /// Whether it has subcommands behind options of its own.
+    fn has_options(&self) -> bool {
+        !self.flags.is_empty()
+    }
+
+    /// Where its subcommand may be: at one place, or from there on anywhere, if an option before it is not
+    /// known; and the options that are not known.
+    pub(super) fn subcommand(&self, words: &[Word]) -> (std::ops::Range<usize>, Vec<usize>) {
+        let (mut at, mut unknown) = (1, Vec::new());
+        while let Some(word) = words.get(at) {
+            let literal = word.literal();
+            match literal.as_deref() {
+                Some(text) if !text.starts_with(['-', '+']) => break,
+                Some(text) => match self.option_length(text) {
+                    Some(length) => at += length,
+                    None => {
+                        unknown.push(at);
+                        at += 1;
+                    }
+                },
+                None if word.may_be_option() => {
+                    unknown.push(at);
+                    at += 1;
+                }
+                None => break,
+            }
+        }
+        let first = unknown.first().map_or(at, |first| first + 1);
+        let end = if unknown.is_empty() { at + 1 } else { words.len() };
+        (first..end.min(words.len()), unknown)
+    }
+
+    /// The words that make it run others, by index.
+    pub(super) fn running(&self, words: &[Word]) -> Vec<usize> {
+        let (places, mut found) = self.subcommand(words);
+        if !self.has_options() {
+            found.clear();
+        }
+        let subcommand = words.get(places.start).and_then(Word::literal).unwrap_or_default();
+        let is_uncertain = places.len() > 1;
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let Some(text) = word.literal() else {
+                if word.may_be_option() && !self.runs.is_empty() && word.splits {
+                    found.push(at);
+                }
+                continue;
+            };
+            let text = if self.name == "tar" && at == 1 && !text.starts_with('-') {
+                format!("-{text}")
+            } else {
+                text
+            };
+            let is_before = at < places.start || is_uncertain;
+            let counts = |spec: &str| match spec.split_once(':') {
+                Some(("", spec)) => is_before && is_word(spec, &text),
+                Some((of, "")) => of == text && (at == places.start || is_uncertain),
+                Some((of, spec)) => {
+                    (of == subcommand && at > places.start || is_uncertain) && is_word(spec, &text)
+                }
+                None if !spec.starts_with(['-', '^', '*']) && self.has_options() => {
+                    (at == places.start || is_uncertain) && spec == text
+                }
+                None => is_word(spec, &text),
+            };
+            if self.runs.split(' ').any(counts) || self.name == "cargo" && is_foreign_toolchain(&text) {
+                found.push(at);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// `+toolchain` that is no plain name: it may be a folder.
+fn is_foreign_toolchain(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    text.strip_prefix('+').is_some_and(|name| !name.chars().all(plain) || name.starts_with('.'))
+}
+
+/// Whether a word is an option or a subcommand of the table: long options also shortened or with a value,
+/// letters also among others.
+fn is_word(spec: &str, text: &str) -> bool {
+    if spec == "*=" {
+        let value = text.split_once('=').filter(|(name, _)| !name.starts_with('-'));
+        return value.is_some_and(|(_, value)| !value.chars().all(|c| c.is_ascii_digit()));
+    }
+    if let Some(start) = spec.strip_prefix('^') {
+        return text.starts_with(start);
+    }
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
+    if let Some(long) = spec.strip_prefix("--") {
+        return name.strip_prefix("--").is_some_and(|name| !name.is_empty() && long.starts_with(name));
+    }
+    match spec.strip_prefix('-') {
+        // An option of one letter: alone, with its value, or among others.
+        Some(letter) if letter.len() == 1 => {
+            text.starts_with('-') && !text.starts_with("--") && text.contains(letter)
+        }
+        // A long one with a single dash, as go and compilers have them.
+        Some(long) => text.starts_with(spec) || name.strip_prefix("--") == Some(long),
+        None => spec == text,
+    }
+}
+
+/// Whether a program takes its words as data, as far as that is known: none of them is run.
+pub(super) fn takes_data(words: &[Word], more_arguments: bool) -> bool {
+    let Some(name) = name(words) else { return false };
+    if let Some(program) = Program::named(&name) {
+        return program.running(words).is_empty();
+    }
+    let part = || Part { words: words.to_vec(), more_arguments, ..Part::default() };
+    has(DATA, &name) || read_only::only_reads(&part())
+}

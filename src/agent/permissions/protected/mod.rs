@@ -1,0 +1,420 @@
+//! Paths that are always asked, whatever the mode and the rules that allow: they hold secrets, or what
+//! is written to them is run later.
+
+mod places;
+mod table;
+
+use std::path::{Component, Path, PathBuf};
+
+use super::path_pattern::{JudgedPath, Places, normalised};
+use super::path_text::{Mark, PathText};
+use table::{Anchor, PlaceTable};
+
+/// A kind of protected paths, by the name with which settings switch it off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protected {
+    /// What is in `.git/`, and the user's settings of git.
+    Git,
+    /// What shells and the desktop run when they start.
+    Startup,
+    /// `~/.ssh`.
+    Ssh,
+    /// tau's settings and sessions.
+    Tau,
+    /// Files with keys and passwords.
+    Keys,
+    /// Settings, skills and hooks of coding agents.
+    Agents,
+}
+
+impl Protected {
+    /// Every kind, with its name in settings and what is in it.
+    pub const TABLE: [(Protected, &'static str, &'static str); 6] = [
+        (Protected::Git, "git", "the inside of .git, or settings of git"),
+        (Protected::Startup, "startup", "a file that is read or run at startup"),
+        (Protected::Ssh, "ssh", "the keys and settings of ssh"),
+        (Protected::Tau, "tau", "tau's own settings or sessions"),
+        (Protected::Keys, "keys", "a file with keys or passwords"),
+        (Protected::Agents, "agents", "the settings, skills and hooks of coding agents"),
+    ];
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::TABLE.iter().find(|(_, known, _)| *known == name).map(|(kind, ..)| *kind)
+    }
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// What is in it.
+    pub fn what(self) -> &'static str {
+        Self::TABLE.iter().find(|(kind, ..)| *kind == self).map_or("", |(.., what)| what)
+    }
+
+    /// Whether reading is asked too, because there are secrets in it.
+    fn hides(self) -> bool {
+        matches!(self, Protected::Ssh | Protected::Tau | Protected::Keys)
+    }
+}
+
+/// What is done with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    /// Written, or it is not known.
+    Write,
+}
+
+/// Names of files with keys.
+const KEY_NAMES: [&str; 13] = [
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_ecdsa_sk",
+    "id_ed25519_sk",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".git-credentials",
+    ".pypirc",
+    ".htpasswd",
+    "auth.json",
+];
+/// Ends of names of files with keys.
+const KEY_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
+/// Files and folders with keys in the home directory.
+const KEY_PLACES: [&str; 9] = [
+    ".aws",
+    ".gnupg",
+    ".kube",
+    ".docker/config.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".azure",
+    ".cargo/credentials.toml",
+    ".local/share/keyrings",
+];
+
+/// Files and directories with keys in the home directory, but for the kinds that the user has switched off.
+pub(super) fn secret_places(home: &Path, unprotected: &[Protected]) -> Vec<PathBuf> {
+    let is_on = |kind: Protected| !unprotected.contains(&kind);
+    let ssh = is_on(Protected::Ssh).then_some(".ssh");
+    let keys = KEY_PLACES.iter().chain(&KEY_NAMES).filter(|_| is_on(Protected::Keys)).copied();
+    // gh reads other files there before it does anything.
+    let place = |name: &str| home.join(if name == ".config/gh" { ".config/gh/hosts.yml" } else { name });
+    ssh.into_iter().chain(keys).map(place).collect()
+}
+
+/// Key files that are not anywhere, but here.
+const SYSTEM_KEYS: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d"];
+/// How many characters of a name have to be written out for it to be a form of another.
+const EVIDENCE: usize = 2;
+
+/// Which kind of protected path this is, if it is one. `own` are the folders of tau.
+pub(super) fn protected(
+    path: &JudgedPath,
+    places: &Places,
+    own: &[PathBuf],
+    is_used: Use,
+) -> Option<Protected> {
+    let homes = homes(places);
+    path.forms().into_iter().find_map(|path| kind(path, &homes, own, is_used))
+}
+
+fn homes(places: &Places) -> Vec<&Path> {
+    places.home.iter().flat_map(JudgedPath::forms).collect()
+}
+
+fn kind(path: &Path, homes: &[&Path], own: &[PathBuf], is_used: Use) -> Option<Protected> {
+    let counts = |kind: &Protected| is_used == Use::Write || kind.hides();
+    if own.iter().any(|folder| path.starts_with(folder)) {
+        return Some(Protected::Tau);
+    }
+    let names = |path: &Path| -> Vec<String> {
+        let names = path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
+            _ => None,
+        });
+        names.collect()
+    };
+    let (whole, table) = (names(path), PlaceTable::get());
+    let below_home = homes.iter().find_map(|home| path.strip_prefix(home).ok()).map(names);
+    let read_tau = |kind: &Protected| *kind != Protected::Tau || is_used == Use::Write;
+    let found = [
+        table.kind(Anchor::Anywhere, &whole).filter(read_tau),
+        is_key(&whole, below_home.is_some()).then_some(Protected::Keys),
+        below_home.as_ref().and_then(|names| table.kind(Anchor::Home, names)),
+        SYSTEM_KEYS.iter().any(|file| path.starts_with(file)).then_some(Protected::Keys),
+        table.kind(Anchor::Root, &whole),
+    ];
+    let key_place = || {
+        let rest = below_home.as_ref().map(|names| names.join("/")).unwrap_or_default();
+        let within = |place: &str| rest == *place || rest.starts_with(&format!("{place}/"));
+        KEY_PLACES.iter().any(|place| within(place)).then_some(Protected::Keys)
+    };
+    found.into_iter().flatten().find(counts).or_else(key_place)
+}
+
+/// Whether a file of that name holds keys.
+fn is_key(names: &[String], at_home: bool) -> bool {
+    let last = names.last().map(String::as_str).unwrap_or_default();
+    KEY_NAMES.contains(&last) && (last != "auth.json" || at_home)
+        || KEY_ENDS.iter().any(|end| last.len() > end.len() && last.ends_with(end))
+}
+
+/// As [`protected`], for an absolute path of which not everything is known. A part that may be anything
+/// counts only where the rest says enough: a place in the home directory, or a form of a protected name.
+pub(super) fn may_be_protected(
+    path: &PathText,
+    places: &Places,
+    own: &[PathBuf],
+    is_used: Use,
+) -> Option<Protected> {
+    let table = PlaceTable::get();
+    let counts = |kind: Protected| is_used == Use::Write || kind.hides();
+    let meets = |place: &PathText| path.meets(place) || path.meets(&place.below());
+    let is_anchored = |start: &PathText| {
+        // What may be anything does not stand for the place itself.
+        let known = path.marks().iter().take_while(|mark| **mark != Mark::Any).count();
+        !path.is_open() || known > start.marks().len()
+    };
+    let in_folder = |folder: &Path| {
+        let parent = folder.parent().map(PathText::from).unwrap_or_default();
+        is_anchored(&parent) && meets(&PathText::from(folder))
+    };
+    if own.iter().any(|folder| in_folder(folder)) {
+        return Some(Protected::Tau);
+    }
+    let lower = path.to_lowercase();
+    let below = |home: &&Path| {
+        let home = PathText::literal(&home.to_string_lossy().to_lowercase());
+        is_anchored(&home).then(|| lower.clone_below(&home)).flatten()
+    };
+    if let Some(rest) = homes(places).iter().find_map(below) {
+        let keys = KEY_PLACES.iter().map(|place| (Protected::Keys, PathText::literal(place)));
+        let found = table.texts(Anchor::Anywhere).chain(table.texts(Anchor::Home)).chain(keys);
+        let is_met = |(_, place): &(Protected, PathText)| rest.meets(place) || rest.meets(&place.below());
+        if let Some((kind, _)) = found.filter(|(kind, _)| counts(*kind)).find(is_met) {
+            return Some(kind);
+        }
+    }
+    if !path.is_open() || path.starts_with("/etc/") || path.starts_with("/var/") || path.starts_with("/usr/")
+    {
+        let keys = SYSTEM_KEYS.iter().map(|place| (Protected::Keys, PathText::literal(place)));
+        let found = table.texts(Anchor::Root).chain(keys);
+        let is_met = |(_, place): &(Protected, PathText)| lower.meets(place) || lower.meets(&place.below());
+        if let Some((kind, _)) = found.filter(|(kind, _)| counts(*kind)).find(is_met) {
+            return Some(kind);
+        }
+    }
+    named(&lower, is_used)
+}
+
+/// The kind of a protected place that is below a folder: for reading one that is there now.
+pub(super) fn encloses(
+    folder: &JudgedPath,
+    places: &Places,
+    own: &[PathBuf],
+    is_used: Use,
+) -> Option<Protected> {
+    let is_below = |path: &Path| {
+        folder.forms().into_iter().any(|folder| path != folder && path.starts_with(folder))
+            && (is_used == Use::Write || path.symlink_metadata().is_ok())
+    };
+    if own.iter().any(|own| is_below(own)) {
+        return Some(Protected::Tau);
+    }
+    let homes = homes(places);
+    let found =
+        |place: &str, kind: Protected| homes.iter().any(|home| is_below(&home.join(place))).then_some(kind);
+    let secret = || KEY_PLACES.iter().find_map(|place| found(place, Protected::Keys));
+    let started = || {
+        let places = places::PLACES.iter().filter(|_| is_used == Use::Write);
+        let at_home = places.filter_map(|(kind, path, _)| Some((*kind, path.strip_prefix("~/")?)));
+        at_home.into_iter().find_map(|(kind, path)| found(path, kind))
+    };
+    found(".ssh", Protected::Ssh).or_else(secret).or_else(started)
+}
+
+/// The kind of which a form is written out somewhere in a path.
+fn named(lower: &PathText, is_used: Use) -> Option<Protected> {
+    let parts: Vec<Spelled> = lower.split(|c| c == '/').into_iter().map(Spelled::new).collect();
+    let last = parts.last()?;
+    if parts.iter().all(|part| part.count < EVIDENCE) {
+        return None;
+    }
+    let counts = |kind: Protected| is_used == Use::Write || matches!(kind, Protected::Ssh | Protected::Keys);
+    let place = PlaceTable::get().form(&parts, counts);
+    place.or_else(|| {
+        let is_name = |part: &Spelled, name: &str| part.is_form(&PathText::literal(name));
+        let end = last.written.text_behind_holes();
+        let is_end = |key: &str| {
+            end.len() > key.len() && end.ends_with(key)
+                || end == key && last.written.written_marks() < last.part.marks().len()
+        };
+        let mut key_folders = KEY_PLACES.iter().filter(|place| !place.contains('/'));
+        let is_key = KEY_NAMES.iter().any(|name| *name != "auth.json" && is_name(last, name))
+            || KEY_ENDS.iter().any(|key| is_end(key))
+            || key_folders.any(|place| parts.iter().any(|part| is_name(part, place)));
+        is_key.then_some(Protected::Keys)
+    })
+}
+
+/// A part of a path, and what of it is written out.
+struct Spelled {
+    part: PathText,
+    /// What is behind everything that is not known.
+    written: PathText,
+    /// How many characters of that are written out.
+    count: usize,
+    /// Whether enough of its start is written out.
+    starts: bool,
+}
+
+impl Spelled {
+    fn new(part: PathText) -> Self {
+        let written = part.written();
+        let (count, start) = (written.written_marks(), part.known_start().chars().count());
+        Spelled { count: count.max(start), starts: start >= EVIDENCE, written, part }
+    }
+
+    /// Whether it is a form of a name: it can be that name, and begins like it or lacks little.
+    fn is_form(&self, name: &PathText) -> bool {
+        let count = self.written.written_marks();
+        let lacks_little = count >= EVIDENCE && count + EVIDENCE >= name.marks().len();
+        lacks_little && self.written.meets(name) || self.starts && self.part.meets(name)
+    }
+}
+
+/// As [`protected`], for a whole text that could not be analysed: every part of it that looks like a path.
+pub(super) fn named_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~' | '+' | '@' | '%');
+    let words = text.split(|c: char| !is_path(c)).filter(|word| word.contains(['/', '.', '_']));
+    let mut seen = std::collections::HashSet::new();
+    words.filter(|word| seen.insert(*word)).take(2_000).find_map(|word| {
+        let expanded = match (word.strip_prefix("~/"), &places.home) {
+            (Some(rest), Some(home)) => home.plain.join(rest),
+            _ => places.workspace.plain.join(word),
+        };
+        let plain = normalised(&expanded);
+        let path = JudgedPath { real: plain.clone(), plain };
+        let form = || named(&PathText::literal(&word.to_lowercase()), Use::Write);
+        protected(&path, places, own, Use::Write).or_else(form)
+    })
+}
+
+/// The kind of which a name is in a text, in whatever way it is put together: without its dot, in quotes, as
+/// the value of a variable or a line of a here-document.
+pub(super) fn form_in(text: &str, places: &Places, own: &[PathBuf]) -> Option<Protected> {
+    let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+    let lower = plain.to_lowercase();
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let mut words = lower.split(|c: char| !is_name(c)).filter(|word| word.len() > 3).take(2_000);
+    let table = PlaceTable::get();
+    named_in(&plain, places, own).or_else(|| words.find_map(|word| table.form_without_dot(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_protected() {
+        let places = Places::new(Path::new("/w"), Some(Path::new("/h")));
+        let own = [PathBuf::from("/h/.config/tau")];
+        let kinds = |path: &str| {
+            let path = JudgedPath::new(Path::new(path));
+            let name = |kind: Option<Protected>| kind.map_or("", Protected::name);
+            [Use::Read, Use::Write].map(|is_used| name(protected(&path, &places, &own, is_used)))
+        };
+        for (path, read, write) in [
+            ("/w/.git/hooks/pre-commit", "", "git"),
+            ("/w/sub/.GIT/config", "", "git"),
+            ("/w/.git", "", "git"),
+            ("/w/.gitignore", "", ""),
+            ("/h/.gitconfig", "", "git"),
+            ("/h/.bashrc", "", "startup"),
+            ("/w/.bashrc", "", ""),
+            ("/h/.config/fish/config.fish", "", "startup"),
+            ("/etc/profile.d/x.sh", "", "startup"),
+            ("/h/.ssh/known_hosts", "ssh", "ssh"),
+            ("/w/../h/.ssh/id_rsa", "ssh", "ssh"),
+            ("/h/.config/tau/config.toml", "tau", "tau"),
+            ("/w/.tau/config.toml", "", "tau"),
+            ("/w/certs/server.pem", "keys", "keys"),
+            ("/w/id_rsa", "keys", "keys"),
+            ("/w/id_rsa.pub", "", ""),
+            ("/h/.aws/credentials", "keys", "keys"),
+            ("/w/src/key.rs", "", ""),
+        ] {
+            assert_eq!(kinds(path), [read, write], "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_half_known_counts_as_far_as_it_is_written_out() {
+        let places = Places::new(Path::new("/h/w"), Some(Path::new("/h")));
+        let own = [PathBuf::from("/h/.config/tau")];
+        let kinds = |text: &str| {
+            let mut path = PathText::default();
+            for c in text.chars() {
+                path.push(match c {
+                    '*' => Mark::Name,
+                    '?' => Mark::One,
+                    '$' => Mark::Any,
+                    c => Mark::Char(c),
+                });
+            }
+            [Use::Read, Use::Write]
+                .map(|is_used| may_be_protected(&path, &places, &own, is_used).map_or("", Protected::name))
+        };
+        for (path, read, write) in [
+            ("$/.ssh/id_rsa", "ssh", "ssh"),
+            ("$/.ss*/x", "ssh", "ssh"),
+            ("/h/w/.gi*/hooks", "", "git"),
+            ("$/.bashrc", "", "startup"),
+            ("$.bashrc", "", "startup"),
+            ("/h/.?ashrc", "", "startup"),
+            ("/h/.$", "ssh", "git"),
+            ("/h/$", "ssh", "git"),
+            ("/h/.config/*/auth.json", "tau", "tau"),
+            ("/h/.s*/*", "ssh", "ssh"),
+            ("/h/.*/id_*", "ssh", "git"),
+            ("/h/.config/$", "tau", "tau"),
+            ("$/x.pem", "keys", "keys"),
+            ("/h/w/*.pem", "keys", "keys"),
+            ("/h/w/?d_rsa", "keys", "keys"),
+            ("$", "", ""),
+            ("/h/w/*.rs", "", ""),
+            ("/h/w/*", "", ""),
+            ("/h/w/src/*/mod.rs", "", ""),
+            ("$/bin/x", "", ""),
+            ("$/config.toml", "", ""),
+            ("/h/w/$", "", ""),
+            ("/etc/cron*/x", "", "startup"),
+            ("/etc/$", "keys", "git"),
+        ] {
+            assert_eq!(kinds(path), [read, write], "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_in_whatever_way_it_is_put_together() {
+        let places = Places::new(Path::new("/h/w"), Some(Path::new("/h")));
+        let kind = |text: &str| form_in(text, &places, &[]).map_or("", Protected::name);
+        for (text, expected) in [
+            ("f=bashrc; cp x ~/.$f", "startup"),
+            ("f=$(echo zshrc)", "startup"),
+            ("f='.git''config'", "git"),
+            ("cat <<E\nauthorized_keys\nE", "ssh"),
+            ("cp \"$x\" \"$y\"", ""),
+            ("cargo build --profile release", ""),
+            ("cp $x dist/config.toml", ""),
+        ] {
+            assert_eq!(kind(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Builtins of bash that change nothing outside of the shell and evaluate nothing of what they are given: with the
+//! options and operands of which that is known. Others may run a word, evaluate an index, or more in the next version.
+
+use super::{is_harmless_variable, shown};
+use crate::agent::permissions::shell::{Piece, Word};
+
+/// What may follow the options.
+#[derive(Clone, Copy)]
+enum Operands {
+    Any,
+    None,
+    /// Jobs, by number or `%`.
+    Jobs,
+    /// Names of variables.
+    Names,
+    /// Names of variables, with or without a text.
+    Assignments,
+}
+
+/// A builtin with everything that it may be given.
+struct Builtin {
+    name: &'static str,
+    /// Options without a value, as letters.
+    flags: &'static str,
+    /// Options with a number or a text.
+    valued: &'static str,
+    operands: Operands,
+}
+
+const fn with(name: &'static str, flags: &'static str, operands: Operands) -> Builtin {
+    Builtin { name, flags, valued: "", operands }
+}
+
+const BUILTINS: [Builtin; 24] = [
+    with(":", "", Operands::Any),
+    with("true", "", Operands::Any),
+    with("false", "", Operands::Any),
+    with("echo", "", Operands::Any),
+    with("pwd", "", Operands::Any),
+    with("type", "", Operands::Any),
+    // Only `-v` and `-V` come here; what it runs otherwise is a part of its own.
+    with("command", "", Operands::Any),
+    // Their operands are numbers or an error.
+    with("shift", "", Operands::Any),
+    with("return", "", Operands::Any),
+    with("exit", "", Operands::Any),
+    with("break", "", Operands::Any),
+    with("continue", "", Operands::Any),
+    with("exec", "", Operands::None),
+    with("times", "", Operands::None),
+    with("dirs", "lpv", Operands::None),
+    with("umask", "S", Operands::None),
+    with("jobs", "lnprs", Operands::Jobs),
+    with("wait", "fn", Operands::Jobs),
+    with("unset", "fv", Operands::Names),
+    with("export", "p", Operands::Assignments),
+    with("readonly", "paA", Operands::Assignments),
+    with("local", "rxaAp", Operands::Assignments),
+    with("declare", "rxgaApfF", Operands::Assignments),
+    with("typeset", "rxgaApfF", Operands::Assignments),
+];
+
+/// Whether it is a builtin that is judged here.
+pub(super) fn is_known(name: &str) -> bool {
+    matches!(name, "cd" | "set" | "test" | "[" | "printf" | "read")
+        || BUILTINS.iter().any(|builtin| builtin.name == name)
+}
+
+/// Why a builtin may do more than read with these arguments.
+pub(super) fn objection(name: &str, arguments: &[Word], more_arguments: bool) -> Option<String> {
+    let builtin = BUILTINS.iter().find(|builtin| builtin.name == name);
+    if more_arguments && !builtin.is_some_and(|builtin| matches!(builtin.operands, Operands::Any)) {
+        return Some(format!("{name} gets arguments that are only known when it runs"));
+    }
+    match name {
+        "cd" => cd(arguments),
+        "set" => set(arguments),
+        "test" | "[" => test(name, arguments),
+        "printf" => printf(arguments),
+        "read" => Builtin { name: "read", flags: "rs", valued: "adnNptu", operands: Operands::Names }
+            .objection(arguments),
+        _ => builtin.and_then(|builtin| builtin.objection(arguments)),
+    }
+}
+
+impl Builtin {
+    fn objection(&self, arguments: &[Word]) -> Option<String> {
+        if matches!(self.operands, Operands::Any) {
+            return None;
+        }
+        let asked = |word: &Word| {
+            let text = word.literal();
+            let text = text.as_deref().unwrap_or("something that is only known when it runs");
+            Some(format!("{} may change or evaluate something with {}", self.name, shown(text)))
+        };
+        let mut words = arguments.iter();
+        let mut operands = None;
+        while let Some(word) = words.next() {
+            let text = word.literal();
+            let letters = text.as_deref().and_then(|text| text.strip_prefix('-'));
+            let Some(letters) = letters.filter(|letters| !letters.is_empty()) else {
+                operands = Some(word);
+                break;
+            };
+            if letters == "-" {
+                break;
+            }
+            let Some(valued) = letters.find(|c| !self.flags.contains(c)) else { continue };
+            let (_, option) = letters.split_at_checked(valued)?;
+            let letter = option.chars().next().filter(|c| self.valued.contains(*c));
+            let attached = option.get(1..).filter(|value| !value.is_empty()).map(str::to_owned);
+            let value = attached.or_else(|| words.next().and_then(Word::literal));
+            let is_known = match (letter, value) {
+                (Some('a'), Some(value)) => is_name(&value),
+                (Some('d' | 'p'), Some(_)) => true,
+                (Some(_), Some(value)) => value.chars().all(|c| c.is_ascii_digit() || c == '.'),
+                _ => false,
+            };
+            if !is_known {
+                return asked(word);
+            }
+        }
+        operands.into_iter().chain(words).find(|word| !self.takes(word)).and_then(asked)
+    }
+
+    fn takes(&self, word: &Word) -> bool {
+        let text = word.literal();
+        match self.operands {
+            Operands::Any => true,
+            Operands::None => false,
+            Operands::Jobs => text.is_some_and(|text| {
+                text.starts_with('%') || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+            }),
+            Operands::Names => text.is_some_and(|text| is_name(&text)),
+            Operands::Assignments => {
+                let texts = word.pieces.iter().map_while(|piece| match piece {
+                    Piece::Text(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                let known: String = texts.collect();
+                let is_whole = text.is_some();
+                let (name, value) = match known.split_once('=') {
+                    Some((name, value)) => (name, Some(value)),
+                    None => (known.as_str(), None),
+                };
+                // In an array a text in parentheses is read as its elements: its substitutions run.
+                let is_text = match value {
+                    Some("") | None => is_whole,
+                    Some(value) => !value.starts_with('(') && !word.splits,
+                };
+                is_name(name) && is_text
+            }
+        }
+    }
+}
+
+/// Whether it names a variable that is free to be set.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && is_harmless_variable(text)
+}
+
+/// `cd`, with the options of which it is known which word is the directory.
+fn cd(arguments: &[Word]) -> Option<String> {
+    let literals = arguments.iter().filter_map(Word::literal);
+    let mut options = literals.filter(|text| text.len() > 1 && text.starts_with('-'));
+    let other = options.find(|text| !["-P", "-L", "--"].contains(&text.as_str()));
+    other.map(|option| format!("cd {} is not known", shown(&option)))
+}
+
+fn set(arguments: &[Word]) -> Option<String> {
+    let harmless = |text: &str| {
+        text.starts_with(['-', '+']) && text.len() > 1 && text.chars().skip(1).all(|c| "eux".contains(c))
+            || ["-o", "pipefail", "-euo", "errexit", "nounset"].contains(&text)
+    };
+    let all = arguments.iter().all(|word| word.literal().is_some_and(|text| harmless(&text)));
+    (!all).then(|| "set may change how commands are read with these arguments".to_owned())
+}
+
+/// `printf`: `-v` and `%n` set a variable. Without a format that is known nothing is.
+fn printf(arguments: &[Word]) -> Option<String> {
+    let asked = || Some("printf may set a variable".to_owned());
+    let mut words = arguments.iter();
+    let mut format = words.next();
+    if format.and_then(Word::literal).as_deref() == Some("--") {
+        format = words.next();
+    } else if format.and_then(Word::literal).is_some_and(|text| text.len() > 1 && text.starts_with('-')) {
+        return asked();
+    }
+    let Some(text) = format?.literal() else { return asked() };
+    let mut rest = text.as_str();
+    while let Some((_, behind)) = rest.split_once('%') {
+        let behind = behind.strip_prefix('%').map(|behind| (behind, false)).unwrap_or((behind, true));
+        rest = behind.0;
+        // What stands between `%` and the letter of a conversion.
+        let conversion =
+            rest.trim_start_matches(|c: char| c.is_ascii_digit() || "#-+ '*.hjlLtzq".contains(c));
+        if behind.1 && conversion.starts_with('n') {
+            return asked();
+        }
+    }
+    None
+}
+
+/// `test`: `-v` and `-R` evaluate the index of a variable.
+fn test(name: &str, arguments: &[Word]) -> Option<String> {
+    let inner = match (name, arguments.split_last()) {
+        ("[", Some((last, rest))) if last.literal().as_deref() == Some("]") => rest,
+        _ => arguments,
+    };
+    let literals: Vec<Option<String>> = inner.iter().map(Word::literal).collect();
+    let literals: Vec<Option<&str>> = literals.iter().map(Option::as_deref).collect();
+    let sound = !inner.iter().any(|word| word.splits || word.has_glob())
+        && match literals.as_slice() {
+            [] | [_] => true,
+            [Some("!"), Some(operator), _] | [Some(operator), _] => !["-v", "-R"].contains(operator),
+            [_, Some(operator), _] => {
+                ["=", "==", "!=", "<", ">", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"]
+                    .contains(operator)
+            }
+            all => all.iter().all(|word| word.is_some_and(|word| !["-v", "-R"].contains(&word))),
+        };
+    (!sound).then(|| format!("{name} may evaluate text that is only known when it runs"))
+}

@@ -1,0 +1,217 @@
+//! What a name runs: the program that is found in `PATH`, and whether a project decides what that is.
+
+use std::path::{Path, PathBuf};
+
+use super::Surroundings;
+use crate::agent::permissions::links;
+use crate::agent::permissions::path_pattern::normalised;
+
+/// A program that prints its version without more, with the options for that.
+struct Versioned {
+    name: &'static str,
+    options: &'static [&'static str],
+    /// Files with which a project chooses the version that runs; they count from its folder upwards.
+    chosen_by: &'static [&'static str],
+}
+
+const fn row(name: &'static str, options: &'static [&'static str]) -> Versioned {
+    Versioned { name, options, chosen_by: &[] }
+}
+
+const LONG: &[&str] = &["--version"];
+const UPPER: &[&str] = &["--version", "-V"];
+const LOWER: &[&str] = &["--version", "-v"];
+
+const VERSIONED: [Versioned; 30] = [
+    row("cargo", UPPER),
+    row("rustc", UPPER),
+    row("rustup", UPPER),
+    row("rustfmt", UPPER),
+    row("clippy-driver", UPPER),
+    row("node", LOWER),
+    row("npm", LOWER),
+    row("npx", LOWER),
+    Versioned { name: "pnpm", options: LOWER, chosen_by: &["package.json", "pnpm-workspace.yaml", ".npmrc"] },
+    Versioned { name: "yarn", options: LOWER, chosen_by: &["package.json", ".yarnrc", ".yarnrc.yml"] },
+    row("deno", UPPER),
+    row("bun", LOWER),
+    row("python", UPPER),
+    row("python3", UPPER),
+    row("pip", UPPER),
+    row("pip3", UPPER),
+    Versioned { name: "go", options: &["version"], chosen_by: &["go.mod", "go.work"] },
+    row("java", &["--version", "-version"]),
+    row("javac", &["--version", "-version"]),
+    row("gcc", LOWER),
+    row("g++", LOWER),
+    row("clang", LOWER),
+    row("make", LOWER),
+    row("cmake", LONG),
+    row("ruby", LOWER),
+    row("perl", LOWER),
+    row("php", LOWER),
+    row("docker", LOWER),
+    row("gh", LONG),
+    row("tau", UPPER),
+];
+
+/// Programs that run another one, which they choose by files of the folder.
+const CHOOSERS: [&str; 9] =
+    ["asdf", "mise", "rtx", "volta", "volta-shim", "direnv", "aqua-proxy", "proto-shim", "corepack"];
+/// Folders with such programs under the names of those that they run.
+const CHOOSERS_FOLDERS: [&str; 5] = ["shims", ".volta", ".asdf", ".jenv", "corepack"];
+/// The files by which they choose.
+const CHOICES: [&str; 26] = [
+    ".tool-versions",
+    ".mise.toml",
+    "mise.toml",
+    ".mise.local.toml",
+    "mise.local.toml",
+    ".mise",
+    "mise",
+    ".config/mise",
+    ".config/mise.toml",
+    ".rtx.toml",
+    ".python-version",
+    ".node-version",
+    ".nvmrc",
+    ".ruby-version",
+    ".java-version",
+    ".go-version",
+    ".php-version",
+    ".perl-version",
+    ".deno-version",
+    ".bun-version",
+    ".dvmrc",
+    ".prototools",
+    ".envrc",
+    "package.json",
+    "aqua.yaml",
+    "aqua.yml",
+];
+/// The files by which rustup chooses.
+const TOOLCHAINS: [&str; 2] = ["rust-toolchain", "rust-toolchain.toml"];
+
+/// Why a program may do more than print its version. `None` in the answer: it is not one of those.
+pub(super) fn version(name: &str, only: &str, surroundings: &Surroundings<'_>) -> Option<Result<(), String>> {
+    let row = VERSIONED.iter().find(|row| row.name == name && row.options.contains(&only))?;
+    Some(is_the_user_s(name, row.chosen_by, surroundings))
+}
+
+/// Why `cargo metadata` may run what a project names: its settings name compilers and their wrappers.
+pub(super) fn cargo_metadata(
+    arguments: &[String],
+    surroundings: &Surroundings<'_>,
+) -> Option<Result<(), String>> {
+    const PLAIN: [&str; 9] = [
+        "--no-deps",
+        "--offline",
+        "--locked",
+        "--frozen",
+        "--all-features",
+        "--no-default-features",
+        "--format-version",
+        "--quiet",
+        "-q",
+    ];
+    let (first, rest) = arguments.split_first()?;
+    let is_plain = |word: &String| {
+        PLAIN.contains(&word.as_str()) || word == "1" || word.as_str() == "--format-version=1"
+    };
+    if first != "metadata" || !rest.iter().all(is_plain) {
+        return None;
+    }
+    Some(is_the_user_s("cargo", &[".cargo/config.toml", ".cargo/config"], surroundings))
+}
+
+/// Whether no file of a project decides what this program is; `chosen_by` are such files of its own.
+fn is_the_user_s(
+    name: &str,
+    chosen_by: &'static [&'static str],
+    surroundings: &Surroundings<'_>,
+) -> Result<(), String> {
+    // What is not found does not run.
+    let Some(program) = links::program(name) else { return Ok(()) };
+    let real = links::followed(&program);
+    let file = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_rustup = file == "rustup";
+    let folder_of_choosers = |part: std::path::Component<'_>| {
+        part.as_os_str().to_str().is_some_and(|part| CHOOSERS_FOLDERS.contains(&part))
+    };
+    let choices = if is_rustup {
+        TOOLCHAINS.as_slice()
+    } else if CHOOSERS.contains(&file) || real.components().any(folder_of_choosers) {
+        CHOICES.as_slice()
+    } else {
+        &[]
+    };
+    let names: Vec<&str> = choices.iter().chain(chosen_by).copied().collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let Some(directories) = surroundings.directories else {
+        return Err(format!("it is not known what {name} is in that folder"));
+    };
+    // What lies in the home directory is the user's choice, unless it is the workspace.
+    let is_own = |folder: &Path| Some(folder) == surroundings.home && folder != surroundings.workspace.plain;
+    let links = directories.iter().filter_map(|directory| directory.canonicalize().ok());
+    let starts: Vec<PathBuf> =
+        directories.iter().map(|directory| normalised(directory)).chain(links).collect();
+    let folders = starts.iter().flat_map(|directory| directory.ancestors()).filter(|folder| !is_own(folder));
+    let mut choices = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let chooses = |path: &PathBuf| {
+        let is_toolchain = is_rustup && TOOLCHAINS.iter().any(|name| path.ends_with(name));
+        path.symlink_metadata().is_ok() && !(is_toolchain && is_installed_toolchain(path, surroundings))
+    };
+    let found = choices.find(chooses);
+    found.map_or(Ok(()), |path| Err(format!("{} decides what {name} runs", path.display())))
+}
+
+/// Whether a toolchain file asks for nothing but a toolchain that is there: others are a folder, or are downloaded.
+fn is_installed_toolchain(path: &Path, surroundings: &Surroundings<'_>) -> bool {
+    let Some(text) = super::repository::read_small(path) else { return false };
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let channel = match lines.as_slice() {
+        [channel] if !channel.contains(['=', '[']) => *channel,
+        ["[toolchain]", line] => match line.split_once('=') {
+            Some((key, value)) if key.trim() == "channel" => value.trim().trim_matches('"'),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let is_plain = channel.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'));
+    let folder = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| surroundings.home.map(|home| home.join(".rustup")));
+    let Some(Ok(entries)) = folder.map(|folder| folder.join("toolchains").read_dir()) else { return false };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    is_plain
+        && !channel.is_empty()
+        && names.into_iter().any(|name| {
+            let rest = name.strip_prefix(channel);
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with(&format!("-{}-", std::env::consts::ARCH))
+            })
+        })
+}
+
+/// Whether the program that bash finds under this name is a file of the workspace, or may be.
+pub(super) fn is_of_workspace(name: &str, surroundings: &Surroundings<'_>) -> bool {
+    let workspace = surroundings.workspace;
+    // The programs of somebody who works in the home directory are there.
+    let holds_home = surroundings
+        .home
+        .is_some_and(|home| home.starts_with(&workspace.plain) || home.starts_with(&workspace.real));
+    let within = |path: &Path| path.starts_with(&workspace.plain) || path.starts_with(&workspace.real);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // It is another one wherever the command runs.
+    let has = |folder: &Path| {
+        let has = |base: &PathBuf| base.join(folder).join(name).symlink_metadata().is_ok();
+        surroundings.directories.is_none_or(|bases| bases.iter().any(has))
+    };
+    if std::env::split_paths(&path).any(|folder| folder.is_relative() && has(&folder)) {
+        return true;
+    }
+    links::program(name)
+        .is_some_and(|program| !holds_home && (within(&program) || within(&links::followed(&program))))
+}

@@ -1,0 +1,251 @@
+//! The repository that git finds from a folder, and what it makes git run.
+//!
+//! Git obeys the settings of the repository it finds: programs that watch files, show changes or convert contents. So it
+//! is judged by the repository: found as git finds it, with its settings and those of its submodules read.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use super::git_config::{Setting, settings};
+use crate::agent::permissions::path_pattern::normalised;
+use crate::tools::git_index::{self, IndexEntry};
+
+/// Largest file of settings, and largest of the small files beside it, in bytes.
+const MAX_CONFIG: u64 = 256 * 1024;
+/// Largest index, in bytes: about that of a million files.
+const MAX_INDEX: u64 = 128 * 1024 * 1024;
+/// Most submodules that are looked at.
+const MAX_SUBMODULES: usize = 64;
+/// How long an index has been as it is before it is remembered.
+const MIN_AGE: Duration = Duration::from_secs(1);
+/// Most indexes that are remembered.
+const MAX_REMEMBERED: usize = 16;
+
+/// Why git may run something if it is run in this folder.
+pub(super) fn objection(directory: &Path, home: Option<&Path>) -> Option<String> {
+    // `cd` goes by names, everything else by links.
+    let (named, real) = (normalised(directory), directory.canonicalize());
+    let starts = [real.ok(), named.canonicalize().ok()];
+    let mut left = MAX_SUBMODULES;
+    let mut seen: Option<PathBuf> = None;
+    for start in starts.into_iter().flatten() {
+        if seen.as_ref() == Some(&start) {
+            continue;
+        }
+        if let Some(why) = found_from(&start, &mut left) {
+            return Some(why);
+        }
+        seen = Some(start);
+    }
+    if let Some(why) =
+        std::env::var_os("GIT_DIR").and_then(|dir| of_repository(&directory.join(dir), None, &mut left))
+    {
+        return Some(why);
+    }
+    let home = home?;
+    [home.join(".gitconfig"), home.join(".config/git/config")].iter().find_map(|path| {
+        let found = read_settings(path)?;
+        let setting = found.ok()?.into_iter().find(Setting::runs_what_is_here)?;
+        Some(format!("git runs what {setting} in {} names", path.display()))
+    })
+}
+
+/// What is said of the repository that git finds from here upwards.
+fn found_from(start: &Path, left: &mut usize) -> Option<String> {
+    for folder in start.ancestors() {
+        let git = folder.join(".git");
+        if let Some(found) = git_folder(&git) {
+            return match found {
+                Ok(found) => of_repository(&found, Some(folder), left),
+                Err(why) => Some(why),
+            };
+        }
+        let has = |name: &str| folder.join(name).symlink_metadata().is_ok();
+        if has("HEAD") && (has("objects") || has("refs") || has("commondir") || has("config")) {
+            return Some(format!("{} looks like a repository without a work tree", folder.display()));
+        }
+    }
+    None
+}
+
+/// The folder of a repository that `.git` is or names; `None` if git looks further up.
+fn git_folder(git: &Path) -> Option<Result<PathBuf, String>> {
+    let facts = git.metadata().ok()?;
+    if facts.is_dir() {
+        return is_git_folder(git).then(|| Ok(git.to_owned()));
+    }
+    let unknown = || Err(format!("it is not known where {} leads", git.display()));
+    let Some(text) = read_small(git) else { return Some(unknown()) };
+    let target =
+        text.strip_prefix("gitdir:").map(|path| path.trim_start_matches(' ').trim_end_matches(['\n', '\r']));
+    let Some(target) = target.filter(|target| !target.is_empty()) else { return Some(unknown()) };
+    Some(Ok(git.parent().unwrap_or(git).join(target)))
+}
+
+/// Whether git takes a folder for that of a repository: it continues to look otherwise.
+fn is_git_folder(git: &Path) -> bool {
+    let head = read_small(&git.join("HEAD")).is_some_and(|head| {
+        let reference = head.strip_prefix("ref:").map(str::trim_start);
+        let digits = head.bytes().take_while(u8::is_ascii_hexdigit).count();
+        reference.is_some_and(|name| name.starts_with("refs/")) || digits >= 40
+    });
+    let common = common_folder(git);
+    head && common.join("objects").is_dir() && common.join("refs").is_dir()
+}
+
+/// Where the settings of a repository are: those of the main work tree if it is another one.
+fn common_folder(git: &Path) -> PathBuf {
+    let common = read_small(&git.join("commondir"));
+    common.map_or_else(|| git.to_owned(), |common| git.join(common.trim_end_matches(['\n', '\r'])))
+}
+
+/// What is said of the settings and hooks of a repository, and of its submodules.
+fn of_repository(git: &Path, work_tree: Option<&Path>, left: &mut usize) -> Option<String> {
+    let common = common_folder(git);
+    for path in [common.join("config"), common.join("config.worktree"), git.join("config.worktree")] {
+        let found = match read_settings(&path) {
+            None => continue,
+            Some(Err(())) => return Some(format!("{} cannot be read", path.display())),
+            Some(Ok(found)) => found,
+        };
+        if let Some(setting) = found.iter().find(|setting| setting.may_run()) {
+            return Some(format!("git may run what {setting} in {} names", path.display()));
+        }
+    }
+    let hook = common.join("hooks/post-index-change");
+    if hook.symlink_metadata().is_ok() {
+        return Some(format!("git runs {}", hook.display()));
+    }
+    let work_tree = work_tree?;
+    let links = in_index(&git.join("index"), "submodules", |entry, _| entry.is_gitlink());
+    let Some(links) = links else {
+        return Some(format!("{} cannot be read", git.join("index").display()));
+    };
+    for link in links {
+        let folder = work_tree.join(link);
+        let Some(found) = git_folder(&folder.join(".git")) else { continue };
+        *left = left.saturating_sub(1);
+        let why = match found {
+            _ if *left == 0 => Some("there are too many submodules to look at".to_owned()),
+            Ok(found) => of_repository(&found, Some(&folder), left),
+            Err(why) => Some(why),
+        };
+        if why.is_some() {
+            return why;
+        }
+    }
+    None
+}
+
+/// The settings in a file; `None` if it is missing.
+fn read_settings(path: &Path) -> Option<Result<Vec<Setting>, ()>> {
+    path.symlink_metadata().ok()?;
+    Some(read_small(path).and_then(|text| settings(&text)).ok_or(()))
+}
+
+/// The text of a regular file that is not large.
+pub(super) fn read_small(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    open(path)?.take(MAX_CONFIG + 1).read_to_end(&mut bytes).ok()?;
+    let is_small = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_CONFIG);
+    is_small.then(|| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Opens a regular file and never waits for it.
+fn open(path: &Path) -> Option<std::fs::File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+/// What a file of the index has in common with no later one: size, inode, times of change.
+type IndexVersion = (u64, u64, Option<SystemTime>, (i64, i64));
+
+/// A version of an index, and what was looked for in it.
+struct Remembered {
+    path: PathBuf,
+    version: IndexVersion,
+    sought: String,
+    found: Vec<PathBuf>,
+}
+
+static REMEMBERED: Mutex<Vec<Remembered>> = Mutex::new(Vec::new());
+
+/// The paths in an index for which `is_sought` holds, relative to the work tree; none if there is no index,
+/// `None` if that is not known. The answer is kept under the name `sought` until the index changes.
+fn in_index(
+    index: &Path,
+    sought: &str,
+    mut is_sought: impl FnMut(&IndexEntry<'_>, &Path) -> bool,
+) -> Option<Vec<PathBuf>> {
+    let Ok(facts) = index.metadata() else { return Some(Vec::new()) };
+    let modified = facts.modified().ok();
+    let version = (facts.len(), facts.ino(), modified, (facts.ctime(), facts.ctime_nsec()));
+    let mut remembered = REMEMBERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is_known = |known: &Remembered| known.path == index && known.sought == sought;
+    if let Some(known) = remembered.iter().find(|known| is_known(known) && known.version == version) {
+        return Some(known.found.clone());
+    }
+    if facts.len() > MAX_INDEX {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    open(index)?.take(MAX_INDEX).read_to_end(&mut bytes).ok()?;
+    // Names of objects have 20 bytes, or 32.
+    let mut found = Vec::new();
+    let end = [20, 32].iter().find_map(|object| {
+        found.clear();
+        git_index::read(&bytes, *object, |entry| {
+            let path = Path::new(OsStr::from_bytes(entry.path));
+            if is_sought(&entry, path) {
+                found.push(path.to_owned());
+            }
+        })
+    })?;
+    if end.shared.is_some() {
+        // More entries are in another file.
+        return None;
+    }
+    remembered.retain(|known| !is_known(known));
+    // It may change once more without the clock of the file system having moved on.
+    if modified.and_then(|time| time.elapsed().ok()).is_none_or(|age| age < MIN_AGE) {
+        return Some(found);
+    }
+    if remembered.len() >= MAX_REMEMBERED {
+        remembered.remove(0);
+    }
+    let sought = sought.to_owned();
+    remembered.push(Remembered { path: index.to_owned(), version, sought, found: found.clone() });
+    Some(found)
+}
+
+/// The first tracked file of the repository that git finds from a folder for which `is_sought` holds; `sought` is
+/// a name for what that is.
+///
+/// # Errors
+/// It is not known what is tracked.
+pub(in crate::agent::permissions) fn tracked(
+    start: &Path,
+    sought: &str,
+    is_sought: impl Fn(&Path) -> bool,
+) -> Result<Option<PathBuf>, NotKnown> {
+    for folder in start.ancestors() {
+        let Some(git) = git_folder(&folder.join(".git")) else { continue };
+        let index = git.map_err(|_| NotKnown)?.join("index");
+        // Of the same index different folders may be the work tree.
+        let sought = format!("{}\n{sought}", folder.display());
+        let found = in_index(&index, &sought, |entry, path| entry.is_file() && is_sought(&folder.join(path)));
+        return found.ok_or(NotKnown).map(|found| found.first().map(|path| folder.join(path)));
+    }
+    Ok(None)
+}
+
+/// What a repository tracks is not known.
+#[derive(Debug)]
+pub(in crate::agent::permissions) struct NotKnown;

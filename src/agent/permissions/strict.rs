@@ -1,0 +1,262 @@
+//! Whether a rule that asks or denies is about a command, in whatever way the command is written: with options
+//! before its subcommand, by another name of it, or among the words of a program that runs it.
+
+use super::command_pattern::{CommandPattern, Match};
+use super::programs::{self, Program, base};
+use super::shell::{self, Part, Piece, Word};
+use super::subcommands::{Same, same};
+
+/// Most forms of a command that are compared with a rule.
+const MAX_FORMS: usize = 64;
+/// Most texts within words that are read as commands.
+const MAX_TEXTS: usize = 64;
+/// Longest text within a word that is read as a command, in bytes.
+const MAX_TEXT_BYTES: usize = 4_096;
+/// How deeply texts are read as commands that hold such texts.
+const MAX_DEPTH: usize = 3;
+
+/// How certainly a rule is about a part, with what runs it.
+pub(super) fn concerns(pattern: &CommandPattern, part: &Part) -> Match {
+    let mut found = of_words(pattern, &part.words, part.more_arguments, 0);
+    for (outer, start) in &part.outer {
+        // Texts before the command, such as the values of variables.
+        let before = outer.get(..*start).unwrap_or_default();
+        found = found.max(of_texts(pattern, before, 0));
+    }
+    if !part.texts.is_empty() && !programs::takes_data(&part.words, part.more_arguments) {
+        found = found.max(of_input(pattern, &part.texts).min(Match::Perhaps));
+    }
+    found
+}
+
+/// What is said of the texts that a program reads, which it may run.
+fn of_input(pattern: &CommandPattern, texts: &[String]) -> Match {
+    let program = std::iter::once(Word::default());
+    let words: Vec<Word> = program.chain(texts.iter().map(|text| Word::of_text(text))).collect();
+    let wanted = pattern.leading().first().map(|wanted| base(wanted));
+    let is_long = |text: &String| text.len() > MAX_TEXT_BYTES && wanted.is_some_and(|it| has_word(text, it));
+    if texts.iter().any(is_long) { Match::Perhaps } else { of_texts(pattern, &words, 0) }
+}
+
+fn of_words(pattern: &CommandPattern, words: &[Word], more: bool, depth: usize) -> Match {
+    let mut found = pattern.may_match(words, more);
+    for (form, certainty) in forms(pattern.leading(), words) {
+        if found == Match::Yes {
+            return found;
+        }
+        found = found.max(pattern.may_match(&form, more).min(certainty));
+    }
+    let Some(wanted) = pattern.leading().first() else { return found };
+    let name = programs::name(words).unwrap_or_default();
+    let is_runner = programs::is_runner(&name);
+    let may_run = is_runner || name == base(wanted) || mentions(words, base(wanted));
+    if found == Match::Yes || !may_run || shell::is_taken_apart(words) || programs::takes_data(words, more) {
+        return found;
+    }
+    for (at, word) in words.iter().enumerate().skip(1).take(MAX_FORMS) {
+        let rest = words.get(at..).unwrap_or_default();
+        let is_wanted = match word.literal() {
+            Some(text) => base(&text).split('-').next() == Some(base(wanted)) || base(&text) == base(wanted),
+            None => is_runner,
+        };
+        if is_wanted {
+            let matches = forms(pattern.leading(), rest).into_iter();
+            let matches = matches.map(|(form, certainty)| pattern.may_match(&form, more).min(certainty));
+            found = matches.max().unwrap_or(Match::No).max(pattern.may_match(rest, more)).max(found);
+        }
+    }
+    if found == Match::Yes { found } else { found.max(of_texts(pattern, words, depth)) }
+}
+
+/// What is said of the texts within words that may be commands.
+fn of_texts(pattern: &CommandPattern, words: &[Word], depth: usize) -> Match {
+    let Some(wanted) = pattern.leading().first().filter(|_| depth < MAX_DEPTH) else { return Match::No };
+    let wanted = base(wanted);
+    let mut found = Match::No;
+    for text in texts(words).into_iter().filter(|text| text.contains(wanted)) {
+        let analysis = shell::analyse(&text);
+        for part in &analysis.parts {
+            found = found.max(of_words(pattern, &part.words, part.more_arguments, depth + 1));
+        }
+        if !analysis.doubts.is_empty() && has_word(&text, wanted) {
+            found = found.max(Match::Perhaps);
+        }
+        if found == Match::Yes {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a program is named in the words of another.
+fn mentions(words: &[Word], name: &str) -> bool {
+    let is_in = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(name));
+    words.iter().skip(1).any(|word| word.pieces.iter().any(is_in))
+}
+
+/// Whether a word stands by itself in a text.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let behind = text.get(at + word.len()..).and_then(|behind| behind.chars().next());
+        !before.is_some_and(is_part) && !behind.is_some_and(is_part)
+    })
+}
+
+/// The texts within words that may be commands: of more than one word, or the value of an option or a variable.
+pub(super) fn texts(words: &[Word]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |text: &str| {
+        if !text.is_empty() && text.len() <= MAX_TEXT_BYTES && found.len() < MAX_TEXTS {
+            found.push(text.to_owned());
+        }
+    };
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let Some(text) = word.literal() else { continue };
+        let is_option = text.starts_with('-');
+        if text.contains(|c: char| c.is_whitespace() || ";|&$`()<>".contains(c)) {
+            add(&text);
+        }
+        for (place, sign) in text.match_indices(['=', '!']) {
+            let value = text.get(place + sign.len()..).unwrap_or_default();
+            // The body of a function, as in a variable that holds one.
+            add(value.strip_prefix("()").unwrap_or(value));
+        }
+        if is_option && !text.starts_with("--") {
+            add(text.get(2..).unwrap_or_default());
+        }
+        if let Some((name, value)) = text.split_once('=')
+            && name.strip_prefix("-c").unwrap_or(name).starts_with("alias.")
+            && !value.starts_with('!')
+        {
+            // An alias of git, with what follows its name.
+            let quoted = words.get(at + 2..).unwrap_or_default().iter().filter_map(Word::literal);
+            let rest: Vec<String> = quoted.map(|text| format!("'{}'", text.replace('\'', "'\\''"))).collect();
+            add(&format!("git {value} {}", rest.join(" ")));
+        }
+    }
+    found
+}
+
+/// A command as rules look at it, and how certainly it is that command: without the folder of its program, and
+/// without the options before the words that the rule names.
+fn forms(leading: &[String], words: &[Word]) -> Vec<(Vec<Word>, Match)> {
+    let Some(name) = words.first().and_then(Word::literal) else { return Vec::new() };
+    let plain = base(&name);
+    let mut bases = vec![plain.to_owned()];
+    if let Some(wanted) = leading.first().filter(|wanted| base(wanted) != plain) {
+        // A program for each subcommand, as git-push.
+        let subcommand = plain.strip_prefix(wanted.as_str()).and_then(|rest| rest.strip_prefix('-'));
+        bases.extend(subcommand.map(|subcommand| format!("{wanted} {subcommand}")));
+    }
+    let mut found = Vec::new();
+    for base in bases {
+        let first = base.split(' ').map(Word::of_text);
+        let words: Vec<Word> = first.chain(words.iter().skip(1).cloned()).collect();
+        if base != name {
+            found.push((words.clone(), Match::Yes));
+        }
+        if leading.len() > 1 && leading.first().map(String::as_str) == programs::name(&words).as_deref() {
+            let reach = Reach { leading, words: &words, program: programs::name(&words).unwrap_or_default() };
+            reach.from(1, 1, Match::Yes, &mut found);
+        }
+    }
+    found
+}
+
+/// The search for the words that a rule names, behind options.
+struct Reach<'a> {
+    leading: &'a [String],
+    words: &'a [Word],
+    program: String,
+}
+
+impl Reach<'_> {
+    /// Looks for the named word of this index from a word on.
+    fn from(&self, named: usize, start: usize, certainty: Match, found: &mut Vec<(Vec<Word>, Match)>) {
+        let Some(wanted) = self.leading.get(named) else {
+            let leading = self.leading.iter().map(|text| Word::of_text(text));
+            let rest = self.words.get(start..).unwrap_or_default().iter().cloned();
+            found.push((leading.chain(rest).collect(), certainty));
+            return;
+        };
+        let program = Program::named(&self.program).filter(|_| named == 1);
+        let (mut at, mut is_loose, mut certainty) = (start, false, certainty);
+        while let Some(word) = self.words.get(at).filter(|_| found.len() < MAX_FORMS) {
+            let Some(text) = word.literal() else {
+                if !word.may_be_option() {
+                    break;
+                }
+                // It may be an option, with any value.
+                (is_loose, certainty) = (true, Match::Perhaps);
+                at += 1;
+                continue;
+            };
+            let is_same = if named == 1 {
+                same(&self.program, &text, wanted)
+            } else if text == *wanted {
+                Same::Yes
+            } else {
+                Same::No
+            };
+            match is_same {
+                Same::Yes => self.from(named + 1, at + 1, certainty, found),
+                Same::Perhaps => self.from(named + 1, at + 1, Match::Perhaps, found),
+                Same::No => {}
+            }
+            let is_option = text.starts_with(['-', '+']);
+            let length = program.and_then(|program| program.option_length(&text)).filter(|_| is_option);
+            match length {
+                Some(length) => at += length,
+                None if is_option || is_loose => {
+                    is_loose = true;
+                    at += 1;
+                }
+                None => break,
+            }
+        }
+    }
+}
+
+/// The commands that a program may run in turn, as far as its words name them: those whose program is `wanted`.
+pub(super) fn inner_commands(words: &[Word], more: bool, wanted: &dyn Fn(&str) -> bool) -> Vec<Vec<Word>> {
+    let mut found = Vec::new();
+    collect(words, more, wanted, 0, &mut found);
+    found
+}
+
+fn collect(
+    words: &[Word],
+    more: bool,
+    wanted: &dyn Fn(&str) -> bool,
+    depth: usize,
+    found: &mut Vec<Vec<Word>>,
+) {
+    let is_named = |text: &str| text.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).any(wanted);
+    let names = |word: &Word| {
+        let text: String = word.pieces.iter().filter_map(Piece::text).collect();
+        is_named(&text) || text.starts_with('-') && text.get(2..).is_some_and(is_named)
+    };
+    // What is said of most commands costs no look at the disk.
+    if !words.iter().any(names) || shell::is_taken_apart(words) || programs::takes_data(words, more) {
+        return;
+    }
+    for at in 1..words.len() {
+        let rest = words.get(at..).unwrap_or_default();
+        if found.len() < MAX_FORMS && programs::name(rest).is_some_and(|name| wanted(&name)) {
+            found.push(rest.to_vec());
+        }
+    }
+    for text in texts(words) {
+        if depth >= MAX_DEPTH || !is_named(&text) {
+            continue;
+        }
+        for part in shell::analyse(&text).parts {
+            if programs::name(&part.words).is_some_and(|name| wanted(&name)) {
+                found.push(part.words.clone());
+            }
+            collect(&part.words, part.more_arguments, wanted, depth + 1, found);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The subcommands of git, cargo and npm: which there are, what else they are called, and with which git runs
+//! other programs.
+
+/// The words with which git runs other programs; see [`super::programs::Program`].
+pub(super) const GIT_RUNS: &str = ":-c :--config-env :--exec-path :--git-dir submodule:foreach rebase:-x rebase:--exec \
+         bisect:run difftool: mergetool: filter-branch: for-each-repo: send-email: hook: \
+         instaweb: web--browse: daemon: shell: http-backend: upload-pack: receive-pack: \
+         remote-ext: remote-fd: cvsserver: svn: p4: gui: citool: config: credential: sh-setup: \
+         sh-i18n: maintenance: grep:-O grep:--open-files-in-pager fetch:--upload-pack \
+         fetch-pack:--upload-pack fetch-pack:--exec pull:--upload-pack clone:--upload-pack \
+         clone:-u clone:-c clone:--config clone:--template init:--template \
+         ls-remote:--upload-pack ls-remote:--exec push:--receive-pack push:--exec \
+         send-pack:--receive-pack send-pack:--exec archive:--exec diff:--ext-diff log:--ext-diff \
+         show:--ext-diff difftool--helper: mergetool--lib: subtree:--exec imap-send: \
+         request-pull: quiltimport: replay: merge:-s merge:--strategy rebase:-s \
+         rebase:--strategy pull:-s pull:--strategy cherry-pick:--strategy revert:--strategy \
+         apply:--unsafe-paths";
+
+/// The subcommands of git. Another word may be an alias.
+const GIT: &str = "add am annotate apply archimport archive backfill bisect blame branch bugreport bundle \
+         cat-file check-attr check-ignore check-mailmap check-ref-format checkout \
+         checkout--worker checkout-index cherry cherry-pick citool clean clone column commit \
+         commit-graph commit-tree config count-objects credential credential-cache \
+         credential-store cvsexportcommit cvsimport cvsserver daemon describe diagnose diff \
+         diff-files diff-index diff-pairs diff-tree difftool fast-export fast-import fetch \
+         fetch-pack filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck \
+         fsck-objects fsmonitor--daemon gc get-tar-commit-id grep gui hash-object help history \
+         hook http-backend http-fetch http-push imap-send index-pack init init-db instaweb \
+         interpret-trailers last-modified log ls-files ls-remote ls-tree mailinfo mailsplit \
+         maintenance merge merge-base merge-file merge-index merge-one-file merge-tree mergetool \
+         mktag mktree multi-pack-index mv name-rev notes p4 pack-objects pack-redundant \
+         pack-refs patch-id prune prune-packed pull push quiltimport range-diff read-tree rebase \
+         receive-pack reflog refs remote repack replace replay repo request-pull rerere reset \
+         restore rev-list rev-parse revert rm send-email send-pack shortlog show show-branch \
+         show-index show-ref sparse-checkout stash status stripspace submodule svn switch \
+         symbolic-ref tag update-index update-ref var verify-commit version worktree";
+
+/// The subcommands of cargo, with those that are often added to it. Another word may be an alias.
+const CARGO: &str = "add bench b build c check clean clippy config d doc fetch fix fmt generate-lockfile \
+         git-checkout help info init install locate-project login logout metadata miri new owner \
+         package pkgid publish r read-manifest remove report rm run rustc rustdoc search t test \
+         tree uninstall update verify-project version yank nextest deny audit llvm-cov \
+         machete outdated expand semver-checks udeps hack insta fuzz bloat about";
+
+/// The commands of npm.
+const NPM: &str = "access adduser audit bugs cache ci completion config dedupe deprecate diff dist-tag \
+         docs doctor edit exec explain explore find-dupes fund get help help-search init install \
+         install-ci-test install-test link ll login logout ls org outdated owner pack ping pkg \
+         prefix profile prune publish query rebuild repo restart root run sbom search set \
+         shrinkwrap star stars start stop team test token trust undeprecate uninstall unpublish \
+         unstar update version view whoami run-script";
+
+/// Other names of commands of npm.
+const NPM_ALIASES: &str = "add=install i=install in=install ins=install inst=install insta=install instal=install \
+    isnt=install isnta=install isntal=install isntall=install unlink=uninstall remove=uninstall \
+    rm=uninstall r=uninstall un=uninstall up=update upgrade=update udpate=update c=config \
+    s=search se=search find=search t=test tst=test ddp=dedupe la=ll list=ls verison=version \
+    hlep=help dist-tags=dist-tag ic=ci install-clean=ci isntall-clean=ci clean-install=ci \
+    cit=install-ci-test clean-install-test=install-ci-test sit=install-ci-test it=install-test \
+    rb=rebuild ln=link why=explain x=exec create=init innit=init rum=run urn=run run-script=run \
+    ogr=org v=view info=view show=view add-user=adduser author=owner home=docs issues=bugs";
+
+/// Programs that take the beginning of a subcommand for all of it.
+const ABBREVIATING: &str = "hg ip tc bridge nmcli gradle gradlew chg svn";
+
+/// Whether a word is in a list.
+pub(super) fn has(list: &str, word: &str) -> bool {
+    list.as_bytes().split(|byte| *byte == b' ').any(|listed| listed == word.as_bytes())
+}
+
+/// How certainly a word is a subcommand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Same {
+    No,
+    /// It may be another name of it, by the settings of the program.
+    Perhaps,
+    Yes,
+}
+
+/// Whether a word stands for a subcommand of a program.
+pub(super) fn same(program: &str, word: &str, subcommand: &str) -> Same {
+    if word == subcommand {
+        return Same::Yes;
+    }
+    let is_start = !word.is_empty() && subcommand.starts_with(word);
+    let may = |may: bool| if may { Same::Perhaps } else { Same::No };
+    match program {
+        // What git runs for it.
+        "git" if subcommand == "push" && ["send-pack", "http-push"].contains(&word) => Same::Yes,
+        "git" => may(has(GIT, subcommand) && !has(GIT, word) && !word.starts_with('-')),
+        "cargo" => match (cargo(word), cargo(subcommand)) {
+            (word, subcommand) if word == subcommand => Same::Yes,
+            (word, _) => may(!has(CARGO, word) && !word.starts_with(['-', '+'])),
+        },
+        "npm" => match (npm(word), npm(subcommand)) {
+            (Some(word), Some(subcommand)) if word == subcommand => Same::Yes,
+            (None, _) => may(is_start),
+            _ => Same::No,
+        },
+        program => may(is_start && has(ABBREVIATING, program)),
+    }
+}
+
+fn cargo(word: &str) -> &str {
+    const SHORT: &[(&str, &str)] =
+        &[("b", "build"), ("c", "check"), ("d", "doc"), ("t", "test"), ("r", "run"), ("rm", "remove")];
+    SHORT.iter().find(|(short, _)| *short == word).map_or(word, |(_, long)| long)
+}
+
+/// The command of npm that a word stands for, which may be any beginning of it that no other command has.
+fn npm(word: &str) -> Option<&'static str> {
+    let mut kebab = String::new();
+    for c in word.chars() {
+        if c.is_ascii_uppercase() {
+            kebab.push('-');
+        }
+        kebab.push(c.to_ascii_lowercase());
+    }
+    let word = kebab.as_str();
+    let aliases = NPM_ALIASES.split(' ').filter_map(|alias| alias.split_once('='));
+    let names = aliases.chain(NPM.split(' ').map(|command| (command, command)));
+    if let Some((_, found)) = names.clone().find(|(name, _)| *name == word) {
+        return Some(found);
+    }
+    let mut meant: Vec<&str> = names
+        .filter(|(name, _)| !word.is_empty() && name.starts_with(word))
+        .map(|(_, command)| command)
+        .collect();
+    meant.sort_unstable();
+    meant.dedup();
+    if let [only] = meant.as_slice() { Some(only) } else { None }
+}

@@ -1,0 +1,131 @@
+//! A word of a command as the texts that the shell may make of it: its braces, patterns and variables.
+
+use super::path_text::{MAX_ALTERNATIVES, Mark};
+use super::shell::{Piece, Word};
+
+/// A piece of a word that stands for one character, one hole, or a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Atom {
+    Mark(Mark),
+    Home,
+    Value(String),
+}
+
+/// A piece as it is read, before patterns are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Raw {
+    Char(char),
+    Glob(char),
+    Atom(Atom),
+}
+
+/// Whether something that is not known was put into a word in the place of `{}`.
+pub(super) fn is_filled_in(word: &Word) -> bool {
+    word.is_brace && word.pieces.last() == Some(&Piece::Unknown)
+}
+
+/// What the braces of a word stand for, each as the atoms of a text. A word of which that is not known is one
+/// that may be anything.
+pub(super) fn atoms(word: &Word) -> Vec<Vec<Atom>> {
+    let unknown = || vec![vec![Atom::Mark(Mark::Any)]];
+    if is_filled_in(word) {
+        return unknown();
+    }
+    let mut raw = Vec::new();
+    // The first piece of a brace expansion only says that it is one.
+    for piece in word.pieces.iter().skip(usize::from(word.is_brace)) {
+        match piece {
+            Piece::Text(text) => raw.extend(text.chars().map(Raw::Char)),
+            Piece::Glob(c) => raw.push(Raw::Glob(*c)),
+            Piece::Home => raw.push(Raw::Atom(Atom::Home)),
+            Piece::Variable(name) => raw.push(Raw::Atom(Atom::Value(name.clone()))),
+            Piece::Unknown => raw.push(Raw::Atom(Atom::Mark(Mark::Any))),
+        }
+    }
+    if !word.is_brace {
+        return vec![patterns(&raw)];
+    }
+    let mut found = vec![raw.clone()];
+    if !expand(&raw, &mut found, 0) {
+        return unknown();
+    }
+    found.iter().map(|raw| patterns(raw)).collect()
+}
+
+/// Adds what the first braces in a text stand for, and those in that; false if it is too much.
+fn expand(raw: &[Raw], found: &mut Vec<Vec<Raw>>, depth: usize) -> bool {
+    if depth > 8 || found.len() > MAX_ALTERNATIVES {
+        return false;
+    }
+    for (open, _) in raw.iter().enumerate().filter(|(_, piece)| **piece == Raw::Char('{')) {
+        let Some((parts, end)) = inner(raw.get(open + 1..).unwrap_or_default()) else { continue };
+        let is_range =
+            parts.len() == 1 && parts.iter().flatten().filter(|piece| **piece == Raw::Char('.')).count() > 1;
+        if parts.len() < 2 && !is_range {
+            continue;
+        }
+        let (start, rest) =
+            (raw.get(..open).unwrap_or_default(), raw.get(open + 1 + end..).unwrap_or_default());
+        let range = vec![vec![Raw::Atom(Atom::Mark(Mark::Name))]];
+        for part in if is_range { range } else { parts } {
+            let whole = [start, part.as_slice(), rest].concat();
+            if !expand(&whole, found, depth + 1) {
+                return false;
+            }
+            found.push(whole);
+        }
+        return found.len() <= MAX_ALTERNATIVES;
+    }
+    true
+}
+
+/// What is between the commas up to the `}` that closes, and where that ends.
+fn inner(rest: &[Raw]) -> Option<(Vec<Vec<Raw>>, usize)> {
+    let (mut parts, mut depth) = (vec![Vec::new()], 0_usize);
+    for (at, piece) in rest.iter().enumerate() {
+        match piece {
+            Raw::Char('{') => depth += 1,
+            Raw::Char('}') if depth == 0 => return Some((parts, at + 1)),
+            Raw::Char('}') => depth -= 1,
+            Raw::Char(',') if depth == 0 => {
+                parts.push(Vec::new());
+                continue;
+            }
+            _ => {}
+        }
+        parts.last_mut()?.push(piece.clone());
+    }
+    None
+}
+
+/// The patterns in a text as holes.
+fn patterns(raw: &[Raw]) -> Vec<Atom> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(piece) = raw.get(at) {
+        at += 1;
+        found.push(match piece {
+            Raw::Char(c) => Atom::Mark(Mark::Char(*c)),
+            Raw::Glob('*') => Atom::Mark(Mark::Name),
+            Raw::Glob('?') => Atom::Mark(Mark::One),
+            Raw::Glob('[') => match bracket(raw.get(at..).unwrap_or_default()) {
+                Some(length) => {
+                    at += length;
+                    Atom::Mark(Mark::One)
+                }
+                None => Atom::Mark(Mark::Char('[')),
+            },
+            Raw::Glob(c) => Atom::Mark(Mark::Char(*c)),
+            Raw::Atom(atom) => atom.clone(),
+        });
+    }
+    found
+}
+
+/// How long a bracket expression is behind its `[`. With a `/` in it, it is none.
+fn bracket(rest: &[Raw]) -> Option<usize> {
+    let negated = matches!(rest.first(), Some(Raw::Char('!' | '^')));
+    let start = usize::from(negated) + 1;
+    let end = rest.iter().skip(start).position(|piece| *piece == Raw::Glob(']'))? + start;
+    let inner = rest.get(..end)?;
+    (!inner.contains(&Raw::Char('/'))).then_some(end + 1)
+}

@@ -1,0 +1,164 @@
+//! Commands that write protected files without naming them: git its settings and hooks, others what is
+//! started later.
+
+use super::protected::Protected::{self, Git, Ssh, Startup};
+use super::shell::{Part, Piece, Word};
+
+/// Subcommands of git that write its settings or hooks, and with which words they only read; `None` if they
+/// write only with one of the words of the third column.
+const GIT: [(&str, &[&str], &[&str]); 21] = [
+    ("config", &["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "list", "get"], &[]),
+    ("remote", &["-v", "--verbose", "show", "get-url", "prune", "update"], &[]),
+    ("submodule", &["status", "summary"], &[]),
+    ("worktree", &["list"], &[]),
+    ("clone", &[], &[]),
+    ("init", &[], &["--template", "--separate-git-dir", "--shared", "-c"]),
+    ("branch", &[], &["-u", "--set-upstream-to", "--set-upstream", "--unset-upstream", "--edit-description"]),
+    ("sparse-checkout", &["list", "check-rules"], &[]),
+    ("maintenance", &["run"], &[]),
+    ("credential", &["fill"], &[]),
+    ("credential-store", &["get"], &[]),
+    ("lfs", &["ls-files", "status", "env", "version", "logs", "fetch", "pull", "push"], &[]),
+    ("flow", &[], &["init"]),
+    ("svn", &[], &["init", "clone"]),
+    ("p4", &[], &["clone"]),
+    ("cvsimport", &[], &[]),
+    ("fsmonitor--daemon", &["status"], &[]),
+    ("instaweb", &[], &[]),
+    ("annex", &[], &["init"]),
+    ("crypt", &[], &["init", "unlock"]),
+    ("hook", &[], &[]),
+];
+/// Options of git with a value in the next word.
+const GIT_VALUED: [&str; 9] = [
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--exec-path",
+    "--super-prefix",
+    "--config-env",
+    "--attr-source",
+];
+
+/// Other programs: the words that have to be among the first, and what they write. `-` is anything but an
+/// option that lists.
+const OTHERS: [(&str, &[&str], Protected); 34] = [
+    ("crontab", &[], Startup),
+    ("at", &[], Startup),
+    ("batch", &[], Startup),
+    ("systemctl", &["enable", "reenable", "link", "edit", "set-property", "preset", "add-wants"], Startup),
+    ("systemd-run", &[], Startup),
+    ("loginctl", &["enable-linger"], Startup),
+    ("launchctl", &["load", "bootstrap", "submit", "enable", "asuser", "setenv"], Startup),
+    ("chsh", &[], Startup),
+    ("update-rc.d", &[], Startup),
+    ("chkconfig", &[], Startup),
+    ("rc-update", &["add", "delete"], Startup),
+    ("conda", &["init", "config"], Startup),
+    ("mamba", &["init", "shell"], Startup),
+    ("npm", &["set", "config", "c"], Startup),
+    ("pnpm", &["set", "config", "c", "setup"], Startup),
+    ("yarn", &["config"], Startup),
+    ("pip", &["config"], Startup),
+    ("pip3", &["config"], Startup),
+    ("go", &["env"], Startup),
+    ("poetry", &["config"], Startup),
+    ("direnv", &["allow", "permit", "grant"], Startup),
+    ("mise", &["trust", "use", "settings"], Startup),
+    ("xdg-mime", &["default", "install"], Startup),
+    ("xdg-settings", &["set"], Startup),
+    ("code", &["--install-extension"], Startup),
+    ("codium", &["--install-extension"], Startup),
+    ("gh", &["setup-git", "extension", "extensions", "alias"], Git),
+    ("pre-commit", &["install", "init-templatedir"], Git),
+    ("lefthook", &["install"], Git),
+    ("husky", &[], Git),
+    ("scalar", &["register", "clone", "reconfigure"], Git),
+    ("git-lfs", &["install"], Git),
+    ("ssh-copy-id", &[], Ssh),
+    ("claude", &["mcp", "config", "plugin"], Protected::Agents),
+];
+/// Words with which such a program only lists.
+const LISTING: [&str; 9] = ["-l", "list", "ls", "get", "--list", "show", "--help", "--version", "debug"];
+
+/// The kind of protected files that a part writes.
+pub(super) fn writes(part: &Part) -> Option<Protected> {
+    let name = part.words.first().and_then(Word::literal)?;
+    let name = name.rsplit('/').next().unwrap_or_default();
+    let words: Vec<&Word> = part.words.iter().skip(1).collect();
+    if name == "git" {
+        return git(&words).then_some(Git);
+    }
+    if let Some(subcommand) = name.strip_prefix("git-").filter(|_| name != "git-lfs") {
+        return subcommand_writes(subcommand, &words, part.more_arguments).then_some(Git);
+    }
+    let (_, first, kind) = OTHERS.iter().find(|(program, ..)| *program == name)?;
+    let literals: Vec<String> = words.iter().filter_map(|word| word.literal()).collect();
+    let only_lists = literals.iter().any(|word| LISTING.contains(&word.as_str()))
+        || *name == *"go" && !literals.iter().any(|word| word == "-w" || word == "-u")
+        || ["crontab", "at"].contains(&name) && literals.iter().any(|word| word == "-l" || word == "-c");
+    let is_one = first.is_empty() || literals.iter().take(4).any(|word| first.contains(&word.as_str()));
+    (is_one && !only_lists).then_some(*kind)
+}
+
+fn git(words: &[&Word]) -> bool {
+    let mut rest = words;
+    while let Some((word, behind)) = rest.split_first() {
+        let literal = word.literal();
+        let Some(text) = literal.as_deref() else { return false };
+        if !text.starts_with('-') {
+            // An alias may stand for any of them.
+            let before = words.get(..words.len() - rest.len()).unwrap_or_default();
+            let defines = |word: &&Word| {
+                let start = match word.pieces.first() {
+                    Some(Piece::Text(text)) => text.to_lowercase(),
+                    _ => String::new(),
+                };
+                start.contains("alias.") || start.starts_with("include")
+            };
+            return before.iter().any(defines) || subcommand_writes(text, behind, false);
+        }
+        rest = if GIT_VALUED.contains(&text) { behind.get(1..).unwrap_or_default() } else { behind };
+    }
+    false
+}
+
+fn subcommand_writes(subcommand: &str, words: &[&Word], more_arguments: bool) -> bool {
+    let Some((_, reading, writing)) = GIT.iter().find(|(name, ..)| *name == subcommand) else { return false };
+    let literals: Vec<Option<String>> = words.iter().map(|word| word.literal()).collect();
+    let is_unknown = more_arguments || literals.contains(&None);
+    let names = |word: &Option<String>, of: &[&str]| {
+        let word = word.as_deref().unwrap_or_default();
+        let option = word.split_once('=').map_or(word, |(option, _)| option);
+        // A long option may be shortened, and a short one have its value in the same word.
+        of.iter().any(|known| {
+            *known == option
+                || option.len() > 3 && known.starts_with("--") && known.starts_with(option)
+                || known.len() == 2 && word.starts_with(known) && !word.starts_with("--")
+        })
+    };
+    if !writing.is_empty() {
+        return is_unknown || literals.iter().any(|word| names(word, writing));
+    }
+    let reads = match subcommand {
+        // `git config NAME` prints a value.
+        "config" => {
+            let scopes =
+                ["--global", "--system", "--local", "--worktree", "--show-origin", "--null", "-z", "--bool"];
+            let rest: Vec<_> =
+                literals.iter().flatten().filter(|word| !scopes.contains(&word.as_str())).collect();
+            matches!(rest.as_slice(), [name] if !name.starts_with('-') && *name != "edit")
+                || rest.first().is_some_and(|word| reading.contains(&word.as_str()))
+        }
+        _ => literals
+            .iter()
+            .flatten()
+            .next()
+            .map_or(subcommand == "remote" || subcommand == "submodule", |word| {
+                reading.contains(&word.as_str())
+            }),
+    };
+    is_unknown || !reads
+}

@@ -1,0 +1,223 @@
+//! Thinking that comes as text: `<think>…</think>` at the start of an answer.
+//!
+//! Servers that do not part the thinking of a model from its answer send both as text. Pure: text
+//! in, pieces out, the same for every split. A tag in code is text, and so is one further on.
+
+/// The tags; each ends at the first end of any.
+const OPENING: [&str; 2] = ["<think>", "<thinking>"];
+const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
+
+/// A piece of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Thinking(String),
+    Text(String),
+}
+
+/// Where in the answer it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Nothing but blanks and the beginning of a tag has come.
+    #[default]
+    Start,
+    /// Nothing but blanks has come after the opening tag.
+    Opened,
+    Thinking,
+    /// Nothing but blanks has come after the closing tag.
+    Closed,
+    Text,
+}
+
+/// Parts the thinking at the start of an answer from its text.
+#[derive(Debug, Default)]
+pub(super) struct InlineThinking {
+    place: Place,
+    /// What may be the beginning of a tag, and blanks that may belong to nothing.
+    held: String,
+    code: Code,
+}
+
+/// Whether text is inside of code.
+#[derive(Debug, Default)]
+struct Code {
+    /// In a block between fences.
+    fenced: bool,
+    /// The line so far, up to where it can no longer be a fence.
+    line: String,
+    /// Within backticks on this line.
+    inline: bool,
+}
+
+impl Code {
+    fn take(&mut self, c: char) {
+        if c == '\n' {
+            self.fenced ^= self.line.trim_start().starts_with("```");
+            self.line.clear();
+            self.inline = false;
+            return;
+        }
+        self.line.push(c);
+        self.inline ^= c == '`';
+    }
+
+    fn is_in(&self) -> bool {
+        self.fenced || self.inline || self.line.trim_start().starts_with("```")
+    }
+}
+
+impl InlineThinking {
+    /// Takes the next text.
+    pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
+        if self.place == Place::Text {
+            return vec![Piece::Text(text.to_owned())];
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            match self.place {
+                Place::Start => self.start(c, &mut pieces),
+                Place::Opened | Place::Thinking => self.think(c, &mut pieces),
+                Place::Closed if c.is_whitespace() => {}
+                Place::Closed | Place::Text => {
+                    self.place = Place::Text;
+                    add(&mut pieces, Piece::Text(format!("{c}{}", rest.as_str())));
+                    break;
+                }
+            }
+        }
+        pieces
+    }
+
+    /// The text has ended: what was held back.
+    pub(super) fn finish(&mut self) -> Option<Piece> {
+        let held = std::mem::take(&mut self.held);
+        match self.place {
+            Place::Start | Place::Text if !held.is_empty() => Some(Piece::Text(held)),
+            Place::Thinking if !held.is_empty() => Some(Piece::Thinking(held)),
+            _ => None,
+        }
+    }
+
+    fn start(&mut self, c: char, pieces: &mut Vec<Piece>) {
+        self.held.push(c);
+        let tag = self.held.trim_start();
+        if is_one_of(&OPENING, tag) {
+            self.place = Place::Opened;
+            self.held.clear();
+        } else if !begins_one_of(&OPENING, tag) {
+            self.place = Place::Text;
+            add(pieces, Piece::Text(std::mem::take(&mut self.held)));
+        }
+    }
+
+    fn think(&mut self, c: char, pieces: &mut Vec<Piece>) {
+        if self.held.is_empty() {
+            if self.place == Place::Opened && c.is_whitespace() {
+                return;
+            }
+            if c == '<' && !self.code.is_in() {
+                self.held.push(c);
+                return;
+            }
+        } else {
+            self.held.push(c);
+            if is_one_of(&CLOSING, &self.held) {
+                self.held.clear();
+                self.place = Place::Closed;
+                return;
+            }
+            if begins_one_of(&CLOSING, &self.held) {
+                return;
+            }
+            let held = std::mem::take(&mut self.held);
+            // It was no tag; what came last may begin one.
+            let (first, again) = held.split_at(held.len() - c.len_utf8());
+            self.keep(first, pieces);
+            return match again {
+                "<" if !self.code.is_in() => self.held.push('<'),
+                again => self.keep(again, pieces),
+            };
+        }
+        let mut buffer = [0; 4];
+        self.keep(c.encode_utf8(&mut buffer), pieces);
+    }
+
+    fn keep(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        text.chars().for_each(|c| self.code.take(c));
+        self.place = Place::Thinking;
+        add(pieces, Piece::Thinking(text.to_owned()));
+    }
+}
+
+fn add(pieces: &mut Vec<Piece>, piece: Piece) {
+    match (pieces.last_mut(), piece) {
+        (Some(Piece::Thinking(text)), Piece::Thinking(more))
+        | (Some(Piece::Text(text)), Piece::Text(more)) => {
+            text.push_str(&more);
+        }
+        (_, piece) => pieces.push(piece),
+    }
+}
+
+fn is_one_of(tags: &[&str], text: &str) -> bool {
+    tags.iter().any(|tag| tag.eq_ignore_ascii_case(text))
+}
+
+fn begins_one_of(tags: &[&str], text: &str) -> bool {
+    tags.iter().any(|tag| tag.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The thinking and the text of an answer that comes in these pieces.
+    fn parted<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, String) {
+        let mut parts = InlineThinking::default();
+        let (mut thinking, mut text) = (String::new(), String::new());
+        let mut all: Vec<Piece> = pieces.flat_map(|piece| parts.push(piece)).collect();
+        all.extend(parts.finish());
+        for piece in all {
+            match piece {
+                Piece::Thinking(more) => thinking.push_str(&more),
+                Piece::Text(more) => text.push_str(&more),
+            }
+        }
+        (thinking, text)
+    }
+
+    #[test]
+    fn thinking_is_parted_however_it_is_cut() {
+        let cases = [
+            ("<think>quiet</think>Loud.", "quiet", "Loud."),
+            ("\n<think>\nquiet\n</think>\n\nLoud.\n", "quiet\n", "Loud.\n"),
+            ("<thinking>a < b <</thinking> c", "a < b <", "c"),
+            ("<THINK>a</Think>b", "a", "b"),
+            ("<think>never closed</thin", "never closed</thin", ""),
+            ("<think>a</thinking>b", "a", "b"),
+            ("<think>\n\n</think>\n\nb", "", "b"),
+            ("<think></think>", "", ""),
+            ("<thinker>", "", "<thinker>"),
+            ("<thin", "", "<thin"),
+            ("  plain", "", "  plain"),
+            ("see <think>a</think>", "", "see <think>a</think>"),
+            ("`<think>` is a tag", "", "`<think>` is a tag"),
+            ("```\n<think>a</think>\n```", "", "```\n<think>a</think>\n```"),
+            (
+                "<think>say `</think>` or\n```\n</think>\n```\nso</think>é</think>",
+                "say `</think>` or\n```\n</think>\n```\nso",
+                "é</think>",
+            ),
+            ("<think>it's a ` tick\n</think>b", "it's a ` tick\n", "b"),
+        ];
+        for (answer, thinking, text) in cases {
+            let expected = (thinking.to_owned(), text.to_owned());
+            assert_eq!(parted([answer].into_iter()), expected, "{answer:?}");
+            assert_eq!(parted(answer.split_inclusive(|_| true)), expected, "{answer:?}");
+            for (at, _) in answer.char_indices() {
+                let (first, second) = answer.split_at(at);
+                assert_eq!(parted([first, second].into_iter()), expected, "{answer:?} cut at {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! Values that are known to be secret, in the forms into which commands turn them: base64, hexadecimal,
+//! percent-encoding, backwards.
+//!
+//! A form is a row of symbols. The text is read as symbols too, once as each encoding: line ends, blanks and
+//! what dumps put between bytes are passed over, so a value is found wherever it was broken. Only where the
+//! first symbols of a form stand is the rest compared.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+/// Shortest value whose forms are looked for, in bytes. Forms of shorter ones would be found by accident.
+pub(super) const MIN_ENCODED: usize = 6;
+/// Symbols by which a form is found.
+const START: usize = 4;
+/// From so many symbols on, the beginning of a form is held back at the end of a text that continues.
+const MIN_BEGUN: usize = 3;
+/// Most bytes that are passed over between two symbols: more is something else.
+const MAX_GAP: usize = 160;
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    /// Both alphabets: `-` is `+` and `_` is `/`.
+    Base64,
+    /// Digits of either case. What `xxd`, `hexdump -C` and `od -tx1` print beside them is passed over.
+    Hex,
+    /// Bytes, where `%41` and `\x41` are one.
+    Escaped,
+    /// Bytes as they are.
+    Plain,
+}
+
+const ENCODINGS: [Encoding; 4] = [Encoding::Base64, Encoding::Hex, Encoding::Escaped, Encoding::Plain];
+
+/// What stands at a place of the text.
+enum Step {
+    Symbol(u8),
+    /// It stands between two symbols of a form.
+    Passed,
+    /// It is in no form.
+    Other,
+}
+
+impl Encoding {
+    /// What stands at `at`, and where the next begins.
+    fn step(self, text: &[u8], at: usize) -> (Step, usize) {
+        let byte = text.get(at).copied().unwrap_or_default();
+        let one = |step| (step, at + 1);
+        match self {
+            Encoding::Plain => one(Step::Symbol(byte)),
+            Encoding::Escaped => match escaped(text, at) {
+                Some((byte, length)) => (Step::Symbol(byte), at + length),
+                None => one(Step::Symbol(byte)),
+            },
+            Encoding::Base64 => match BASE64[usize::from(byte)] {
+                PASSED => one(Step::Passed),
+                OTHER => one(Step::Other),
+                symbol => one(Step::Symbol(symbol)),
+            },
+            Encoding::Hex => match HEX[usize::from(byte)] {
+                PASSED if byte == b'\n' => {
+                    (Step::Passed, at + 1 + offset(text.get(at + 1..).unwrap_or_default()))
+                }
+                PASSED if is_column(text, at) => {
+                    let rest = text.get(at..).unwrap_or_default();
+                    (Step::Passed, at + memchr::memchr(b'\n', rest).unwrap_or(rest.len()).max(1))
+                }
+                // `0x41`
+                0 if matches!(text.get(at + 1), Some(b'x' | b'X')) => (Step::Passed, at + 2),
+                PASSED => one(Step::Passed),
+                OTHER => one(Step::Other),
+                symbol => one(Step::Symbol(symbol)),
+            },
+        }
+    }
+
+    /// The forms of a value.
+    fn forms(self, value: &[u8]) -> Vec<Vec<u8>> {
+        let backwards: Vec<u8> = value.iter().rev().copied().collect();
+        match self {
+            Encoding::Base64 => (0..3).map(|offset| base64(value, offset)).collect(),
+            Encoding::Hex => vec![value.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect()],
+            Encoding::Escaped => vec![value.to_vec(), backwards],
+            Encoding::Plain => vec![value.to_vec(), backwards],
+        }
+    }
+
+    /// Whether anything in the text can be a form that is not found as another encoding.
+    fn may_be_in(self, text: &[u8]) -> bool {
+        let has_escape = || memchr::memchr2_iter(b'%', b'\\', text).any(|at| escaped(text, at).is_some());
+        self != Encoding::Escaped || has_escape()
+    }
+
+    /// The symbols of bytes, where one byte is enough to know.
+    fn table(self) -> &'static [u8; 256] {
+        match self {
+            Encoding::Base64 => &BASE64,
+            Encoding::Hex => &HEX,
+            Encoding::Escaped | Encoding::Plain => &[PASSED; 256],
+        }
+    }
+}
+
+/// The symbols of base64 that depend on `value` only, if it stands behind `offset` bytes.
+fn base64(value: &[u8], offset: usize) -> Vec<u8> {
+    let first = (offset * 8).div_ceil(6);
+    let last = (offset + value.len()) * 8 / 6;
+    let bit = |at: usize| {
+        let byte = (at / 8).checked_sub(offset).and_then(|at| value.get(at)).copied().unwrap_or_default();
+        byte >> (7 - at % 8) & 1
+    };
+    (first..last).map(|symbol| (0..6).fold(0, |bits, at| bits << 1 | bit(symbol * 6 + at))).collect()
+}
+
+/// In the tables of symbols: passed over, and in no form.
+const PASSED: u8 = 254;
+const OTHER: u8 = 255;
+
+static BASE64: [u8; 256] = {
+    let mut table = [OTHER; 256];
+    let symbols = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < symbols.len() {
+        table[symbols[at] as usize] = at as u8;
+        at += 1;
+    }
+    (table[b'-' as usize], table[b'_' as usize]) = (62, 63);
+    let blanks = b" \t\r\n";
+    let mut at = 0;
+    while at < blanks.len() {
+        table[blanks[at] as usize] = PASSED;
+        at += 1;
+    }
+    table
+};
+
+static HEX: [u8; 256] = {
+    let mut table = [OTHER; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        let byte = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+        table[byte as usize] = digit;
+        table[byte.to_ascii_uppercase() as usize] = digit;
+        digit += 1;
+    }
+    let between = b" \t\r\n:-,;%\\xX'\"{}[]|";
+    let mut at = 0;
+    while at < between.len() {
+        table[between[at] as usize] = PASSED;
+        at += 1;
+    }
+    table
+};
+
+/// The byte that an escape at `at` stands for, and the length of the escape.
+fn escaped(text: &[u8], at: usize) -> Option<(u8, usize)> {
+    let mark = match text.get(at..)? {
+        [b'%', ..] => 1,
+        [b'\\', b'x', ..] => 2,
+        _ => return None,
+    };
+    let digit = |at: usize| text.get(at).map(|byte| HEX[usize::from(*byte)]).filter(|digit| *digit < 16);
+    Some((digit(at + mark)? << 4 | digit(at + mark + 1)?, mark + 2))
+}
+
+/// The length of the number that begins a line of a dump, with what ends it.
+fn offset(line: &[u8]) -> usize {
+    let blanks = line.iter().take(4).take_while(|byte| **byte == b' ').count();
+    let rest = line.get(blanks..).unwrap_or_default();
+    let digits = rest.iter().take(17).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let ends = matches!(rest.get(digits), Some(b':' | b' '));
+    if (6..=16).contains(&digits) && ends { blanks + digits + 1 } else { 0 }
+}
+
+/// Whether the text of a dump begins here, which stands to the right of its digits: after two blanks, or
+/// between bars.
+fn is_column(text: &[u8], at: usize) -> bool {
+    let byte = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or_default();
+    match byte(Some(at)) {
+        b'|' => byte(at.checked_sub(1)) == b' ',
+        b' ' if byte(at.checked_sub(1)) == b' ' && byte(at.checked_sub(2)).is_ascii_hexdigit() => {
+            // `hexdump -C` has two blanks between two halves as well.
+            let next = text.get(at + 1..).unwrap_or_default();
+            !matches!(next, [a, b, b' ' | b'\n', ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
+        }
+        _ => false,
+    }
+}
+
+/// The length of what stands between a byte of a dump and the end of its line, if the text of the line is there.
+fn column(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let rest = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
+    let digits = rest.iter().take_while(|byte| HEX[usize::from(**byte)] < 16 || **byte == b' ').count();
+    let begins = (0..=digits.min(rest.len())).any(|before| is_column(text, at + before));
+    if begins { rest.len() } else { 0 }
+}
+
+/// The forms of one encoding, by their first symbols.
+#[derive(Clone, Debug, Default)]
+struct Forms {
+    starts: HashMap<[u8; START], Vec<Vec<u8>>>,
+    /// Which starts there are, so that most places of a text cost one look.
+    filter: Vec<u64>,
+    longest: usize,
+}
+
+/// The bit of the filter for the first symbols of a form.
+fn bit(start: u32) -> usize {
+    (start.wrapping_mul(0x9E37_79B1) >> 16) as usize
+}
+
+impl Forms {
+    fn of(encoding: Encoding, values: &[&[u8]]) -> Self {
+        let mut forms = Forms { filter: vec![0; 1024], ..Forms::default() };
+        for form in values.iter().flat_map(|value| encoding.forms(value)) {
+            let Some(start) = form.first_chunk::<START>().copied() else { continue };
+            let at = bit(u32::from_be_bytes(start));
+            if let Some(word) = forms.filter.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+            forms.longest = forms.longest.max(form.len());
+            forms.starts.entry(start).or_default().push(form);
+        }
+        forms
+    }
+
+    fn may_start(&self, start: u32) -> bool {
+        let at = bit(start);
+        self.filter.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// Adds where forms stand in the text.
+    fn find(&self, encoding: Encoding, text: &[u8], found: &mut Vec<Range<usize>>) {
+        let table = encoding.table();
+        let mut start = 0u32;
+        let mut places = [0usize; START];
+        let mut count = 0usize;
+        let mut at = if encoding == Encoding::Hex { offset(text) } else { 0 };
+        while let Some(byte) = text.get(at) {
+            let (step, next) = match table[usize::from(*byte)] {
+                OTHER => (Step::Other, at + 1),
+                0 | PASSED => encoding.step(text, at),
+                symbol => (Step::Symbol(symbol), at + 1),
+            };
+            match step {
+                Step::Symbol(symbol) => {
+                    start = start << 8 | u32::from(symbol);
+                    places[count % START] = at;
+                    count += 1;
+                    if self.may_start(start) && count >= START {
+                        let from = places[count % START];
+                        found.extend(self.end(encoding, text, start, next).map(|end| from..end));
+                    }
+                }
+                Step::Passed => {}
+                Step::Other => count = 0,
+            }
+            at = next;
+        }
+    }
+
+    /// Where the longest form ends whose first symbols end at `at`.
+    fn end(&self, encoding: Encoding, text: &[u8], start: u32, at: usize) -> Option<usize> {
+        let forms = self.starts.get(&start.to_be_bytes())?;
+        let end = forms.iter().filter_map(|form| follows(encoding, text, at, form.get(START..)?)).max()?;
+        Some(if encoding == Encoding::Hex { end + column(text, end) } else { end })
+    }
+
+    /// Where the beginning of a form stands at the end of the text, if its rest may come.
+    fn begun(&self, encoding: Encoding, text: &[u8]) -> Option<usize> {
+        // Places of symbols, up to the first that is in no form.
+        let mut places: Vec<(usize, u8)> = Vec::new();
+        let mut at = 0;
+        while at < text.len() {
+            let (step, next) = encoding.step(text, at);
+            match step {
+                Step::Symbol(symbol) => places.push((at, symbol)),
+                Step::Passed => {}
+                Step::Other => places.clear(),
+            }
+            at = next;
+        }
+        let last = places.len().saturating_sub(self.longest);
+        let places = places.get(last..).unwrap_or_default();
+        let all = || self.starts.values().flatten();
+        let begins = |from: &usize| {
+            let rest = places.get(*from..).unwrap_or_default();
+            all().any(|form| {
+                form.len() > rest.len()
+                    && rest.iter().zip(form).all(|((_, symbol), of_form)| symbol == of_form)
+            })
+        };
+        let from = (0..(places.len() + 1).saturating_sub(MIN_BEGUN)).find(begins)?;
+        places.get(from).map(|(at, _)| *at)
+    }
+}
+
+/// Where these symbols end, if they follow at `at`.
+fn follows(encoding: Encoding, text: &[u8], mut at: usize, symbols: &[u8]) -> Option<usize> {
+    let mut symbols = symbols.iter();
+    let mut wanted = symbols.next();
+    let mut last = at;
+    while let Some(symbol) = wanted {
+        if at >= text.len() || at - last > MAX_GAP {
+            return None;
+        }
+        let (step, next) = encoding.step(text, at);
+        match step {
+            Step::Symbol(found) if found == *symbol => {
+                wanted = symbols.next();
+                last = next;
+            }
+            Step::Passed => {}
+            Step::Symbol(_) | Step::Other => return None,
+        }
+        at = next;
+    }
+    Some(last)
+}
+
+/// The forms of all values.
+#[derive(Clone, Default)]
+pub(super) struct EncodedValues {
+    values: Vec<String>,
+    backwards: Option<AhoCorasick>,
+    forms: Vec<(Encoding, Forms)>,
+}
+
+impl EncodedValues {
+    pub(super) fn new<'v>(values: impl Iterator<Item = &'v str>) -> Self {
+        let values: Vec<String> =
+            values.filter(|value| value.len() >= MIN_ENCODED).map(str::to_owned).collect();
+        let bytes: Vec<&[u8]> = values.iter().map(String::as_bytes).collect();
+        let forms = |encoding: Encoding| (encoding, Forms::of(encoding, &bytes));
+        let forms = if values.is_empty() { Vec::new() } else { ENCODINGS.map(forms).to_vec() };
+        let backwards = values.iter().map(|value| value.bytes().rev().collect::<Vec<u8>>());
+        let backwards = AhoCorasick::new(backwards).ok().filter(|_| !values.is_empty());
+        EncodedValues { values, backwards, forms }
+    }
+
+    /// Where values stand in the text in a form of theirs, and not as they are.
+    pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let bytes = text.as_bytes();
+        let mut found: Vec<Range<usize>> = Vec::new();
+        found.extend(self.backwards.iter().flat_map(|values| values.find_iter(bytes)).map(|hit| hit.range()));
+        let is_searched = |encoding: &Encoding| *encoding != Encoding::Plain && encoding.may_be_in(bytes);
+        for (encoding, forms) in self.forms.iter().filter(|(encoding, _)| is_searched(encoding)) {
+            forms.find(*encoding, bytes, &mut found);
+        }
+        let is_plain = |part: &str| self.values.iter().any(|value| value == part);
+        found.retain(|range| text.get(range.clone()).is_some_and(|part| !is_plain(part)));
+        found
+    }
+
+    /// How much of a text that continues can be shown: behind it a form may have begun.
+    pub(super) fn settled(&self, text: &str) -> usize {
+        let begun = |(encoding, forms): &(Encoding, Forms)| {
+            // A form with what is passed over in it.
+            let from = text.ceil_char_boundary(text.len().saturating_sub(forms.longest * 8 + MAX_GAP));
+            let tail = text.get(from..)?;
+            forms.begun(*encoding, tail.as_bytes()).map(|at| text.floor_char_boundary(from + at))
+        };
+        self.forms.iter().filter_map(begun).min().unwrap_or(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "zq81/kk2m+44xx-Éa";
+
+    fn hidden(text: &str) -> String {
+        let values = EncodedValues::new([KEY].into_iter());
+        let mut ranges = values.find(text);
+        ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        let mut out = String::new();
+        let mut at = 0;
+        for range in ranges {
+            if range.end <= at {
+                continue;
+            }
+            out.push_str(text.get(at.min(range.start)..range.start).unwrap_or_default());
+            out.push('#');
+            at = range.end;
+        }
+        out + text.get(at..).unwrap_or_default()
+    }
+
+    fn encode(bytes: &[u8], symbols: &[u8; 64]) -> String {
+        let mut out = String::new();
+        for chunk in bytes.chunks(3) {
+            let word =
+                chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+            for at in 0..=chunk.len() {
+                out.push(char::from(symbols[(word >> (18 - 6 * at) & 63) as usize]));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn base64_is_found_in_every_alignment_alphabet_and_width() {
+        let standard = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let url = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        for symbols in [standard, url] {
+            for before in 0..7 {
+                for width in [4, 7, 19, 64, 76, 1000] {
+                    let bytes = [&b"abcdefg"[..before], KEY.as_bytes(), b"tail"].concat();
+                    let text = encode(&bytes, symbols);
+                    let lines: Vec<&str> = text
+                        .as_bytes()
+                        .chunks(width)
+                        .map(|line| std::str::from_utf8(line).unwrap())
+                        .collect();
+                    let shown = hidden(&lines.join("\n"));
+                    let left = shown.chars().filter(|c| *c != '\n').count();
+                    assert!(shown.contains('#'), "{text}");
+                    assert!(left <= 1 + 2 + (before + 4) * 8 / 6 + 2, "{shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dumps_escapes_and_reversal_are_found() {
+        let bytes = KEY.as_bytes();
+        let hex =
+            |between: &str| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
+        for text in [hex(""), hex("").to_uppercase(), hex(" "), hex(":"), hex(", 0x"), hex("\\x"), hex("%")] {
+            assert_eq!(hidden(&format!("> {text} .")), "> # .", "{text}");
+        }
+        let lines: Vec<String> = bytes
+            .chunks(16)
+            .enumerate()
+            .map(|(at, line)| {
+                let pairs: Vec<String> = line
+                    .chunks(2)
+                    .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect())
+                    .collect();
+                format!("{:08x}: {:<39}  ................", at * 16, pairs.join(" "))
+            })
+            .collect();
+        assert!(!hidden(&lines.join("\n")).contains("786b"), "as xxd prints it");
+        assert!(hidden(&lines.join("\n")).contains('#'), "{}", lines.join("\n"));
+        let canonical: Vec<String> = bytes
+            .chunks(16)
+            .enumerate()
+            .map(|(at, line)| {
+                let bytes: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+                let (one, two) = bytes.split_at(bytes.len().min(8));
+                format!("{:08x}  {}  {}  |................|", at * 16, one.join(" "), two.join(" "))
+            })
+            .collect();
+        assert!(hidden(&canonical.join("\n")).contains('#'), "{}", canonical.join("\n"));
+        assert_eq!(
+            hidden(&KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}")),
+            KEY.chars().rev().collect::<String>().replace('É', "\u{fffd}"),
+            "an invalid reversal is another text"
+        );
+        assert_eq!(hidden("x zq81%2Fkk2m%2B44xx-%C3%89a y"), "x # y");
+        assert_eq!(hidden("x zq81%2fkk2m%2b44xx-%c3%89%61 y"), "x # y");
+        let plain = EncodedValues::new(["hunter2-password"].into_iter());
+        assert_eq!(plain.find("= drowssap-2retnuh"), vec![Range { start: 2, end: 18 }]);
+        assert!(EncodedValues::new(["abc"].into_iter()).find("cba YWJj").is_empty());
+    }
+
+    #[test]
+    fn a_form_that_has_begun_is_held_back() {
+        let values = EncodedValues::new(["hunter2-password"].into_iter());
+        // base64 of it, its hexadecimal, and backwards
+        for form in
+            ["aHVudGVyMi1wYXNzd29yZ", "68756e746572322d70617373776f7264", "drowssap-2retnuh", "%68%75nter2"]
+        {
+            for end in MIN_BEGUN * 3..form.len() {
+                let text = format!("$ {}", form.get(..end).unwrap());
+                assert!(values.settled(&text) <= 2 + 2, "{text}: {}", values.settled(&text));
+            }
+        }
+        assert_eq!(values.settled("is hunter2-pass"), 3, "as it is, too");
+        for text in ["Continue? [y/n] ", "Password: ", "50% ", "$ ", "drawn"] {
+            assert_eq!(values.settled(text), text.len(), "{text}");
+        }
+    }
+}

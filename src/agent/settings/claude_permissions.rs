@@ -1,0 +1,298 @@
+//! The permission rules in the `settings.json` of Claude Code, as rules of tau.
+//!
+//! Most are the same but for the name of the tool and where a path begins. What cannot be translated is reported; if
+//! it denies or asks, all calls that it could be about are asked.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::SettingsError;
+use super::toml_file::line_of;
+use crate::agent::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
+
+/// The lists, by name.
+const LISTS: [(&str, Verdict); 3] =
+    [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
+/// Their tools that tau has no counterpart for.
+const MISSING: [&str; 14] = [
+    "task",
+    "agent",
+    "skill",
+    "slashcommand",
+    "todowrite",
+    "todoread",
+    "exitplanmode",
+    "enterplanmode",
+    "bashoutput",
+    "killshell",
+    "killbash",
+    "askuserquestion",
+    "lsp",
+    "toolsearch",
+];
+
+/// Such settings.
+///
+/// # Errors
+/// The line and what is wrong, when it cannot be known which rules they have.
+pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
+    let bare = text.trim_start_matches('\u{feff}');
+    let settings: Value =
+        serde_json::from_str(bare).map_err(|error| (error.line(), format!("this is not JSON: {error}")))?;
+    let Value::Object(settings) = settings else {
+        return Err((1, "these settings are no JSON object".to_owned()));
+    };
+    match settings.get("permissions") {
+        None | Some(Value::Null | Value::Object(_)) => Ok(settings),
+        Some(_) => Err((line_in(text, "permissions", None), "`permissions` is no JSON object".to_owned())),
+    }
+}
+
+/// Whether it is known which rules a text has.
+pub(crate) fn can_be_read(text: &str) -> bool {
+    settings_of(text).is_ok()
+}
+
+/// What holds for a file that may have any rules: every call is asked.
+pub(crate) fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, SettingsError) {
+    let source = RuleSource::File { path: path.to_owned(), line, is_project };
+    let text = format!("{}:{line}: {why}; tau asks before every call", path.display());
+    (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, SettingsError(text))
+}
+
+/// The rules of a text that came from `path`, and what is wrong or not used in it. `whole` is the file as it is
+/// now, in which the lines are.
+pub(crate) fn of_text(
+    path: &Path,
+    text: &str,
+    whole: &str,
+    is_project: bool,
+) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    let (mut rules, mut wrong) = (Vec::new(), Vec::new());
+    let mut report = |line: usize, text: String| {
+        wrong.push(SettingsError(format!("{}:{line}: {text}", path.display())));
+    };
+    let settings = match settings_of(text) {
+        Ok(settings) => settings,
+        Err((line, why)) => {
+            let (rule, wrong) = unread(path, line, is_project, &why);
+            return (vec![rule], vec![wrong]);
+        }
+    };
+    let Some(permissions) = settings.get("permissions").and_then(Value::as_object) else {
+        return (rules, wrong);
+    };
+    let root = path.parent().and_then(Path::parent).unwrap_or(path);
+    for (name, value) in permissions {
+        let Some((_, list)) = LISTS.iter().find(|(known, _)| known == name) else {
+            report(line_in(whole, name, None), format!("permissions.{name} is not used by tau"));
+            continue;
+        };
+        let entries = match value {
+            Value::Array(entries) => entries.as_slice(),
+            Value::Null => &[],
+            _ => std::slice::from_ref(value),
+        };
+        for given in entries {
+            let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+            let line = line_in(whole, name, Some(&text));
+            let translated = match given.as_str() {
+                _ if !value.is_array() => Err((format!("permissions.{name} is no list"), vec!["*"])),
+                Some(text) => translate(text, root),
+                None => Err(("it is no text".to_owned(), vec!["*"])),
+            };
+            let mut add = |rule: Rule, list: Verdict| {
+                let source = RuleSource::File { path: path.to_owned(), line, is_project };
+                rules.push(RuleInForce { rule, list, source });
+            };
+            match translated {
+                Ok(rule) => match grant::objection(&rule).filter(|_| is_project && *list == Verdict::Allow) {
+                    Some(why) => report(line, format!("`{text}` is not used: {why}")),
+                    None => add(rule, *list),
+                },
+                Err((why, tools)) if *list == Verdict::Allow || tools.is_empty() => {
+                    report(line, format!("`{text}` is not used: {why}"));
+                }
+                Err((why, tools)) => {
+                    let names = if tools == ["*"] { "every call".to_owned() } else { tools.join(", ") };
+                    report(line, format!("`{text}` cannot be kept to: {why}; tau asks before {names}"));
+                    let asked = tools.iter().filter_map(|tool| tool.parse::<Rule>().ok());
+                    asked.for_each(|rule| add(rule, Verdict::Ask));
+                }
+            }
+        }
+    }
+    rules.sort_by_key(|rule| match rule.source {
+        RuleSource::File { line, .. } => line,
+        RuleSource::Session | RuleSource::Granted(_) => 0,
+    });
+    (rules, wrong)
+}
+
+/// The line of an entry of a list, or of the list itself, from 1.
+fn line_in(text: &str, list: &str, entry: Option<&str>) -> usize {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let start = text.find(&quoted("permissions")).unwrap_or_default();
+    let behind = |start: usize, what: &str| {
+        text.get(start..).and_then(|rest| rest.find(&quoted(what))).map(|at| start + at)
+    };
+    let list = behind(start, list).unwrap_or(start);
+    line_of(text, entry.and_then(|entry| behind(list, entry)).unwrap_or(list))
+}
+
+/// A rule as tau writes it; or why it cannot be translated, and the tools that it could be about.
+fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>)> {
+    let text = text.trim();
+    let (name, inside) = match text.split_once('(') {
+        None => (text, None),
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(inside) => (name, Some(inside.trim())),
+            None => (name, Some("")),
+        },
+    };
+    let lower = name.trim().to_ascii_lowercase();
+    if MISSING.contains(&lower.as_str()) {
+        return Err((format!("tau has no tool {name}"), Vec::new()));
+    }
+    let tool = grant::tool_of_others(&lower).or((lower == "powershell").then_some("bash"));
+    let about = || match tool {
+        // What cannot be read of a rule about files may be about any of them.
+        Some("edit" | "write") => vec!["edit", "write"],
+        Some(tool) => vec![tool],
+        None => vec!["*"],
+    };
+    let failed = |why: String| (why, about());
+    let rule = |text: String| text.parse::<Rule>().map_err(|error| (error.to_string(), about()));
+    if name.starts_with("mcp__") {
+        let parts: Vec<&str> = name.split("__").collect();
+        return match (parts.as_slice(), inside) {
+            (["mcp", server], None | Some("*")) if !server.is_empty() => rule(format!("mcp__{server}__*")),
+            (["mcp", _, _, ..], None | Some("*")) => rule(name.to_owned()),
+            _ => Err(failed("rules of MCP tools have no patterns".to_owned())),
+        };
+    }
+    let Some(tool) = tool else {
+        // A custom tool may be called so.
+        let own = rule(format!("{lower}{}", inside.map(|inside| format!("({inside})")).unwrap_or_default()));
+        let is_name =
+            !lower.is_empty() && lower.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+        return own.ok().filter(|_| is_name).ok_or_else(|| failed("this is no rule".to_owned()));
+    };
+    let inside = match inside {
+        None | Some("*" | "**" | ":*") => return rule(tool.to_owned()),
+        Some("") => return Err(failed("its pattern is missing".to_owned())),
+        Some(inside) => inside,
+    };
+    match tool {
+        "bash" => rule(format!("bash({inside})")),
+        "web_fetch" => match inside.strip_prefix("domain:") {
+            Some("*") => rule(tool.to_owned()),
+            Some(host) => rule(format!("web_fetch({host})")),
+            None => Err(failed("a rule of pages has to begin with `domain:`".to_owned())),
+        },
+        "web_search" => Err(failed("searches have no patterns".to_owned())),
+        _ => rule(format!("{tool}({})", path_pattern(inside, root).map_err(failed)?)),
+    }
+}
+
+/// A pattern of paths: `//x` is absolute, `/x` begins where the settings are.
+fn path_pattern(text: &str, root: &Path) -> Result<String, String> {
+    if let Some(rest) = text.strip_prefix("//") {
+        return Ok(format!("/{rest}"));
+    }
+    let Some(rest) = text.strip_prefix('/') else { return Ok(text.to_owned()) };
+    let root = root.to_str().ok_or("the folder of these settings is no text")?;
+    let mut escaped = String::new();
+    for c in root.trim_end_matches('/').chars() {
+        if "*?[]{}\\!".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    Ok(format!("{escaped}/{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, is_project: bool) -> (Vec<String>, Vec<String>) {
+        let path = Path::new("/p/.claude/settings.json");
+        let (rules, wrong) = of_text(path, text, text, is_project);
+        let rule = |rule: &RuleInForce| {
+            let line = rule.source.to_string().rsplit(':').next().unwrap().to_owned();
+            format!("{line} {} {}", rule.list.name(), rule.rule)
+        };
+        (rules.iter().map(rule).collect(), wrong.into_iter().map(|error| error.0).collect())
+    }
+
+    #[test]
+    fn rules_are_translated_with_their_lines() {
+        let text = r#"{
+  "model": "x",
+  "permissions": {
+    "allow": ["Bash(npm run test:*)",
+      "Read(~/.zshrc)", "Edit(/src/**)", "Read(//etc/hosts)", "mcp__docs", "mcp__docs__get",
+      "WebFetch(domain:example.com)", "Glob", "Task", "Foo"],
+    "deny": ["Bash(curl:*)", "Read(./.env)", "WebFetch(https://x)", "Bash(",
+      "WebSearch(x)", "??"],
+    "defaultMode": "acceptEdits",
+    "additionalDirectories": ["../x"]
+  }
+}"#;
+        let (rules, wrong) = read(text, false);
+        assert_eq!(
+            rules,
+            [
+                "4 allow bash(npm run test:*)",
+                "5 allow read(~/.zshrc)",
+                "5 allow edit(/p/src/**)",
+                "5 allow read(/etc/hosts)",
+                "5 allow mcp__docs__*",
+                "5 allow mcp__docs__get",
+                "6 allow web_fetch(example.com)",
+                "6 allow find",
+                "6 allow foo",
+                "7 deny bash(curl:*)",
+                "7 deny read(./.env)",
+                "7 ask web_fetch",
+                "7 ask bash",
+                "8 ask web_search",
+                "8 ask *",
+            ]
+        );
+        let said = wrong.join("\n");
+        for part in [
+            "settings.json:6: `Task` is not used: tau has no tool Task",
+            "settings.json:7: `WebFetch(https://x)` cannot be kept to: ",
+            "tau asks before web_fetch",
+            "tau asks before every call",
+            "permissions.defaultMode is not used by tau",
+            "permissions.additionalDirectories is not used by tau",
+        ] {
+            assert!(said.contains(part), "{part}\n{said}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_asks_about_everything() {
+        for text in ["{", "", "[]", "{\"permissions\": []}", "{\"permissions\": {\"deny\": \"Bash\"}}"] {
+            for is_project in [false, true] {
+                let (rules, wrong) = read(text, is_project);
+                assert_eq!(rules, ["1 ask *"], "{text}");
+                assert!(wrong[0].ends_with("; tau asks before every call"), "{wrong:?}");
+            }
+        }
+        assert_eq!(read("{\"permissions\": {\"allow\": \"Bash\"}}", false).0, [""; 0]);
+        assert_eq!(read("\u{feff}{\"permissions\": null}", false).0, [""; 0]);
+    }
+
+    #[test]
+    fn a_project_allows_no_more_than_in_its_own_settings() {
+        let text = r#"{"permissions": {"allow": ["Bash", "Bash(* *)", "Edit(.)", "Bash(npm test)", "mcp__a"], "deny": ["Bash"]}}"#;
+        let (rules, wrong) = read(text, true);
+        assert_eq!(rules, ["1 allow bash(npm test)", "1 allow mcp__a__*", "1 deny bash"]);
+        assert_eq!(wrong.len(), 3, "{wrong:?}");
+    }
+}

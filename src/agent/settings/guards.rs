@@ -1,0 +1,266 @@
+//! Whether what guards the user in a settings file can be relied on: rules, hooks, sandbox, permission mode.
+//!
+//! A file that cannot be read, or a line of it that may be one of these, leaves the user without what it
+//! says. Everything is asked until it is repaired.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::table::{self, Settings};
+use super::toml_file::{read_file, read_toml_text};
+use super::trust::Project;
+use super::{Paths, SettingsError, hooks, names, permission_rules, toml_file};
+
+/// The settings that guard the user.
+const GUARDS: [&str; 13] = [
+    "permission_mode",
+    "permissions",
+    "hooks",
+    "claude_hooks",
+    "sandbox.level",
+    "sandbox.network",
+    "sandbox.writable",
+    "sandbox.user_commands",
+    "sandbox.hooks",
+    "sandbox.mcp",
+    "mask_secrets",
+    "pass_env",
+    "web_allow_private",
+];
+
+/// Those of them that confine commands, and what stands in for one that cannot be read.
+const STAND_INS: [(&str, &str); 5] = [
+    ("sandbox.level", "workspace-write"),
+    ("sandbox.network", "off"),
+    ("sandbox.user_commands", "true"),
+    ("sandbox.hooks", "true"),
+    ("sandbox.mcp", "true"),
+];
+
+/// The settings that a key is, or may be another or a misspelled name of.
+fn meant(key: &str) -> Vec<&'static str> {
+    let rows = || table::TABLE.iter().map(|row| row.key);
+    let of_table = || rows().filter(|key| key.starts_with("sandbox."));
+    let renamed = names::renamed(key).map(|_| format!("sandbox.{}", key.trim_start_matches("sandbox_")));
+    if let Some(same) = rows().find(|known| *known == renamed.as_deref().unwrap_or(key)) {
+        return vec![same];
+    }
+    if key == "sandbox" {
+        return vec!["sandbox.level"];
+    }
+    if !key.contains('.') && is_near(key, &["sandbox"]) {
+        return of_table().collect();
+    }
+    let known: Vec<&'static str> = rows().collect();
+    similar::get_close_matches(key, &known, 1, 0.6)
+}
+
+fn is_near(word: &str, to: &[&str]) -> bool {
+    !similar::get_close_matches(word, to, 1, 0.7).is_empty()
+}
+
+/// Whether a key is one of them, or may be one that is misspelled.
+fn guards(key: &str) -> bool {
+    meant(key).iter().any(|meant| GUARDS.contains(meant))
+}
+
+/// What stands in for the settings of the sandbox that the user's file has and that cannot be read.
+pub(crate) fn stand_in(paths: &Paths) -> Settings {
+    let path = paths.config_file();
+    match read_file(&path) {
+        Ok(text) => stand_in_for(&path, &text.unwrap_or_default()),
+        Err(_) => strict(&STAND_INS.map(|(key, _)| key)),
+    }
+}
+
+/// Of a text that is no TOML each line is looked at by itself.
+fn stand_in_for(path: &Path, text: &str) -> Settings {
+    let text = toml_file::bare(text);
+    let (_, wrong) = toml_file::values_of::<Settings>(path, text);
+    if wrong.iter().all(|(key, _)| !key.is_empty()) {
+        let of_keys = wrong.iter().map(|(key, _)| strict(&meant(key)));
+        return of_keys.fold(Settings::default(), Settings::overlaid);
+    }
+    let (mut all, mut is_inside) = (Settings::default(), false);
+    for line in text.lines().map(str::trim) {
+        let end = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.');
+        let name = line.trim_start_matches(['[', ' ', '\t', '"', '\'']).split(end).next().unwrap_or_default();
+        if line.starts_with('[') {
+            is_inside = is_near(name, &["sandbox"]);
+            continue;
+        }
+        let (key, line) = match is_inside {
+            true => (format!("sandbox.{name}"), format!("[sandbox]\n{line}")),
+            false => (name.to_owned(), line.to_owned()),
+        };
+        let settings = meant(&key);
+        // Of the others nothing is used.
+        if !name.is_empty() && settings.iter().any(|meant| STAND_INS.iter().any(|(known, _)| known == meant))
+        {
+            all = all.overlaid(read_toml_text(path, &line).unwrap_or_else(|_| strict(&settings)));
+        }
+    }
+    all
+}
+
+/// What stands in for these settings; nothing for one that confines nothing.
+fn strict(keys: &[&str]) -> Settings {
+    let mut settings = Settings::default();
+    for (key, value) in STAND_INS.iter().filter(|(key, _)| keys.contains(key)) {
+        // The value is one that the setting can have; a test holds that.
+        let _ = table::row(key).map(|row| row.set(&mut settings, OsStr::new(value)));
+    }
+    settings
+}
+
+/// What is wrong with the guards in the user's file and in those of these projects, with file and line.
+pub(crate) fn fault<'a>(
+    paths: &Paths,
+    mut projects: impl Iterator<Item = &'a Project>,
+) -> Option<SettingsError> {
+    let path = paths.config_file();
+    let own = match read_file(&path) {
+        Ok(text) => of_text(&path, &text.unwrap_or_default(), false),
+        Err(error) => Some(error),
+    };
+    own.or_else(|| {
+        projects.find_map(|project| {
+            let (path, text) = project.file("config.toml")?;
+            of_text(&path, text, true)
+        })
+    })
+}
+
+fn of_text(path: &Path, text: &str, is_project: bool) -> Option<SettingsError> {
+    let text = toml_file::bare(text);
+    if let Err(error) = read_toml_text::<toml::Table>(path, text) {
+        return Some(error);
+    }
+    let (_, wrong) = toml_file::values_of::<Settings>(path, text);
+    let of_keys = wrong.into_iter().find(|(key, _)| guards(key)).map(|(_, error)| error);
+    let of_rules = || permission_rules::of_text(path, text, is_project).1.into_iter().next();
+    let of_hooks = || hooks::of_toml(path, text).1.into_iter().next();
+    of_keys.or_else(of_rules).or_else(of_hooks)
+}
+
+/// What is wrong with the guards that environment variables set, and what stands in for those of the sandbox.
+pub(crate) fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)> {
+    let wrong: Vec<(&SettingsError, &str)> = GUARDS
+        .iter()
+        .filter_map(|key| {
+            let prefix = format!("{}: ", table::row(key)?.columns.env?);
+            Some((wrong.iter().find(|error| error.0.starts_with(&prefix))?, *key))
+        })
+        .collect();
+    let (fault, _) = wrong.first()?;
+    let stand_in = wrong.iter().fold(Settings::default(), |all, (_, key)| all.overlaid(strict(&[key])));
+    Some(((*fault).clone(), stand_in))
+}
+
+/// How a notice of [`instead`] begins.
+pub(crate) const INSTEAD: &str = "instead of what cannot be read: ";
+
+/// Which of these stand-ins are among the settings in force, for the user; `None` if none is.
+pub(crate) fn instead(stand_in: &Settings, in_force: &Settings) -> Option<String> {
+    let rows = STAND_INS.iter().filter_map(|(key, _)| table::row(key));
+    let used = rows.filter(|row| row.is_same(stand_in, in_force));
+    let set = used.filter_map(|row| Some(format!("{} = {}", row.key, row.text(stand_in)?)));
+    let set = set.collect::<Vec<_>>().join(", ");
+    (!set.is_empty()).then(|| format!("{INSTEAD}{set}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::sandbox::SandboxLevel;
+
+    fn fault(text: &str) -> Option<String> {
+        of_text(Path::new("c.toml"), text, false).map(|error| error.0)
+    }
+
+    /// A sandbox that is set and cannot be read is not off.
+    #[test]
+    fn what_confines_has_a_stand_in() {
+        for (key, _) in STAND_INS {
+            assert!(instead(&strict(&[key]), &strict(&[key])).is_some(), "{key}");
+        }
+        let words = |settings: &Settings| {
+            let said = instead(settings, settings).unwrap_or_default();
+            said.strip_prefix(INSTEAD).unwrap_or_default().to_owned()
+        };
+        let stand_in = |text: &str| words(&stand_in_for(Path::new("c.toml"), text));
+        let all = "sandbox.level = workspace-write, sandbox.network = off, sandbox.user_commands = true, \
+                   sandbox.hooks = true, sandbox.mcp = true";
+        for (text, expected) in [
+            ("", ""),
+            ("theme = \n# sandbox = \"off\"\n", ""),
+            ("theme = \n[timeouts]\nlevel = \"off\"\n", ""),
+            ("[sandbox]\nlevel = \"read-only\"\n", ""),
+            ("sandbox = \"read-only\"\n", "sandbox.level = workspace-write"),
+            ("network = \"off\"\n", "sandbox.network = off"),
+            ("sandbox_user_commands = true\n", "sandbox.user_commands = true"),
+            ("[sandbox]\nlevel = \"workspace\"\n", "sandbox.level = workspace-write"),
+            ("[sandbox]\nlevl = \"read-only\"\n", "sandbox.level = workspace-write"),
+            ("[sandbx]\nlevel = \"read-only\"\n", all),
+            ("[sandbox]\nlevel = \n", "sandbox.level = workspace-write"),
+            (
+                "[sandbox\nlevel \"read-only\"\nnetwork = off\n",
+                "sandbox.level = workspace-write, sandbox.network = off",
+            ),
+            ("theme = \n[sandbox]\nlevel = \"read-only\" # as ever\n", "sandbox.level = read-only"),
+            ("\u{feff}  sandbox.level = \"read-only\"\nx", "sandbox.level = read-only"),
+            ("sandbox = { level = \"read-only\" }\nx", "sandbox.level = read-only"),
+            (
+                "theme = \n[sandbox]\nlevel = \"off\"\nnetwork = \"on\"\n",
+                "sandbox.level = off, sandbox.network = on",
+            ),
+            ("x\n[sandbox]\nuser_commands = yes\nmcp=\n", "sandbox.user_commands = true, sandbox.mcp = true"),
+        ] {
+            assert_eq!(stand_in(text), expected, "{text}");
+        }
+        let wrong = |text: &str| [SettingsError(text.to_owned())];
+        let (_, stand_in) = fault_of_env(&wrong("TAU_SANDBOX: `x` is not known")).unwrap();
+        assert_eq!(words(&stand_in), "sandbox.level = workspace-write");
+        let mut flags = Settings::default();
+        flags.sandbox.level = Some(SandboxLevel::Off);
+        assert_eq!(instead(&stand_in, &flags), None, "a flag goes before");
+        assert!(fault_of_env(&wrong("TAU_THEME: no")).is_none());
+    }
+
+    #[test]
+    fn what_guards_must_be_understood() {
+        for text in [
+            "sandbox = \n",
+            "sandbox = \"workspace\"\n",
+            "permision_mode = \"ask\"\n",
+            "sandbox_writable = [\"x\"]\n",
+            "network = \"off\"\n",
+            "[sandbox]\nwriteable = [\"x\"]\n",
+            "[sandbox]\nlevel = \"workspace\"\n",
+            "permissions = 3\n",
+            "[permissions]\ndeny = \"bash\"\n",
+            "[permissions]\ndeny = [\"bash(\"]\n",
+            "[permissions]\ndney = [\"bash\"]\n",
+            "[[hooks.PreToolUse]]\ncomand = \"x\"\n",
+            "[[hooks.PretoolUse]]\ncommand = \"x\"\n",
+            "[[hooks.PreToolUse]]\ncommand = \"x\"\nfail = \"close\"\n",
+            "theme = \"x\"\ntheme = \"y\"\n",
+        ] {
+            assert!(
+                fault(text).is_some_and(|fault| fault.starts_with("c.toml:")),
+                "{text}: {:?}",
+                fault(text)
+            );
+        }
+        for text in [
+            "",
+            "theme = 3\n",
+            "prose_wdth = 3\n",
+            "[sandbox]\nlevel = \"workspace-write\"\n",
+            "connect_timeout = 3\n",
+            "\u{feff}theme = \"x\"\n",
+        ] {
+            assert_eq!(fault(text), None, "{text}");
+        }
+    }
+}

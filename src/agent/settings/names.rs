@@ -1,0 +1,35 @@
+//! Names of tables in `config.toml`, and names that are gone from it.
+
+/// The tables that hold settings.
+pub(super) const GROUPS: [&str; 2] = ["sandbox", "timeouts"];
+
+const MODELS_FILE: &str = "a [vendors.NAME] in models.toml, or use /login (docs/models.md)";
+/// For what tau finds by itself.
+pub(super) const AUTOMATIC: &str = "";
+
+/// Names that are gone, and what stands in their place.
+pub(super) const RENAMED: &[(&str, &str)] = &[
+    ("network", "`network` in the table [sandbox]"),
+    ("sandbox_writable", "`writable` in the table [sandbox]"),
+    ("sandbox_user_commands", "`user_commands` in the table [sandbox]"),
+    ("sandbox_hooks", "`hooks` in the table [sandbox]"),
+    ("sandbox_mcp", "`mcp` in the table [sandbox]"),
+    ("connect_timeout", "`connect` in the table [timeouts]"),
+    ("first_token_timeout", "`first_token` in the table [timeouts]"),
+    ("idle_timeout", "`idle` in the table [timeouts]"),
+    ("screen_permission_mode", "`permission_mode`; the answer of the first start is kept by itself"),
+    ("parallel", AUTOMATIC),
+    ("provider", MODELS_FILE),
+    ("api", MODELS_FILE),
+    ("base_url", MODELS_FILE),
+    ("api_key", MODELS_FILE),
+    ("mcp_wait", AUTOMATIC),
+    ("mcp_schema_share", AUTOMATIC),
+    ("skill_budget", AUTOMATIC),
+    ("compact_reserve", AUTOMATIC),
+];
+
+/// What to write in the place of a name that is gone.
+pub(super) fn renamed(name: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == name).map(|(_, instead)| *instead)
+}

@@ -1,0 +1,160 @@
+//! What stays covered although rules leave it out now: a session cannot take files out of the cover.
+//!
+//! The rules in a directory count as they were before a call changed them. What only newer rules leave out is
+//! left out if it appeared during a call, as what a build makes does; whatever was there before, or was made by
+//! somebody else, stays covered. So does a file that git tracked. The journal has what another
+//! process needs to continue with that.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::gitignore::Gitignore;
+
+use super::content::ContentStore;
+use super::entry::{Entry, Kind};
+use super::ignore_rules::{self, Rules};
+use super::journal::{Cause, Change, Journal, Lost};
+use super::snapshot::Snapshot;
+use super::state::{FileState, Stamp};
+use crate::tools::ignore_files;
+
+/// Why a path is not covered that rules leave out.
+pub(super) const IGNORED: &str = "ignored by .gitignore";
+
+/// What is covered whatever the files with rules say by now.
+#[derive(Debug, Default)]
+pub(super) struct Cover {
+    root: PathBuf,
+    /// The rules at the root, as they were when the session began.
+    pub(super) outer: Option<Arc<Rules>>,
+    /// The rules of directories, as they were before a call changed them.
+    held: HashMap<PathBuf, Gitignore>,
+    /// What appeared during a call, relative to the root, with the version that the last call left. Only
+    /// directories are known without.
+    appeared: HashMap<Box<[u8]>, Option<Stamp>>,
+    /// Files that git tracked, although rules leave them out.
+    untracked: BTreeSet<Box<[u8]>>,
+}
+
+impl Cover {
+    /// That of the session with this journal, in the directory `root`.
+    pub(super) fn new(journal: &Journal, store: &ContentStore, root: &Path) -> Self {
+        let bytes = |path: &Path| Box::from(path.as_os_str().as_encoded_bytes());
+        let outer = journal.rules.as_ref().and_then(ignore_rules::at_root);
+        let untracked = journal.untracked.iter().map(|path| bytes(&path.0)).collect();
+        let mut cover = Cover { root: root.to_owned(), outer, untracked, ..Cover::default() };
+        for record in journal.records.iter().filter(|record| matches!(record.cause, Cause::Call { .. })) {
+            cover.note(&record.changes, &record.lost, store, None);
+            let ignored = record.lost.iter().filter(|lost| lost.why == IGNORED);
+            let below = ignored.filter_map(|lost| lost.path.0.strip_prefix(root).ok());
+            cover.appeared.extend(below.map(|path| (bytes(path), None)));
+        }
+        cover
+    }
+
+    /// A call has changed these paths; `later` is what is there after it. Files with rules among them no longer
+    /// count as they are.
+    pub(super) fn note(
+        &mut self,
+        changes: &[Change],
+        lost: &[Lost],
+        store: &ContentStore,
+        later: Option<&Snapshot>,
+    ) {
+        for change in changes {
+            let Ok(path) = change.path.0.strip_prefix(&self.root) else { continue };
+            let path = path.as_os_str().as_encoded_bytes();
+            let stamp = later.and_then(|later| later.get(path)).map(|entry| entry.stamp);
+            if change.after == FileState::Absent {
+                self.appeared.remove(path);
+            } else if change.before == FileState::Absent {
+                self.appeared.insert(path.into(), stamp);
+            } else if let Some(known) = self.appeared.get_mut(path) {
+                *known = stamp;
+            }
+        }
+        let changed = changes.iter().map(|change| (&change.path.0, change.before.hash()));
+        let all = changed.chain(lost.iter().map(|lost| (&lost.path.0, None)));
+        for (path, before) in all.filter(|(path, _)| ignore_rules::is_rules(path)) {
+            let Some(dir) = path.parent().filter(|dir| !self.held.contains_key(*dir)) else { continue };
+            // Where nothing is known of the rules before, none leaves anything out.
+            let bytes = before.and_then(|hash| store.get(hash).ok()).unwrap_or_default();
+            let own = ignore_files::rules(dir, &String::from_utf8_lossy(&bytes));
+            self.held.insert(dir.to_owned(), own);
+        }
+    }
+
+    /// The rules that count in a directory, whose file with rules says `own`.
+    pub(super) fn inside(
+        &self,
+        dir: &Path,
+        own: Option<&Gitignore>,
+        above: Option<Arc<Rules>>,
+    ) -> Option<Arc<Rules>> {
+        ignore_rules::inside(self.held.get(dir).or(own).cloned(), above)
+    }
+
+    /// Whether a path appeared during a call, and nobody else has changed it since; what is in a directory
+    /// does not count.
+    pub(super) fn has_appeared(&self, entry: &Entry) -> bool {
+        match self.appeared.get(&entry.path) {
+            Some(stamp) => entry.kind == Kind::Directory || *stamp == Some(entry.stamp),
+            None => false,
+        }
+    }
+
+    /// Forgets what is gone when a call is about to run.
+    pub(super) fn look(&mut self, snapshot: &Snapshot) {
+        self.appeared.retain(|path, _| snapshot.ignored(path).or_else(|| snapshot.get(path)).is_some());
+    }
+
+    /// Takes over what scans before and after a call have left out.
+    pub(super) fn note_ignored(&mut self, earlier: &Snapshot, later: &Snapshot) {
+        for entry in &later.ignored {
+            if self.appeared.contains_key(&entry.path) || earlier.ignored(&entry.path).is_none() {
+                self.appeared.insert(entry.path.clone(), Some(entry.stamp));
+            }
+        }
+    }
+
+    /// Whether git tracked a file when rules left it out.
+    pub(super) fn was_tracked(&self, path: &[u8]) -> bool {
+        self.untracked.contains(path)
+    }
+
+    /// The files in a directory that git tracked.
+    pub(super) fn tracked_in<'a>(&'a self, dir: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let from =
+            self.untracked.range::<[u8], _>((std::ops::Bound::Included(dir), std::ops::Bound::Unbounded));
+        from.map(|path| &**path).take_while(move |path| path.starts_with(dir))
+    }
+
+    /// Git no longer tracks a file that stays covered; `false` if that was known.
+    pub(super) fn keep_tracked(&mut self, path: &[u8]) -> bool {
+        self.untracked.insert(path.into())
+    }
+}
+
+/// How a scan decides what the rules in the files leave out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Covering<'a> {
+    pub(super) cover: &'a Cover,
+    /// What was there before the call, for a scan after it.
+    pub(super) earlier: Option<&'a Snapshot>,
+}
+
+impl Covering<'_> {
+    /// Whether a path stays covered that the rules in the files leave out. `held` are the rules that count, and
+    /// `full` is the path from the root of the file system.
+    pub(super) fn spares(&self, entry: &Entry, held: Option<&Rules>, full: &Path) -> bool {
+        match self.earlier {
+            Some(earlier) => earlier.get(&entry.path).is_some(),
+            None => {
+                let directory = entry.kind == Kind::Directory;
+                let left_out = held.is_some_and(|held| held.ignore(full, directory));
+                !left_out && !self.cover.has_appeared(entry)
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What "always" can mean for a call: numbered, from the narrowest to a rule that is typed.
+
+use super::keys::PromptStep;
+use super::{Approval, PromptStage, RuleDraft};
+use crate::agent::protocol::approval::{ApprovalAnswer, RuleScope};
+use crate::app::approval::Coverage;
+use crate::app::key::{Key, KeyCode, Mods};
+use crate::app::line_edit::LineEdit;
+use crate::tools::access::Preview;
+
+/// The rule for all files in the working directory.
+const ALL_EDITS: &str = "edit(./**)";
+
+/// What is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Always {
+    /// This exact call, in this session.
+    Exact,
+    /// Calls that these rules cover, where the user says.
+    Rules(Vec<String>),
+    /// All edits of files in the working directory, in this session.
+    AllEdits,
+    /// A rule that is typed.
+    Typed,
+}
+
+/// The list of what is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AlwaysList {
+    pub selected: usize,
+    /// Where rules hold.
+    pub scope: RuleScope,
+}
+
+impl Approval {
+    /// What "always" can mean for this call.
+    pub(crate) fn always(&self) -> Vec<Always> {
+        let rules = self.request.suggested_rules.clone();
+        let is_edit = self.change.is_some() && rules.iter().any(|rule| rule.starts_with("edit("));
+        let offers = [
+            Some(Always::Exact).filter(|_| self.request.can_allow_exact),
+            Some(Always::Rules(rules)).filter(|offer| *offer != Always::Rules(Vec::new())),
+            Some(Always::AllEdits).filter(|_| is_edit),
+            Some(Always::Typed),
+        ];
+        offers.into_iter().flatten().collect()
+    }
+
+    /// What is offered, in words.
+    pub(crate) fn always_words(&self, offer: &Always) -> String {
+        match offer {
+            Always::Exact if self.change.is_some() => "Changes of this file, in this session".to_owned(),
+            Always::Exact if self.command.is_some() => "This exact command, in this session".to_owned(),
+            Always::Exact => "This exact call, in this session".to_owned(),
+            Always::Rules(rules) => {
+                let bare = |rule: &String| {
+                    let inner = rule.strip_prefix("bash(").and_then(|rest| rest.strip_suffix(')'));
+                    inner.unwrap_or(rule).to_owned()
+                };
+                rules.iter().map(bare).collect::<Vec<_>>().join("  and  ")
+            }
+            Always::AllEdits => "All edits in this folder, in this session".to_owned(),
+            Always::Typed => "Type a rule…".to_owned(),
+        }
+    }
+
+    /// Opens the list; where only a path can be added, the line in which it stands.
+    pub(super) fn open_always(&mut self) -> PromptStep {
+        let scope = self.scopes()[0].0;
+        if self.request.adds_path() {
+            return self.write_rule(scope);
+        }
+        self.stage = PromptStage::Always(AlwaysList { selected: 0, scope });
+        PromptStep::Handled
+    }
+
+    /// A key while the list is open.
+    pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
+        let offers = self.always();
+        let scopes = self.scopes();
+        let hunks = self.kept_hunks();
+        let PromptStage::Always(list) = &mut self.stage else { return PromptStep::Ignored };
+        let scope = scopes.iter().position(|(scope, _)| *scope == list.scope).unwrap_or(0);
+        let digit = key.typed().and_then(|typed| typed.to_digit(10));
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                self.stage = PromptStage::Choice;
+                return PromptStep::Handled;
+            }
+            (KeyCode::Up, Mods::NONE) => list.selected = list.selected.saturating_sub(1),
+            (KeyCode::Down, Mods::NONE) => {
+                list.selected = (list.selected + 1).min(offers.len().saturating_sub(1));
+            }
+            (KeyCode::Tab, Mods::NONE) => {
+                list.scope = scopes.get((scope + 1) % scopes.len()).map_or(list.scope, |(scope, _)| *scope);
+            }
+            (KeyCode::Enter, Mods::NONE) => {}
+            _ => match digit.and_then(|digit| (digit as usize).checked_sub(1)) {
+                Some(at) if at < offers.len() => list.selected = at,
+                _ => return PromptStep::Ignored,
+            },
+        }
+        let decides = digit.is_some() || key.code == KeyCode::Enter;
+        let (selected, scope) = (list.selected, list.scope);
+        let Some(offer) = offers.get(selected).filter(|_| decides) else { return PromptStep::Handled };
+        let Some(hunks) = hunks else { return PromptStep::Remark(super::keys::NO_HUNK) };
+        PromptStep::Answer(match offer {
+            Always::Typed => return self.write_rule(scope),
+            Always::Exact => ApprovalAnswer::AllowExact { hunks },
+            Always::Rules(rules) => ApprovalAnswer::AllowAlways { rules: rules.clone(), scope, hunks },
+            Always::AllEdits => ApprovalAnswer::AllowAlways {
+                rules: vec![ALL_EDITS.to_owned()],
+                scope: RuleScope::Session,
+                hunks,
+            },
+        })
+    }
+
+    /// Begins to write a rule, with one that is near to the call.
+    fn write_rule(&mut self, scope: RuleScope) -> PromptStep {
+        let rule = self.request.suggested_rules.first().cloned().unwrap_or_else(|| self.draft_rule());
+        let (line, coverage) = (LineEdit::new(rule.clone()), Coverage::Known(Vec::new()));
+        self.stage = PromptStage::Rule(RuleDraft { line, scope, coverage });
+        PromptStep::Coverage(rule)
+    }
+
+    /// A rule to begin with where none is suggested: the command as far as it means the same in a rule.
+    fn draft_rule(&self) -> String {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@% ".contains(c);
+        let tool = &self.request.tool_name;
+        match &self.request.preview {
+            Preview::Command { command } => {
+                let known: String = command.trim().chars().take_while(|c| plain(*c)).collect();
+                let is_all = known.len() == command.trim().len();
+                let whole = known.rsplit_once(' ').map_or("", |(whole, _)| whole.trim_end());
+                match (is_all, whole) {
+                    (true, _) => format!("{tool}({known})"),
+                    (false, "") => format!("{tool}("),
+                    (false, whole) => format!("{tool}({whole} *)"),
+                }
+            }
+            Preview::Change { change } => format!("{tool}({})", change.path),
+            Preview::None | Preview::Arguments { .. } => tool.clone(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Words that are typed at a question or a list: what is known of them, so that none of them reaches the
+//! model by accident.
+
+use super::approval::QUIET;
+use super::key::{Key, KeyCode};
+use super::msg::Millis;
+
+/// Words that people type at a question. Their first letter is a key that answers it; the rest of the word and
+/// Enter then arrive where the question no longer is.
+const WORDS: [&str; 17] = [
+    "yes", "yep", "yeah", "yup", "ok", "no", "nope", "never", "nah", "not", "always", "allow", "all",
+    "accept", "edit", "exit", "view",
+];
+
+/// What was typed at questions and lists.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Misdirected {
+    /// The question or list that a key has just left.
+    left: Option<LeftQuestion>,
+    /// When a letter was typed at a list that takes none.
+    ignored_at: Option<Millis>,
+    /// The text that was not sent, as it is a command. Sent once more, it goes.
+    refused: Option<String>,
+}
+
+/// A question or list that a key has left, and what was typed at once behind that key.
+#[derive(Clone, Debug, PartialEq)]
+struct LeftQuestion {
+    letter: Option<char>,
+    typed: String,
+    at: Millis,
+}
+
+/// What becomes of an Enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enter {
+    /// It sends.
+    Sends,
+    /// It was meant for the question that has gone.
+    Held,
+    /// It ends a word that answered the question: so many of its characters are in the draft.
+    EndsWord(usize),
+}
+
+impl Misdirected {
+    /// A key was taken; `left` says whether it left a question or a list.
+    pub(crate) fn follow(&mut self, key: Key, left: bool, now: Millis) {
+        if left {
+            let counts = key.typed().is_some() || key.code == KeyCode::Enter;
+            let question = LeftQuestion { letter: key.typed(), typed: String::new(), at: now };
+            self.left = Some(question).filter(|_| counts);
+            return;
+        }
+        let Some(left) = self.left.as_mut().filter(|left| now - left.at < QUIET) else {
+            self.left = None;
+            return;
+        };
+        match key.typed() {
+            Some(c) => left.typed.push(c),
+            None => self.left = None,
+        }
+        if let Some(left) = &mut self.left {
+            left.at = now;
+        }
+    }
+
+    /// What becomes of an Enter that would send the draft.
+    pub(crate) fn enter(&mut self, now: Millis) -> Enter {
+        let Some(left) = self.left.take().filter(|left| now - left.at < QUIET) else { return Enter::Sends };
+        match left.letter {
+            Some(letter) if is_word(letter, &left.typed) => Enter::EndsWord(left.typed.chars().count()),
+            None if !left.typed.is_empty() => Enter::Sends,
+            Some(_) | None => Enter::Held,
+        }
+    }
+
+    /// A letter was typed at a list that takes none.
+    pub(crate) fn ignored(&mut self, now: Millis) {
+        self.ignored_at = Some(now);
+    }
+
+    /// Whether an Enter ends a word that the list did not take.
+    pub(crate) fn ends_ignored(&mut self, now: Millis) -> bool {
+        self.ignored_at.take().is_some_and(|at| now - at < QUIET)
+    }
+
+    /// Whether a command that would be sent as a text is refused: the first time it is.
+    pub(crate) fn refuses(&mut self, text: &str) -> bool {
+        let is_again = self.refused.as_deref() == Some(text);
+        self.refused = Some(text.to_owned()).filter(|_| !is_again);
+        !is_again
+    }
+}
+
+/// Whether a letter that answered a question began a word for that answer.
+pub(crate) fn is_word(letter: char, rest: &str) -> bool {
+    let word = format!("{letter}{rest}").to_lowercase();
+    WORDS.contains(&word.trim_end_matches(['.', '!', ' ']))
+}
+
+/// A reason without the rest of the word whose first letter opened its line: `o, use make` after `n`.
+pub(crate) fn without_word(letter: char, text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    let (word, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+    if is_word(letter, word) && !word.is_empty() {
+        rest.trim_start_matches(|c: char| !c.is_alphanumeric() && !"/\"'`(".contains(c))
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_word_is_no_reason() {
+        let cases = [
+            ("o", ""),
+            ("o, use make", "use make"),
+            ("ope!", ""),
+            ("o: `x`", "`x`"),
+            ("one of them", "one of them"),
+            ("use make", "use make"),
+            ("", ""),
+        ];
+        for (typed, reason) in cases {
+            assert_eq!(without_word('n', typed), reason, "{typed}");
+        }
+    }
+
+    #[test]
+    fn an_enter_that_follows_at_once_does_not_send() {
+        let after = |keys: &[(&str, Millis)], at: Millis| {
+            let mut typed = Misdirected::default();
+            for (index, (key, at)) in keys.iter().enumerate() {
+                typed.follow(key.parse().expect("a key"), index == 0, *at);
+            }
+            typed.enter(at)
+        };
+        assert_eq!(after(&[("y", 0), ("e", 100), ("s", 200)], 300), Enter::EndsWord(2));
+        assert_eq!(after(&[("y", 0), ("o", 300), ("u", 600)], 900), Enter::Held);
+        assert_eq!(after(&[("y", 0)], 100), Enter::Held);
+        assert_eq!(after(&[("enter", 0)], 100), Enter::Held);
+        assert_eq!(after(&[("enter", 0), ("h", 100), ("i", 200)], 300), Enter::Sends);
+        assert_eq!(after(&[("y", 0), ("h", 500), ("i", 600)], 700), Enter::Sends);
+        assert_eq!(after(&[("esc", 0)], 100), Enter::Sends);
+    }
+}

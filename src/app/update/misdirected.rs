@@ -1,0 +1,90 @@
+//! What is typed at a question or a list, or just behind it, does not reach the model by accident.
+
+use crate::app::action::Action;
+use crate::app::approval::Approval;
+use crate::app::key::{Key, KeyCode};
+use crate::app::misdirected::Enter;
+use crate::app::model::Model;
+use crate::app::overlay::Overlay;
+use crate::app::slash::{self, Slash};
+
+/// How many questions and lists take keys.
+pub(super) fn open(model: &Model) -> usize {
+    let answered = |approval: &&Approval| !approval.is_answered;
+    model.overlays.len() + model.approvals.pending().iter().filter(answered).count()
+}
+
+/// Whether an Enter does not send the draft, because it was meant for a question: for one that has just gone, or
+/// for one that waits.
+pub(super) fn holds(model: &mut Model) -> bool {
+    let text = model.composer.expanded().0;
+    let is_command = is_command(model, &text);
+    match model.misdirected.enter(model.now) {
+        Enter::EndsWord(count) => {
+            model.composer.replace_before(count, "");
+            return true;
+        }
+        Enter::Held if !model.composer.is_empty() && !is_command => {
+            model.remark("typed as the question went; enter again sends it");
+            return true;
+        }
+        Enter::Held | Enter::Sends => {}
+    }
+    let is_held = model.shows_prompt() && !model.approvals.is_draft_meant && !is_command;
+    if is_held && !text.trim().is_empty() {
+        let key = model.keymap.hint(Action::Answer);
+        let writes = key.map(|key| format!("; {key} goes to your draft")).unwrap_or_default();
+        model.remark(&format!("not sent while a question waits{writes}"));
+    }
+    is_held
+}
+
+/// Whether a text is a command of tau, or nearly one.
+fn is_command(model: &Model, text: &str) -> bool {
+    slash::is_exit(text)
+        || match model.commands.parse(text.trim_end()) {
+            Some(Ok((row, _))) => row.slash != Slash::Prompt,
+            Some(Err(word)) => model.commands.nearest(word).is_some(),
+            None => false,
+        }
+}
+
+/// Whether a text is not sent as an answer, because it is a command. The second time it is.
+pub(super) fn refuses(model: &mut Model, text: &str) -> bool {
+    let text = text.trim();
+    let refuses = is_command(model, text) && model.misdirected.refuses(text);
+    if refuses {
+        model.remark(&format!("`{text}` is a command; enter again sends it as your answer, esc leaves"));
+    }
+    refuses
+}
+
+/// Whether an Enter ends a word that the list on top did not take; it answers nothing then.
+pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
+    let ends = key.code == KeyCode::Enter && model.misdirected.ends_ignored(model.now);
+    if ends {
+        model.remark("enter again takes the selected row");
+    }
+    ends
+}
+
+/// The dialog on top, if it takes no words.
+pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
+    let top = model.overlays.last().filter(|_| key.typed().is_some())?;
+    let takes_none = match top {
+        Overlay::Plan(view) => view.comment.is_none(),
+        Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Mode(_) | Overlay::Asked { .. } => true,
+        Overlay::Picker { .. }
+        | Overlay::Help(_)
+        | Overlay::Login { .. }
+        | Overlay::Tree(_)
+        | Overlay::Settings(_)
+        | Overlay::Extensions(_)
+        | Overlay::Keys(_)
+        | Overlay::Rules(_)
+        | Overlay::Changes(_)
+        | Overlay::Questions(_)
+        | Overlay::Form(_) => false,
+    };
+    takes_none.then(|| top.clone())
+}

@@ -1,0 +1,236 @@
+//! Words that are, or resemble, a command of tau where a prompt would be sent.
+//!
+//! A prompt costs money and may change files, so `tau login` and `tau mdels` are not sent to a model.
+//! `tau help` and `tau version` do what they say; the others are refused with the command to use.
+
+use std::ffi::OsString;
+
+use super::CliArgs;
+use super::subcommand::{self, Subcommand};
+use crate::app::slash::Commands;
+
+/// How much alike two words are for one to be taken for the other.
+const LIKENESS: f32 = 0.75;
+/// Shortest word that may be misspelled.
+const MIN_MISSPELLED: usize = 4;
+
+const LOGIN: &str = "to save a key: tau auth set PROVIDER <FILE, or /login on the screen";
+const LOGOUT: &str = "to remove a key: tau auth remove PROVIDER, or /logout on the screen";
+const UPDATE: &str = "tau does not update itself: install a newer version the way you installed this one";
+const SETTINGS: &str =
+    "settings are in config.toml (docs/configuration.md) and in /settings on the screen; to look: tau doctor";
+const SESSIONS: &str =
+    "to list sessions: tau sessions; to choose one: tau --resume; to continue the latest: tau --continue";
+const INSTALL: &str =
+    "MCP servers: tau mcp add; skills and other extensions are files, and tau extensions lists them";
+const RUN: &str = "to run one prompt and exit: tau -p PROMPT; for the screen: tau";
+const INFO: &str = "to look at the setup: tau doctor; at the keys: tau auth";
+const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP clients: tau mcp-serve";
+
+/// Words that name a command elsewhere, and what to use here.
+const ELSEWHERE: &[(&str, &[&str])] = &[
+    (LOGIN, &["login", "logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
+    (LOGOUT, &["logout", "logoff", "signout", "sign-out"]),
+    (UPDATE, &["update", "upgrade", "self-update", "selfupdate"]),
+    (
+        SETTINGS,
+        &["config", "configure", "configuration", "setting", "preferences", "setup", "set", "get", "init"],
+    ),
+    (SESSIONS, &["ls", "list", "session", "history", "show", "rm", "delete"]),
+    (
+        INSTALL,
+        &["install", "uninstall", "add", "remove", "plugin", "plugins", "skill", "skills", "hooks", "agents"],
+    ),
+    (RUN, &["run", "exec", "execute", "chat", "ask", "prompt", "start", "repl", "tui"]),
+    (
+        INFO,
+        &["status", "whoami", "account", "usage", "stats", "info", "debug", "env", "check", "logs", "about"],
+    ),
+    (SERVER, &["server", "daemon", "web", "rpc", "lsp", "listen", "stop"]),
+    ("to list models: tau models; to choose one: tau --model NAME", &["provider", "providers"]),
+    ("for one shell: tau completions bash|zsh|fish", &["completion"]),
+];
+
+/// The arguments with `help` and `version` as the flags that they mean: `tau help models` is
+/// `tau models --help`.
+pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
+    let flags: Vec<&str> = match words.as_slice() {
+        ["help"] => vec!["--help"],
+        ["version"] => vec!["--version"],
+        ["help", command, rest @ ..] if subcommand::NAMES.contains(command) => {
+            let inner = rest.iter().copied().filter(|word| !word.starts_with('-'));
+            std::iter::once(*command).chain(inner).chain(["--help"]).collect()
+        }
+        _ => return arguments,
+    };
+    let flags = flags.into_iter().map(OsString::from);
+    arguments.first().cloned().into_iter().chain(flags).collect()
+}
+
+/// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), String> {
+    let is_end = |word: &OsString| word == "--";
+    let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
+    let literal = arguments.len().saturating_sub(end.saturating_add(1));
+    let Some(word) = args.prompts.first().filter(|_| args.prompts.len() > literal) else { return Ok(()) };
+    let Some(advice) = advice(word.trim(), arguments) else { return Ok(()) };
+    let prompt = args.prompts.iter().map(|prompt| quoted(prompt)).collect::<Vec<_>>().join(" ");
+    Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}"))
+}
+
+/// What to write instead of this word; `None` if it means nothing but itself.
+fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
+    let name = word.strip_prefix('/').unwrap_or(word).trim_end_matches(['.', '!', '?']).to_lowercase();
+    if name.is_empty() || word.contains(char::is_whitespace) {
+        return None;
+    }
+    if let Some(form) = subcommand_form(&name, word, arguments).filter(|_| !word.starts_with('/')) {
+        return Some(form);
+    }
+    let known = Commands::default();
+    let of_screen = known.find(&name);
+    if word.starts_with('/') {
+        let row = of_screen?;
+        return Some(format!("`/{}` is a command of the screen: start tau, then type it", row.name));
+    }
+    let elsewhere =
+        || ELSEWHERE.iter().flat_map(|(advice, words)| words.iter().map(move |word| (*word, *advice)));
+    let said = |advice: &str| format!("`{word}` is not a command of tau; {advice}");
+    if let Some((_, advice)) = elsewhere().find(|(known, _)| *known == name) {
+        return Some(said(advice));
+    }
+    if let Some(row) = of_screen {
+        let name = &row.name;
+        return Some(format!("`{name}` is a command of the screen: start tau, then type /{name}"));
+    }
+    let others = elsewhere().map(|(known, _)| known).chain(["help", "version"]);
+    let known: Vec<&str> = subcommand::NAMES.iter().copied().chain(others).collect();
+    let known: Vec<&str> = known.into_iter().filter(|known| known.len() >= MIN_MISSPELLED).collect();
+    let is_long = name.chars().count() >= MIN_MISSPELLED;
+    let near = *similar::get_close_matches(name.as_str(), &known, 1, LIKENESS).first().filter(|_| is_long)?;
+    let meant = elsewhere().find(|(known, _)| *known == near);
+    let meant = meant.map_or_else(|| format!("did you mean tau {near}?"), |(_, advice)| advice.to_owned());
+    Some(said(&meant))
+}
+
+/// How a subcommand is written that does not come first, or not in small letters.
+fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<String> {
+    if matches!(name, "help" | "version") {
+        return Some(format!(
+            "to print it: tau {name}; the commands that it knows are {}",
+            subcommand::NAMES.join(", ")
+        ));
+    }
+    if !subcommand::NAMES.contains(&name) {
+        return None;
+    }
+    let is_other = |other: &&OsString| other.to_str().is_none_or(|other| other.trim() != word);
+    let others: Vec<OsString> = arguments.iter().skip(1).filter(is_other).cloned().collect();
+    let line: Vec<OsString> =
+        [OsString::from("tau"), name.into()].into_iter().chain(others.iter().cloned()).collect();
+    let form = match Subcommand::read(&line) {
+        Ok(Some(_)) => {
+            let others = others.iter().map(|other| quoted(&other.to_string_lossy()));
+            std::iter::once(name.to_owned()).chain(others).collect::<Vec<_>>().join(" ")
+        }
+        // It does not take these flags.
+        _ => format!("{name} --help"),
+    };
+    Some(format!("`{name}` is a command, and comes first: tau {form}"))
+}
+
+/// A word as it is written in a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+#[allow(clippy::string_slice, reason = "names of commands are ASCII")]
+mod tests {
+    use super::*;
+    use crate::app::slash;
+
+    fn checked(line: &str) -> Result<(), String> {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let args = CliArgs::read(arguments.clone()).map_err(|error| error.to_string())?;
+        check(&arguments, &args)
+    }
+
+    #[test]
+    fn words_that_resemble_a_command_are_refused() {
+        for word in subcommand::NAMES.iter().chain(ELSEWHERE.iter().flat_map(|(_, words)| words.iter())) {
+            for line in
+                [format!("tau -p {word}"), format!("tau --model m {word}"), format!("tau --trust {word} x")]
+            {
+                let text = checked(&line).expect_err(&line);
+                assert!(text.contains("To send it as a prompt: tau -- "), "{text}");
+            }
+            assert_eq!(checked(&format!("tau -p -- {word}")), Ok(()), "{word}");
+            // One letter missing, two swapped, one too many.
+            if word.len() >= 5 {
+                let swapped = format!("{}{}{}{}", &word[..1], &word[2..3], &word[1..2], &word[3..]);
+                for wrong in
+                    [word[..word.len() - 1].to_owned(), word[1..].to_owned(), swapped, format!("{word}x")]
+                {
+                    assert!(checked(&format!("tau {wrong}")).is_err(), "{wrong} resembles {word}");
+                }
+            }
+        }
+        let unlisted = slash::unlisted().map(|(row, _)| row);
+        for row in slash::TABLE.iter().cloned().chain(unlisted) {
+            assert!(checked(&format!("tau -p {}", row.name)).is_err(), "{}", row.name);
+            assert!(checked(&format!("tau -p /{}", row.name)).is_err(), "/{}", row.name);
+        }
+        for word in
+            ["hi", "hello", "explain", "test", "fix", "review", "commit", "why", "12345", "/review", "тест"]
+        {
+            assert_eq!(checked(&format!("tau {word}")), Ok(()), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_right_form_is_named() {
+        let cases = [
+            ("tau --model m acp", "comes first: tau acp --model m"),
+            ("tau --trust extensions", "comes first: tau extensions --trust"),
+            ("tau -p Models", "comes first: tau models --help"),
+            ("tau mdels", "did you mean tau models?"),
+            ("tau login openai", "tau auth set PROVIDER"),
+            ("tau lgoin", "tau auth set PROVIDER"),
+            ("tau update", "does not update itself"),
+            ("tau help mdels", "the commands that it knows are acp, attach"),
+            ("tau quit", "type /quit"),
+        ];
+        for (line, expected) in cases {
+            let text = checked(line).expect_err(line);
+            assert!(text.contains(expected), "{line}: {text}");
+        }
+        let prompt = checked("tau login it's").expect_err("a command");
+        assert!(prompt.ends_with(r"tau -- login 'it'\''s'"), "{prompt}");
+    }
+
+    #[test]
+    fn help_and_version_are_flags() {
+        let cases = [
+            ("tau help", "tau --help"),
+            ("tau version", "tau --version"),
+            ("tau help auth set", "tau auth set --help"),
+            ("tau help mcp-serve", "tau mcp-serve --help"),
+            ("tau help me", "tau help me"),
+            ("tau models", "tau models"),
+            ("tau -- help", "tau -- help"),
+        ];
+        for (line, expected) in cases {
+            let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(as_flags(words(line)), words(expected), "{line}");
+        }
+    }
+}

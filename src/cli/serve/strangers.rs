@@ -1,0 +1,87 @@
+//! Connections that have not sent the token yet: how many there may be.
+//!
+//! When there are too many, the oldest is closed: whoever has the token sends it at once, so nobody is locked
+//! out by connections that wait.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+/// Connections without a token that may be open at a time.
+const MAX_STRANGERS: usize = 128;
+
+/// The connections without a token, the oldest first.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
+
+impl Strangers {
+    /// A connection that has just come.
+    pub(super) fn enter(&self) -> Stranger {
+        let mut open = self.open();
+        let id = open.back().map_or(0, |(id, _)| id.wrapping_add(1));
+        let closed = CancellationToken::new();
+        open.push_back((id, closed.clone()));
+        if open.len() > MAX_STRANGERS
+            && let Some((_, oldest)) = open.pop_front()
+        {
+            oldest.cancel();
+        }
+        Stranger(Arc::new(Entry { id, closed, all: self.clone() }))
+    }
+
+    fn open(&self) -> MutexGuard<'_, VecDeque<(u64, CancellationToken)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, id: u64) {
+        self.open().retain(|(other, _)| *other != id);
+    }
+}
+
+/// A connection, for the requests on it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Stranger(Arc<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    closed: CancellationToken,
+    all: Strangers,
+}
+
+impl Stranger {
+    /// The token came: this connection stays.
+    pub(in crate::cli) fn is_known(&self) {
+        self.0.all.remove(self.0.id);
+    }
+
+    /// Waits until the connection has to be closed.
+    pub(super) async fn closed(&self) {
+        self.0.closed.cancelled().await;
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.all.remove(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_without_a_token_is_closed_and_no_other() {
+        let strangers = Strangers::default();
+        let known = strangers.enter();
+        known.is_known();
+        let mut waiting: Vec<Stranger> = (0..MAX_STRANGERS).map(|_| strangers.enter()).collect();
+        assert!(waiting.iter().all(|one| !one.0.closed.is_cancelled()));
+        drop(waiting.pop());
+        waiting.extend([strangers.enter(), strangers.enter()]);
+        let closed: Vec<bool> = waiting.iter().map(|one| one.0.closed.is_cancelled()).collect();
+        assert!(closed[0] && !closed[1..].contains(&true) && !known.0.closed.is_cancelled());
+    }
+}

@@ -1,0 +1,239 @@
+//! ask_user: questions to the user, with choices or without.
+//!
+//! Owns the tool's arguments and the words of its result. Whether anybody can answer is the agent's to say.
+
+use serde_json::{Map, Value};
+
+use super::user::{self, UserAnswer, UserQuestion, UserReply, UserRequest};
+use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+
+/// Its name for models.
+pub const NAME: &str = "ask_user";
+/// Most questions of one call.
+pub const MAX_QUESTIONS: usize = 4;
+/// Most choices of one question: each has a digit.
+pub const MAX_CHOICES: usize = 9;
+/// Longest question and longest choice, in characters.
+const MAX_CHARS: usize = 2_000;
+
+const NOBODY: &str =
+    "Nobody can answer: no user is present. Decide by yourself, and say in your answer what you assumed.";
+const DECLINED: &str =
+    "The user declined to answer. Decide by yourself, or end your answer and say what you need.";
+const NO_ANSWER: &str = "(no answer)";
+
+/// The tool.
+#[derive(Debug)]
+pub(crate) struct AskUser {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub(crate) struct AskUserArgs {
+    /// At most 4.
+    pub questions: Vec<UserQuestion>,
+}
+
+impl Default for AskUser {
+    fn default() -> Self {
+        let spec = args::spec::<AskUserArgs>(NAME, include_str!("ask_user.md"));
+        AskUser { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for AskUser {
+    type Args = AskUserArgs;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        let first = args.get("questions").and_then(|questions| questions.get(0));
+        first.and_then(|first| args::partial(first, "question")).unwrap_or_default().into()
+    }
+
+    fn repair(&self, args: &mut Value) {
+        let Some(fields) = args.as_object_mut() else { return };
+        // One question, not in a list.
+        if !fields.contains_key("questions") && fields.contains_key("question") {
+            let one = std::mem::take(fields);
+            fields.insert("questions".to_owned(), Value::Array(vec![Value::Object(one)]));
+        }
+        if let Some(Value::Array(questions)) = fields.get_mut("questions") {
+            questions.iter_mut().filter_map(Value::as_object_mut).for_each(repair_question);
+        }
+    }
+
+    async fn prepare(&self, args: AskUserArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let questions = args.questions;
+        check(&questions).map_err(|why| ToolError::refused(format!("{NAME}: {why}")))?;
+        Ok(Prepared::new(Access::default(), async move |_| {
+            let asked = questions.clone();
+            let ask = |reply| UserRequest::Ask { questions: asked, reply };
+            let reply = user::request(context.user.as_ref(), &context.cancel, ask).await?;
+            Ok(match reply.unwrap_or(UserReply::Nobody) {
+                UserReply::Nobody => ToolOutput::new(NOBODY, Details::None),
+                UserReply::Declined => ToolOutput::new(DECLINED, Details::None),
+                UserReply::Answered(answers) => {
+                    let text = for_user(&questions, &answers);
+                    ToolOutput::new(for_model(&questions, &answers), Details::Text { text })
+                }
+            })
+        }))
+    }
+}
+
+/// Names that models know from the question tools of other programs, and choices that are objects.
+fn repair_question(question: &mut Map<String, Value>) {
+    for (theirs, ours) in [("options", "choices"), ("multiSelect", "multiple"), ("multi_select", "multiple")]
+    {
+        if !question.contains_key(ours)
+            && let Some(value) = question.remove(theirs)
+        {
+            question.insert(ours.to_owned(), value);
+        }
+    }
+    question.remove("header");
+    let Some(Value::Array(choices)) = question.get_mut("choices") else { return };
+    for choice in choices {
+        let text = |key: &str| choice.get(key).and_then(Value::as_str);
+        let joined = match (text("label"), text("description").filter(|text| !text.is_empty())) {
+            (Some(label), Some(description)) => format!("{label}: {description}"),
+            (Some(label), None) => label.to_owned(),
+            (None, _) => continue,
+        };
+        *choice = Value::String(joined);
+    }
+}
+
+/// Whether a user can be asked this.
+fn check(questions: &[UserQuestion]) -> Result<(), String> {
+    if questions.is_empty() || questions.len() > MAX_QUESTIONS {
+        return Err(format!("ask one to {MAX_QUESTIONS} questions at once, not {}", questions.len()));
+    }
+    for UserQuestion { question, choices, multiple } in questions {
+        if choices.len() > MAX_CHOICES {
+            return Err(format!("a question has at most {MAX_CHOICES} choices, not {}", choices.len()));
+        }
+        if *multiple && choices.is_empty() {
+            return Err("`multiple` needs choices".to_owned());
+        }
+        let mut texts = std::iter::once(question).chain(choices);
+        if texts.any(|text| text.trim().is_empty()) {
+            return Err("a question or choice is blank".to_owned());
+        }
+        let mut texts = std::iter::once(question).chain(choices);
+        if texts.any(|text| text.chars().count() > MAX_CHARS) {
+            return Err(format!("a question or choice is longer than {MAX_CHARS} characters"));
+        }
+    }
+    Ok(())
+}
+
+/// The answer to a question in words.
+fn words(question: &UserQuestion, answer: &UserAnswer) -> String {
+    let chosen = answer.choices.iter().filter_map(|index| question.choices.get(*index));
+    let mut parts: Vec<String> = chosen.map(|choice| choice.trim().to_owned()).collect();
+    let text = answer.text.trim();
+    if !text.is_empty() {
+        let own = if question.choices.is_empty() { "" } else { "in the user's own words: " };
+        parts.push(format!("{own}{text}"));
+    }
+    if parts.is_empty() { NO_ANSWER.to_owned() } else { parts.join("; ") }
+}
+
+/// The words of each answer, in the order of the questions.
+fn all_words(questions: &[UserQuestion], answers: &[UserAnswer]) -> Vec<String> {
+    let none = UserAnswer::default();
+    let answer = |index: usize| answers.get(index).unwrap_or(&none);
+    questions.iter().enumerate().map(|(index, question)| words(question, answer(index))).collect()
+}
+
+/// One answer as it is, several with the numbers of their questions.
+fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
+    let words = all_words(questions, answers);
+    match words.as_slice() {
+        [one] => one.clone(),
+        several => {
+            let numbered: Vec<String> =
+                several.iter().enumerate().map(|(index, words)| format!("{}. {words}", index + 1)).collect();
+            numbered.join("\n")
+        }
+    }
+}
+
+/// Questions and answers below one another.
+fn for_user(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
+    let words = all_words(questions, answers);
+    let pairs = questions.iter().zip(words);
+    let rows: Vec<String> =
+        pairs.map(|(question, words)| format!("{}\n→ {words}", question.question.trim())).collect();
+    rows.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn question(choices: &[&str], multiple: bool) -> UserQuestion {
+        let choices = choices.iter().map(|text| (*text).to_owned()).collect();
+        UserQuestion { question: "Which?".to_owned(), choices, multiple }
+    }
+
+    fn answer(choices: &[usize], text: &str) -> UserAnswer {
+        UserAnswer { choices: choices.to_vec(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn answers_become_short_text() {
+        let one = [question(&["a", "b"], false)];
+        assert_eq!(for_model(&one, &[answer(&[1], "")]), "b");
+        assert_eq!(for_model(&one, &[answer(&[], " c ")]), "in the user's own words: c");
+        assert_eq!(for_model(&one, &[answer(&[7], "")]), NO_ANSWER, "no such choice");
+        let three = [question(&["a", "b", "c"], true), question(&[], false), question(&["x"], false)];
+        let answers = [answer(&[0, 2], "and d"), answer(&[], "free")];
+        let expected = "1. a; c; in the user's own words: and d\n2. free\n3. (no answer)";
+        assert_eq!(for_model(&three, &answers), expected);
+        assert_eq!(for_user(&one, &[answer(&[0], "")]), "Which?\n→ a");
+    }
+
+    #[test]
+    fn what_nobody_could_answer_is_refused() {
+        assert_eq!(check(&[question(&["a"], true)]), Ok(()));
+        let many: Vec<&str> = vec!["a"; 10];
+        let blank = UserQuestion { question: " \n".to_owned(), ..UserQuestion::default() };
+        let long = UserQuestion { question: "x".repeat(2_001), ..UserQuestion::default() };
+        let five = vec![question(&[], false); 5];
+        let faults = [
+            vec![],
+            five,
+            vec![question(&many, false)],
+            vec![question(&["a", " "], false)],
+            vec![question(&[], true)],
+            vec![blank],
+            vec![long],
+        ];
+        for questions in faults {
+            assert!(check(&questions).is_err(), "{questions:?}");
+        }
+    }
+
+    #[test]
+    fn calls_in_the_shape_of_other_tools_are_understood() {
+        let read = |mut args: Value| -> AskUserArgs {
+            let tool = AskUser::default();
+            Tool::repair(&tool, &mut args);
+            args::parse(args, &tool.spec).unwrap()
+        };
+        let theirs = json!({"questions": [{
+            "question": "Which?", "header": "Pick", "multiSelect": true,
+            "options": [{"label": "a", "description": "the first"}, {"label": "b"}],
+        }]});
+        assert_eq!(read(theirs).questions, [question(&["a: the first", "b"], true)]);
+        let bare = json!({"question": "Which?", "choices": ["a"]});
+        assert_eq!(read(bare).questions, [question(&["a"], false)]);
+    }
+}

@@ -1,0 +1,404 @@
+//! A file by its name in a directory that was opened without following a link.
+//!
+//! A path is taken one component at a time from `/`, each opened with `O_NOFOLLOW` in the one before.
+//! What is then done with the file is done in that directory, so it happens at this path or not
+//! at all, whoever puts links or other directories there meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+/// How the name of a temporary file begins and ends.
+const TEMPORARY: (&str, &str) = (".tau-", ".tmp");
+
+/// Opens a directory to name what is in it. Does not need the right to read it where `O_PATH` exists.
+#[cfg(target_os = "linux")]
+const TO_NAME: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const TO_NAME: OFlags = OFlags::RDONLY;
+
+/// A path cannot be opened without following a symbolic link.
+#[derive(Clone, Copy, Debug)]
+struct BehindALink;
+
+impl fmt::Display for BehindALink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a symbolic link is on the way to it")
+    }
+}
+
+impl std::error::Error for BehindALink {}
+
+/// True if the error says that a link is on the way to a path.
+pub(crate) fn is_behind_a_link(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<BehindALink>())
+}
+
+/// A name in a directory, whether there is something or not.
+#[derive(Debug)]
+pub(crate) struct FileAt {
+    folder: OwnedFd,
+    name: OsString,
+}
+
+impl FileAt {
+    /// The file at an absolute path without `..`, whose directory exists.
+    ///
+    /// # Errors
+    /// Those of the file system; a link on the way, see [`is_behind_a_link`].
+    pub(crate) fn find(path: &Path) -> io::Result<Self> {
+        Self::open(path, false)
+    }
+
+    /// The same; missing directories on the way are made.
+    ///
+    /// # Errors
+    /// As of [`FileAt::find`].
+    pub(crate) fn find_or_make_folder(path: &Path) -> io::Result<Self> {
+        Self::open(path, true)
+    }
+
+    fn open(path: &Path, make: bool) -> io::Result<Self> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(ErrorKind::InvalidInput.into());
+        };
+        Ok(FileAt { folder: open_folder(parent, make)?, name: name.to_owned() })
+    }
+
+    /// What the file system says of it, of a link itself.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn stat(&self) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Where the link leads.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn read_link(&self) -> io::Result<PathBuf> {
+        let target = rustix::fs::readlinkat(&self.folder, &*self.name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Opens a regular file for reading, or also for writing; never waits.
+    ///
+    /// # Errors
+    /// Those of the file system, and `InvalidInput` if it is no regular file.
+    pub(crate) fn open_file(&self, write: bool) -> io::Result<File> {
+        let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty())?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(file)
+    }
+
+    /// Gives it another name in its directory.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn rename(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.folder, &*self.name, &self.folder, name)?)
+    }
+
+    /// Removes it; a directory only if it is empty.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn remove(&self, is_directory: bool) -> io::Result<()> {
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        Ok(rustix::fs::unlinkat(&self.folder, &*self.name, flags)?)
+    }
+
+    /// Makes a directory.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn make_directory(&self) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(0o777))?)
+    }
+
+    /// Sets the permission bits of a file or directory, not of what a link leads to.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
+        let open = |flags| rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty());
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let permissions = Permissions::from_mode(mode);
+        match open(flags | OFlags::RDONLY) {
+            Ok(file) => File::from(file).set_permissions(permissions),
+            // What cannot be read is named without being opened; its entry in /proc is the file itself.
+            Err(Errno::ACCESS) if cfg!(target_os = "linux") => {
+                let file = open(flags | TO_NAME)?;
+                if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) == FileType::Symlink {
+                    return Err(Errno::LOOP.into());
+                }
+                std::fs::set_permissions(format!("/proc/self/fd/{}", file.as_raw_fd()), permissions)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts a link there, in the place of a file or link.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn put_link(&self, target: &Path) -> io::Result<()> {
+        let name = temporary_name();
+        rustix::fs::symlinkat(target, &self.folder, &*name)?;
+        let moved = rustix::fs::renameat(&self.folder, &*name, &self.folder, &*self.name);
+        if moved.is_err() {
+            rustix::fs::unlinkat(&self.folder, &*name, AtFlags::empty()).ok();
+        }
+        Ok(moved?)
+    }
+
+    /// A new file beside it. Removes itself when dropped.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
+        let name = temporary_name();
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
+        let mode = Mode::from_raw_mode(mode.try_into().unwrap_or(0o600));
+        let file = File::from(rustix::fs::openat(&self.folder, &*name, flags, mode)?);
+        // As long as somebody holds it, it is not left over.
+        file.try_lock().ok();
+        Ok(Temporary { at: self, file, name: Some(name) })
+    }
+
+    /// Makes what happened in the directory last. File systems that cannot do that order renames
+    /// themselves, so a failure does not matter.
+    pub(crate) fn sync_folder(&self) {
+        if let Ok(folder) = reopen(&self.folder) {
+            rustix::fs::fsync(folder).ok();
+        }
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(crate) struct Temporary<'a> {
+    at: &'a FileAt,
+    pub(crate) file: File,
+    name: Option<OsString>,
+}
+
+impl Temporary<'_> {
+    /// Puts it in the place of what it was made for.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn replace(mut self) -> io::Result<()> {
+        let Some(name) = &self.name else { return Ok(()) };
+        rustix::fs::renameat(&self.at.folder, &**name, &self.at.folder, &*self.at.name)?;
+        self.name = None;
+        Ok(())
+    }
+
+    /// Puts it where nothing is.
+    ///
+    /// # Errors
+    /// Those of the file system; `AlreadyExists` if there is something.
+    pub(crate) fn put(mut self) -> io::Result<()> {
+        let Some(name) = &self.name else { return Ok(()) };
+        let (folder, to) = (&self.at.folder, &*self.at.name);
+        match rustix::fs::renameat_with(folder, &**name, folder, to, RenameFlags::NOREPLACE) {
+            Ok(()) => self.name = None,
+            // Not every file system knows that; then drop removes the temporary name.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                rustix::fs::linkat(folder, &**name, folder, to, AtFlags::empty())?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            rustix::fs::unlinkat(&self.at.folder, &**name, AtFlags::empty()).ok();
+        }
+    }
+}
+
+/// Removes the temporary files in a directory that a killed tau left there.
+pub(crate) fn sweep(folder: &Path) {
+    let Ok(folder) = open_folder(folder, false) else { return };
+    let Ok(entries) = reopen(&folder).and_then(|folder| Ok(Dir::new(folder)?)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if !is_temporary_name(name.to_bytes()) {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let is_left = match rustix::fs::openat(&folder, name, flags, Mode::empty()) {
+            Ok(file) => {
+                let file = File::from(file);
+                file.metadata().is_ok_and(|found| found.is_file()) && file.try_lock().is_ok()
+            }
+            // A link, which exists for a moment only.
+            Err(error) => error == Errno::LOOP,
+        };
+        if is_left {
+            rustix::fs::unlinkat(&folder, name, AtFlags::empty()).ok();
+        }
+    }
+}
+
+fn temporary_name() -> OsString {
+    let (start, end) = TEMPORARY;
+    format!("{start}{}{end}", super::ids::id().simple()).into()
+}
+
+fn is_temporary_name(name: &[u8]) -> bool {
+    let (start, end) = TEMPORARY;
+    let middle = name.strip_prefix(start.as_bytes()).and_then(|rest| rest.strip_suffix(end.as_bytes()));
+    middle.is_some_and(|id| id.len() == 32 && id.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// The directory at an absolute path without `..`.
+fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
+    let mut parts = path.components();
+    if parts.next() != Some(Component::RootDir) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let flags = TO_NAME | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::open("/", flags, Mode::empty())?;
+    for part in parts {
+        let Component::Normal(name) = part else { return Err(ErrorKind::InvalidInput.into()) };
+        folder = enter(&folder, name, make)?;
+    }
+    Ok(folder)
+}
+
+fn enter(folder: &OwnedFd, name: &OsStr, make: bool) -> io::Result<OwnedFd> {
+    let flags = TO_NAME | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(folder, name, flags, Mode::empty());
+    let opened = match open() {
+        Err(Errno::NOENT) if make => match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => open(),
+            Err(error) => Err(error),
+        },
+        other => other,
+    };
+    match opened {
+        Err(Errno::NOTDIR | Errno::LOOP) if is_link(folder, name) => Err(io::Error::other(BehindALink)),
+        opened => Ok(opened?),
+    }
+}
+
+fn is_link(folder: impl AsFd, name: &OsStr) -> bool {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+}
+
+/// The same directory, to be read.
+fn reopen(folder: &OwnedFd) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(folder, ".", flags, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder with `real/file`, and `link`, which leads to `real`.
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("real")).unwrap();
+        fs::write(root.join("real/file"), "old").unwrap();
+        symlink("real", root.join("link")).unwrap();
+        symlink("real/file", root.join("file link")).unwrap();
+        (folder, root)
+    }
+
+    #[test]
+    fn no_link_on_the_way_is_followed() {
+        let (_folder, root) = folder();
+        for path in ["link/file", "link/new", "link/sub/new", "file link/x"] {
+            for make in [false, true] {
+                let error = FileAt::open(&root.join(path), make).unwrap_err();
+                assert!(is_behind_a_link(&error), "{path}: {error}");
+            }
+        }
+        assert!(!root.join("real/sub").exists());
+        for path in ["real/../real/file", "relative", "/"] {
+            let path = if path.starts_with("real") { root.join(path) } else { path.into() };
+            assert_eq!(FileAt::find(&path).unwrap_err().kind(), ErrorKind::InvalidInput, "{path:?}");
+        }
+        assert_eq!(FileAt::find(&root.join("no/file")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(FileAt::find(&root.join("real/file/x")).unwrap_err().kind(), ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn the_last_name_is_no_link_either() {
+        let (_folder, root) = folder();
+        let at = FileAt::find(&root.join("file link")).unwrap();
+        assert!(at.open_file(false).is_err() && at.open_file(true).is_err());
+        assert!(at.set_mode(0o777).is_err());
+        let temporary = at.temporary(0o600).unwrap();
+        io::Write::write_all(&mut &temporary.file, b"new").unwrap();
+        temporary.replace().unwrap();
+        assert_eq!(fs::read(root.join("file link")).unwrap(), b"new");
+        assert_eq!(fs::read(root.join("real/file")).unwrap(), b"old");
+        at.put_link(Path::new("elsewhere")).unwrap();
+        assert_eq!(at.read_link().unwrap(), Path::new("elsewhere"));
+        at.remove(false).unwrap();
+        let made = FileAt::find_or_make_folder(&root.join("a/b/c")).unwrap();
+        made.temporary(0o644).unwrap().put().unwrap();
+        let again = made.temporary(0o644).unwrap().put();
+        assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_dir(root.join("a/b")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_was_opened_stays_where_it_is() {
+        let (_folder, root) = folder();
+        let at = FileAt::find(&root.join("real/file")).unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        fs::rename(root.join("real"), root.join("moved")).unwrap();
+        symlink("other", root.join("real")).unwrap();
+        at.temporary(0o600).unwrap().replace().unwrap();
+        assert_eq!(fs::read_dir(root.join("other")).unwrap().count(), 0);
+        assert_eq!(fs::read(root.join("moved/file")).unwrap(), b"");
+    }
+
+    #[test]
+    fn only_what_nobody_holds_and_tau_named_is_swept() {
+        let (_folder, root) = folder();
+        let at = FileAt::find(&root.join("real/file")).unwrap();
+        let held = at.temporary(0o600).unwrap();
+        let left = root.join("real").join(temporary_name());
+        fs::write(&left, "").unwrap();
+        symlink("x", root.join("real").join(temporary_name())).unwrap();
+        let kept = [".tau-notes.tmp", ".tau-.tmp", "x.tmp"].map(|name| root.join("real").join(name));
+        kept.iter().for_each(|path| fs::write(path, "").unwrap());
+        fs::create_dir(root.join("real").join(temporary_name())).unwrap();
+        sweep(&root.join("link"));
+        assert!(left.exists());
+        sweep(&root.join("real"));
+        assert!(!left.exists() && kept.iter().all(|path| path.exists()));
+        // The file, the three kept ones, the directory, and what is held.
+        assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 6);
+        drop(held);
+    }
+}

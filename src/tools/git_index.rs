@@ -1,0 +1,126 @@
+//! The entries of the index of a git repository.
+//!
+//! Read directly, as asking git would take longer than what it is needed for. Its format: the
+//! documentation of git, `gitformat-index`.
+
+/// The index file of a repository, apart from its entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexEnd<'a> {
+    /// With a split index most entries are in another file: the name of its hash, in bytes.
+    pub(crate) shared: Option<&'a [u8]>,
+}
+
+/// An entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexEntry<'a> {
+    pub(crate) ctime: u32,
+    pub(crate) mtime: (u32, u32),
+    pub(crate) inode: u32,
+    pub(crate) mode: u32,
+    pub(crate) size: u32,
+    /// The name of its object.
+    pub(crate) object: &'a [u8],
+    /// Whether it is merged.
+    pub(crate) is_merged: bool,
+    /// Relative to the top of the working tree.
+    pub(crate) path: &'a [u8],
+}
+
+impl IndexEntry<'_> {
+    /// What the entry is, without permissions.
+    const KIND: u32 = 0o170_000;
+
+    /// Whether it is a file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.mode & Self::KIND == 0o100_000
+    }
+
+    /// Whether it names a commit of another repository: a submodule.
+    pub(crate) fn is_gitlink(&self) -> bool {
+        self.mode & Self::KIND == 0o160_000
+    }
+}
+
+/// Reads an index whose objects have names of so many bytes. `None` if it cannot be read, or the names have
+/// another length.
+pub(crate) fn read<'a>(
+    bytes: &'a [u8],
+    object: usize,
+    mut take_entry: impl FnMut(IndexEntry<'_>),
+) -> Option<IndexEnd<'a>> {
+    let mut rest = bytes.strip_prefix(b"DIRC")?;
+    let version = number(&mut rest)?;
+    let count = number(&mut rest)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut path: Vec<u8> = Vec::new();
+    for _ in 0..count {
+        let start = rest.len();
+        let ctime = number(&mut rest)?;
+        number(&mut rest)?;
+        let mtime = (number(&mut rest)?, number(&mut rest)?);
+        number(&mut rest)?;
+        let inode = number(&mut rest)?;
+        let mode = number(&mut rest)?;
+        number(&mut rest)?;
+        number(&mut rest)?;
+        let size = number(&mut rest)?;
+        let object = take(&mut rest, object)?;
+        let flags = take(&mut rest, 2)?;
+        let first = *flags.first()?;
+        if first & 0x40 != 0 {
+            take(&mut rest, 2)?;
+        }
+        if version == 4 {
+            let keep = path.len().checked_sub(variable(&mut rest)?)?;
+            path.truncate(keep);
+        } else {
+            path.clear();
+        }
+        let end = memchr::memchr(0, rest)?;
+        path.extend_from_slice(take(&mut rest, end)?);
+        if version == 4 {
+            take(&mut rest, 1)?;
+        } else {
+            let used = start.checked_sub(rest.len())?;
+            take(&mut rest, 8 - used % 8)?;
+        }
+        let is_merged = first & 0x30 == 0;
+        take_entry(IndexEntry { ctime, mtime, inode, mode, size, object, is_merged, path: &path });
+    }
+    // Extensions, in any order; the hash of the file is last.
+    let mut shared = None;
+    while rest.len() > object {
+        let name = take(&mut rest, 4)?;
+        let size = usize::try_from(number(&mut rest)?).ok()?;
+        let data = take(&mut rest, size)?;
+        if name == b"link" {
+            shared = Some(data.get(..object)?);
+        }
+    }
+    // Else the names of objects have another length.
+    (rest.len() == object).then_some(IndexEnd { shared })
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (part, after) = rest.split_at_checked(count)?;
+    *rest = after;
+    Some(part)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u32> {
+    let bytes = take(rest, 4)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// A number of variable length, as in pack files.
+fn variable(rest: &mut &[u8]) -> Option<usize> {
+    let mut byte = *take(rest, 1)?.first()?;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        byte = *take(rest, 1)?.first()?;
+        value = value.checked_add(1)?.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+    }
+    Some(value)
+}

@@ -1,0 +1,296 @@
+//! Plans: the model hands one in for the user to accept (`submit_plan`), and reports which of its steps are done
+//! (`plan_step`). The agent offers the first in plan mode, the second while there is a plan to carry out.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::user::{self, UserRequest};
+use super::{Access, AnyTool, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+
+/// The tool that hands in a plan.
+pub const SUBMIT: &str = "submit_plan";
+/// The tool that reports steps.
+pub const STEP: &str = "plan_step";
+/// Longest plan, in bytes.
+const MAX_PLAN: usize = 100_000;
+
+/// A plan in numbered steps. Its texts are markdown, and not safe to print.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkPlan {
+    /// What comes before the first step.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub intro: String,
+    pub steps: Vec<WorkStep>,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkStep {
+    /// Without its number, with everything up to the next step.
+    pub text: String,
+    pub done: bool,
+}
+
+impl WorkStep {
+    /// Its first line, without emphasis.
+    pub fn title(&self) -> String {
+        self.text.lines().next().unwrap_or_default().replace("**", "").replace('`', "").trim().to_owned()
+    }
+}
+
+impl WorkPlan {
+    /// The plan in a markdown text: its steps are the lines that begin with a number, outside of code.
+    pub fn parse(text: &str) -> Self {
+        let (mut plan, mut fence) = (WorkPlan::default(), None);
+        for line in text.trim().lines() {
+            let mark = ["```", "~~~"].into_iter().find(|mark| line.trim_start().starts_with(mark));
+            match (mark, fence) {
+                (Some(mark), None) => fence = Some(mark),
+                (Some(mark), Some(open)) if mark == open => fence = None,
+                _ => {}
+            }
+            match (step(line).filter(|_| fence.is_none()), plan.steps.last_mut()) {
+                (Some(text), _) => plan.steps.push(WorkStep { text: text.to_owned(), done: false }),
+                (None, Some(last)) => last.text = format!("{}\n{line}", last.text),
+                (None, None) => plan.intro = format!("{}{line}\n", plan.intro),
+            }
+        }
+        plan.intro.truncate(plan.intro.trim_end().len());
+        for step in &mut plan.steps {
+            step.text.truncate(step.text.trim_end().len());
+        }
+        plan
+    }
+
+    /// The whole text, the steps numbered from 1.
+    pub fn markdown(&self) -> String {
+        self.written(|_| "")
+    }
+
+    /// The same with a mark at each step that says whether it is done.
+    pub fn marked(&self) -> String {
+        self.written(|step| if step.done { "[x] " } else { "[ ] " })
+    }
+
+    fn written(&self, mark: impl Fn(&WorkStep) -> &'static str) -> String {
+        let mut text = self.intro.clone();
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            text.push_str(&format!("{}. {}{}\n", index + 1, mark(step), step.text));
+        }
+        text
+    }
+
+    /// How many steps are done.
+    pub fn done(&self) -> usize {
+        self.steps.iter().filter(|step| step.done).count()
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_finished(&self) -> bool {
+        self.steps.iter().all(|step| step.done)
+    }
+
+    /// The first step that is not done, by index.
+    pub fn next(&self) -> Option<usize> {
+        self.steps.iter().position(|step| !step.done)
+    }
+
+    /// Marks the steps of these numbers as done.
+    ///
+    /// # Errors
+    /// There is no such step, as a sentence for the model; nothing is marked then.
+    pub fn finish(&mut self, numbers: &[usize]) -> Result<(), String> {
+        let count = self.steps.len();
+        if let Some(odd) = numbers.iter().find(|number| !(1..=count).contains(number)) {
+            return Err(format!("there is no step {odd}; the plan has the steps 1 to {count}"));
+        }
+        for (index, step) in self.steps.iter_mut().enumerate() {
+            step.done |= numbers.contains(&(index + 1));
+        }
+        Ok(())
+    }
+
+    /// How far it is carried out, for the model.
+    pub fn progress(&self) -> String {
+        let (done, count) = (self.done(), self.steps.len());
+        match self.next().and_then(|next| Some((next, self.steps.get(next)?))) {
+            Some((next, step)) => format!("{done} of {count} done; next: {}. {}", next + 1, step.title()),
+            None => format!("all {count} steps are done"),
+        }
+    }
+}
+
+/// What follows the number at the start of a line.
+fn step(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - rest.len();
+    let text = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))?.trim();
+    ((1..=3).contains(&digits) && !text.is_empty()).then_some(text)
+}
+
+/// The tool that hands in a plan.
+pub(crate) fn submit_tool() -> Arc<dyn AnyTool> {
+    Arc::new(SubmitPlan::default())
+}
+
+/// The tool that reports steps.
+pub(crate) fn step_tool() -> Arc<dyn AnyTool> {
+    Arc::new(ReportStep::default())
+}
+
+/// The tool `submit_plan`.
+#[derive(Debug)]
+pub(crate) struct SubmitPlan {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+pub(crate) struct SubmitPlanArgs {
+    /// The plan as Markdown; its steps are lines that begin with `1. `, `2. ` and so on.
+    pub plan: String,
+}
+
+impl Default for SubmitPlan {
+    fn default() -> Self {
+        let spec = args::spec::<SubmitPlanArgs>(SUBMIT, include_str!("submit_plan.md"));
+        SubmitPlan { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for SubmitPlan {
+    type Args = SubmitPlanArgs;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        let plan = WorkPlan::parse(args::partial(args, "plan").unwrap_or_default());
+        let heading = plan.intro.lines().find_map(|line| line.strip_prefix('#'));
+        heading.map(|line| line.trim_start_matches('#').trim().to_owned()).unwrap_or_default()
+    }
+
+    async fn prepare(&self, args: SubmitPlanArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        let refused = |why: String| ToolError::refused(format!("{SUBMIT}: {why}"));
+        if args.plan.len() > MAX_PLAN {
+            return Err(refused(format!("the plan is longer than {MAX_PLAN} bytes")));
+        }
+        let plan = WorkPlan::parse(&args.plan);
+        if plan.steps.is_empty() {
+            return Err(refused(
+                "the plan has no steps; begin each with its number, as in `1. Read it`".to_owned(),
+            ));
+        }
+        Ok(Prepared::new(Access::default(), async move |_| {
+            let text = plan.markdown();
+            let submit = |reply| UserRequest::Plan { plan, reply };
+            let reply = user::request(context.user.as_ref(), &context.cancel, submit).await?;
+            let details = Details::Text { text };
+            match reply.unwrap_or_else(|| Err("nobody can accept a plan here".to_owned())) {
+                Ok(accepted) => Ok(ToolOutput::new(accepted, details)),
+                Err(message) => Err(ToolError::Refused { message, details: Box::new(details) }),
+            }
+        }))
+    }
+}
+
+/// The tool `plan_step`.
+#[derive(Debug)]
+pub(crate) struct ReportStep {
+    spec: ToolSpec,
+}
+
+/// Its arguments.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+pub(crate) struct ReportStepArgs {
+    /// The numbers of the steps that are done now.
+    pub done: Vec<usize>,
+}
+
+impl Default for ReportStep {
+    fn default() -> Self {
+        let spec = args::spec::<ReportStepArgs>(STEP, include_str!("plan_step.md"));
+        ReportStep { spec: ToolSpec { read_only: true, ..spec } }
+    }
+}
+
+impl Tool for ReportStep {
+    type Args = ReportStepArgs;
+
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn title(&self, args: &Value) -> String {
+        let done = args.get("done").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let numbers: Vec<String> = done.iter().map(Value::to_string).collect();
+        match numbers.as_slice() {
+            [] => String::new(),
+            [one] => format!("step {one} is done"),
+            several => format!("steps {} are done", several.join(", ")),
+        }
+    }
+
+    fn repair(&self, args: &mut Value) {
+        // One number, not in a list.
+        if let Some(done) = args.get_mut("done").filter(|done| done.is_number()) {
+            *done = Value::Array(vec![done.take()]);
+        }
+    }
+
+    async fn prepare(&self, args: ReportStepArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
+        Ok(Prepared::new(Access::default(), async move |_| {
+            let report = |reply| UserRequest::StepsDone { numbers: args.done, reply };
+            let reply = user::request(context.user.as_ref(), &context.cancel, report).await?;
+            match reply.unwrap_or_else(|| Err("there is no plan".to_owned())) {
+                Ok(progress) => Ok(ToolOutput::new(progress, Details::None)),
+                Err(why) => Err(ToolError::refused(format!("{STEP}: {why}"))),
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_the_numbered_lines() {
+        let text = "# Title\n\nWhy.\n\n1. **Read** `a`\n   more\n\n2) write b\n```\n3. not a step\n```\n10. ship\n## Checks\nrun it\n";
+        let plan = WorkPlan::parse(text);
+        assert_eq!(plan.intro, "# Title\n\nWhy.");
+        let steps: Vec<&str> = plan.steps.iter().map(|step| step.text.as_str()).collect();
+        let expected =
+            ["**Read** `a`\n   more", "write b\n```\n3. not a step\n```", "ship\n## Checks\nrun it"];
+        assert_eq!(steps, expected);
+        assert_eq!(plan.steps[0].title(), "Read a");
+        let numbered = "# Title\n\nWhy.\n\n1. **Read** `a`\n   more\n2. write b\n```\n3. not a step\n```\n3. ship\n## Checks\nrun it\n";
+        assert_eq!(plan.markdown(), numbered);
+        assert_eq!(WorkPlan::parse(&plan.markdown()), plan, "writing and parsing agree");
+        for none in ["", "- a\n- b", "1.no blank\n 2. indented\n2026. a year", "3. "] {
+            assert_eq!(WorkPlan::parse(none).steps, [], "{none:?}");
+        }
+    }
+
+    #[test]
+    fn steps_are_marked_as_done() {
+        let mut plan = WorkPlan::parse("1. a\n2. b\n3. c");
+        assert_eq!(plan.progress(), "0 of 3 done; next: 1. a");
+        assert!(plan.finish(&[1, 4]).is_err() && plan.finish(&[0]).is_err());
+        assert_eq!(plan.done(), 0, "all or nothing");
+        plan.finish(&[2]).unwrap();
+        assert_eq!(plan.progress(), "1 of 3 done; next: 1. a");
+        assert_eq!(plan.marked(), "1. [ ] a\n2. [x] b\n3. [ ] c\n");
+        plan.finish(&[1, 3, 2]).unwrap();
+        assert!(plan.is_finished());
+        assert_eq!(plan.progress(), "all 3 steps are done");
+    }
+}

@@ -1,0 +1,261 @@
+//! Which variables of the environment are secret: the tables of their names, and what is a key whatever its
+//! name is.
+
+use std::ffi::OsStr;
+
+use crate::tools::recognise;
+
+/// Parts of words that make a value secret.
+const PARTS: [&str; 9] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "CREDENTIAL",
+    "CONNECTIONSTRING",
+];
+
+/// Ends of words that do: `SSHPASS`, `MYSQL_PWD`.
+const ENDS: [&str; 4] = ["PASS", "PWD", "DSN", "JWT"];
+
+/// Whole words that do.
+const WORDS: [&str; 6] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT"];
+
+/// Words of which the value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
+const VAGUE_WORDS: [&str; 12] = [
+    "AUTH", "COOKIE", "COOKIES", "HMAC", "HTTPAUTH", "OAUTH", "OTP", "PRIVATE", "SAS", "SIGNING", "TOTP",
+    "WEBHOOK",
+];
+
+/// Words in a row that do.
+const PHRASES: [[&str; 2]; 3] = [["CONNECTION", "STRING"], ["CONN", "STR"], ["CONN", "STRING"]];
+
+/// Words that only look like one of these.
+const HARMLESS_WORDS: [&str; 17] = [
+    "ASKPASS",
+    "BYPASS",
+    "COMPASS",
+    "HOTKEY",
+    "HOTKEYS",
+    "KEYBOARD",
+    "KEYCODE",
+    "KEYMAP",
+    "KEYTIMEOUT",
+    "LESSKEY",
+    "LESSKEYIN",
+    "MONKEY",
+    "OLDPWD",
+    "TOKENIZER",
+    "TOKENIZERS",
+    "TURKEY",
+    "TRESPASS",
+];
+
+/// Variables that are passed although a word of theirs is above: they say where something is, or how it is
+/// asked for.
+const PASSED: [&str; 4] = [
+    "CARGO_REGISTRY_CREDENTIAL_PROVIDER",
+    "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS",
+    "PWD",
+    "SSH_AUTH_SOCK",
+];
+
+/// Variables that hold a key although no word of theirs says so.
+const KEYS: [&str; 1] = ["BW_SESSION"];
+const KEY_BEGINNINGS: [&str; 1] = ["OP_SESSION_"];
+
+/// What the name of a variable says of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecretName {
+    /// The value is a secret.
+    Value,
+    /// It has to do with one, or may be one: `KEY_NAME`, `TOKEN_URL`, `BASIC_AUTH`.
+    Related,
+}
+
+/// What the name says; `None` if it says nothing of secrets.
+pub(crate) fn secret_name(name: &OsStr) -> Option<SecretName> {
+    let name = name.to_string_lossy();
+    let upper = name.to_uppercase();
+    if PASSED.contains(&upper.as_str()) {
+        return None;
+    }
+    if KEYS.contains(&upper.as_str()) || KEY_BEGINNINGS.iter().any(|begin| upper.starts_with(begin)) {
+        return Some(SecretName::Value);
+    }
+    let words = words(&name);
+    let vague =
+        || words.iter().any(|word| VAGUE_WORDS.contains(&word.as_str())).then_some(SecretName::Related);
+    let last = words.iter().rposition(|word| is_secret_word(word));
+    let phrase = words.windows(2).rposition(|pair| PHRASES.iter().any(|phrase| pair == phrase));
+    let Some(last) = last.max(phrase.map(|at| at + 1)) else { return vague() };
+    let is_last = words.get(last + 1..).unwrap_or_default().iter().all(String::is_empty);
+    Some(if is_last { SecretName::Value } else { SecretName::Related })
+}
+
+/// The words of a name in capitals, without the digits at their ends: `dbPass_2` is `DB`, `PASS` and nothing.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (was_lower && c.is_uppercase()) {
+            words.push(String::new());
+        }
+        was_lower = c.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_uppercase());
+        }
+    }
+    words.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()).collect()
+}
+
+fn is_secret_word(word: &str) -> bool {
+    !HARMLESS_WORDS.contains(&word)
+        && (WORDS.contains(&word)
+            || PARTS.iter().any(|part| word.contains(part))
+            || ENDS.iter().any(|end| word.ends_with(end)))
+}
+
+/// Names of passwords and keys within a value: `Server=db;Uid=app;Pwd=…`.
+const FIELDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "ACCOUNTKEY", "SHAREDACCESSKEY"];
+
+/// Whether a value is a key, or holds one: it has the shape of a key, is an address with a password, a private
+/// key, or a list of fields with a password.
+pub(crate) fn is_secret_value(value: &str) -> bool {
+    let field = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let name = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?.to_ascii_uppercase();
+        (FIELDS.contains(&name.as_str()) && !value.is_empty()).then_some(())
+    };
+    recognise::passwords(value).next().is_some()
+        || !recognise::find(value).is_empty()
+        || value.split([';', '&', '?', ' ', '\n']).any(|part| field(part).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_which_values_are_secret() {
+        let of = |name: &str| secret_name(OsStr::new(name));
+        for name in [
+            "OPENAI_API_KEY",
+            "my_token",
+            "API_KEYS",
+            "API_KEY_2",
+            "OPENAI_KEY1",
+            "APIKEY",
+            "DB_PASS",
+            "DBPASS",
+            "SSHPASS",
+            "dbPass",
+            "DB_PASSPHRASE",
+            "MYSQL_PWD",
+            "PGPASSWORD",
+            "GITHUB_PAT",
+            "githubPat",
+            "PAT",
+            "AWS_CREDENTIALS",
+            "GCP_CREDS",
+            "AWS_SESSION_TOKEN",
+            "SENTRY_DSN",
+            "AZURE_STORAGE_CONNECTION_STRING",
+            "ConnectionString",
+            "API_BEARER",
+            "SUPABASE_JWT",
+            "WALLET_MNEMONIC",
+            "BW_SESSION",
+            "OP_SESSION_my",
+        ] {
+            assert_eq!(of(name), Some(SecretName::Value), "{name}");
+        }
+        for name in [
+            "KEY_NAME",
+            "TOKEN_URL",
+            "PASSWORD_STORE_DIR",
+            "NPM_AUTH",
+            "npm_config__auth",
+            "BASIC_AUTH",
+            "DOCKER_AUTH_CONFIG",
+            "SESSION_COOKIE",
+            "STORAGE_SAS",
+            "CODE_SIGNING",
+            "TLS_PRIVATE",
+            "SLACK_WEBHOOK_URL",
+        ] {
+            assert_eq!(of(name), Some(SecretName::Related), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_only_sound_secret_are_passed() {
+        for name in [
+            "PATH",
+            "HOME",
+            "PWD",
+            "OLDPWD",
+            "SSH_AUTH_SOCK",
+            "SSH_ASKPASS",
+            "GIT_ASKPASS",
+            "VSCODE_GIT_ASKPASS_MAIN",
+            "GPG_TTY",
+            "GNUPGHOME",
+            "XAUTHORITY",
+            "XDG_SESSION_ID",
+            "XDG_SESSION_TYPE",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "DESKTOP_SESSION",
+            "KEYBOARD_LAYOUT",
+            "LESSKEY",
+            "NODE_PATH",
+            "MANPATH",
+            "CARGO_HOME",
+            "CARGO_TARGET_DIR",
+            "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS",
+            "RUSTFLAGS",
+            "GOPRIVATE",
+            "GIT_AUTHOR_NAME",
+            "TOKENIZERS_PARALLELISM",
+            "COMPAT",
+            "SSL_CERT_FILE",
+            "PKG_CONFIG_PATH",
+        ] {
+            assert_eq!(secret_name(OsStr::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn values_are_secret_whatever_their_name_is() {
+        for value in [
+            "postgres://app:pw@db/x",
+            "https://x-access-token:abc@github.com/a/b",
+            "redis://:hunter2@cache:6379/0",
+            "jdbc:sqlserver://db;user=sa;password=x1",
+            "Server=db;Uid=app;Pwd=x1",
+            "AccountName=a;AccountKey=abc==;EndpointSuffix=x",
+            "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+            "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----",
+            "https://hooks.slack.com/services/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",
+        ] {
+            assert!(is_secret_value(value), "{value}");
+        }
+        for value in [
+            "/usr/bin:/bin",
+            "postgres://db/x",
+            "postgres://app@db/x",
+            "http://proxy:3128",
+            "http://localhost:8080/@scope/x",
+            "ssh://git@host:22/x",
+            "-C target-cpu=native",
+            "rs=0:di=01;34:ln=01;36:*.tar=01;31",
+            "unix:path=/run/user/1000/bus",
+            "en_US.UTF-8",
+        ] {
+            assert!(!is_secret_value(value), "{value}");
+        }
+    }
+}

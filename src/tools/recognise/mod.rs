@@ -1,0 +1,282 @@
+//! Recognises secrets in any text: what tools read, what commands write, sessions that are exported.
+//!
+//! One pass looks for words that a secret must have near it (beginnings of keys, parts of names,
+//! `://`, `-----BEGIN`); only there the text is looked at closer, a bounded number of bytes each.
+//! What is no secret matters as much: see `values`. docs/secrets.md has the figures.
+
+mod assignments;
+mod blocks;
+mod names;
+mod shapes;
+mod text;
+mod values;
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use shapes::{MARKED, SHAPES};
+use text::{Run, before, begins_word};
+use values::{Place, is_placeholder, plausible, random};
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it begins, in bytes.
+    pub(crate) start: usize,
+    /// Where it ends.
+    pub(crate) end: usize,
+    /// What kind of secret it is.
+    pub(crate) kind: &'static str,
+    /// Its value, if that differs from the text.
+    pub(crate) value: Option<String>,
+}
+
+/// What a word in the text may be part of.
+#[derive(Clone, Copy, Debug)]
+enum Anchor {
+    Shape(usize),
+    Marked(usize),
+    WebToken,
+    Name,
+    Address,
+    Block,
+    BlockEnd,
+}
+
+/// Parts of names.
+const NAMES: [&str; 9] = ["pass", "pwd", "secret", "token", "key", "credential", "auth", "bearer", "_dsn"];
+
+/// Parameters that are too short for a part of a name.
+const PARAMETERS: [&str; 3] = ["&sig=", "?sig=", "-signature="];
+
+/// The words to look for, and what each may be part of.
+fn anchors() -> Vec<(&'static str, Anchor)> {
+    let shapes = SHAPES.iter().enumerate().map(|(index, shape)| (shape.begin, Anchor::Shape(index)));
+    let marked = MARKED.iter().enumerate().map(|(index, marked)| (marked.mark, Anchor::Marked(index)));
+    let names = NAMES.iter().chain(&PARAMETERS).map(|name| (*name, Anchor::Name));
+    let marks = [
+        ("eyJ", Anchor::WebToken),
+        ("://", Anchor::Address),
+        ("-----BEGIN ", Anchor::Block),
+        ("-----END ", Anchor::BlockEnd),
+    ];
+    shapes.chain(marked).chain(names).chain(marks).collect()
+}
+
+/// Shortest value that is looked for where it stands alone, in bytes: a shorter one is as likely to be a word.
+pub(crate) const SHORTEST: usize = 8;
+
+type Words = (AhoCorasick, Vec<Anchor>);
+
+/// The words, and the automaton that finds them. Without it nothing would be found, and a test holds
+/// that it can be built.
+static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
+    let anchors = anchors();
+    let automaton = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostFirst)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(anchors.iter().map(|(word, _)| word))
+        .ok()?;
+    Some((automaton, anchors.into_iter().map(|(_, anchor)| anchor).collect()))
+});
+
+/// The words in `text`, in order, with their place.
+fn hits<'t>(
+    (automaton, anchors): &'t Words,
+    text: &'t str,
+) -> impl Iterator<Item = (usize, usize, Anchor)> + 't {
+    automaton.find_iter(text).filter_map(|found| {
+        anchors.get(found.pattern().as_usize()).map(|anchor| (found.start(), found.end(), *anchor))
+    })
+}
+
+/// The secrets in `text`, in order and without overlaps.
+pub(crate) fn find(text: &str) -> Vec<Found> {
+    let Some(words) = WORDS.as_ref() else { return Vec::new() };
+    let mut found: Vec<Found> = Vec::new();
+    // Words before this place belong to something that was looked at.
+    let (mut named, mut block_end, mut no_token) = (0, 0, 0);
+    for (at, end, anchor) in hits(words, text) {
+        if at < block_end {
+            continue;
+        }
+        let simple = |(start, end, kind)| Found { start, end, kind, value: None };
+        let secret = match anchor {
+            Anchor::Shape(index) => SHAPES.get(index).and_then(|shape| {
+                let end = shape.end(text, at)?;
+                if shape.kind == "aws key id" {
+                    let secret = shapes::aws_secret(text, end);
+                    found.extend(secret.map(|(start, end)| simple((start, end, "aws secret key"))));
+                }
+                Some(simple((at, end, shape.kind)))
+            }),
+            Anchor::Marked(index) => MARKED.get(index).and_then(|marked| marked.range(text, at)).map(simple),
+            Anchor::WebToken if at < no_token => None,
+            Anchor::WebToken => match shapes::web_token_end(text, at) {
+                Ok(end) => Some(simple((at, end, "json web token"))),
+                Err(end) => {
+                    no_token = end;
+                    None
+                }
+            },
+            Anchor::Name if at < named => None,
+            Anchor::Name => {
+                // A parameter has its mark before it and its sign behind it.
+                let at = if end - at == 5 && matches!(before(text, at + 1), Some(b'&' | b'?')) {
+                    at + 1
+                } else {
+                    at
+                };
+                let assigned = assignments::assigned(text, at);
+                named = assigned.seen.max(at);
+                assigned.value.map(simple)
+            }
+            Anchor::Address => password(text, end).map(simple),
+            Anchor::Block => {
+                let block = blocks::block(text, at);
+                block_end = block.as_ref().map_or(block_end, |block| block.end);
+                block.map(of_block)
+            }
+            Anchor::BlockEnd => blocks::tail(text, block_end, at).map(|block| {
+                block_end = block.end;
+                of_block(block)
+            }),
+        };
+        found.extend(secret);
+    }
+    joined(found)
+}
+
+fn of_block(block: blocks::Block) -> Found {
+    Found { start: block.start, end: block.end, kind: "private key", value: Some(block.value) }
+}
+
+/// Kinds that say only what the name of a value says.
+const VAGUE: [&str; 5] = ["password", "token", "secret", "api key", "key"];
+
+/// In order, and those that overlap as one, which has the kind that says more.
+pub(crate) fn joined(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
+    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    for next in found {
+        match out.last_mut().filter(|last| next.start < last.end) {
+            Some(last) if next.end > last.end => {
+                (last.end, last.value) = (next.end, None);
+            }
+            Some(last) if last.value.is_none() && VAGUE.contains(&last.kind) => {
+                // A sign behind a key belongs to the sentence.
+                let trimmed = next.start == last.start && last.end - next.end == 1;
+                last.end = if trimmed { next.end } else { last.end };
+                last.kind = next.kind;
+            }
+            Some(_) => {}
+            None => out.push(next),
+        }
+    }
+    out
+}
+
+/// Longest user name and password of an address, in bytes.
+const USER: usize = 300;
+
+/// The password, or the token in its place, of the address whose `://` ends at `at`.
+fn password(text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
+    let authority = Run::forward(text, at, USER, |byte| {
+        byte > b' '
+            && byte < 0x7f
+            && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+    });
+    let (user, _) = authority.text.rsplit_once('@')?;
+    let Some((name, password)) = user.split_once(':') else {
+        let token = user.len() >= 20 && random(user) && !is_placeholder(user);
+        return token.then_some((at, at + user.len(), "token"));
+    };
+    let start = at + name.len() + 1;
+    let secret = password != name && plausible(password, names::Kind::Password, Place::Variable);
+    secret.then_some((start, start + password.len(), "password"))
+}
+
+/// The passwords of all addresses in `text`, whatever they look like.
+pub(crate) fn passwords(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("://").filter_map(|(at, mark)| {
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        let rest = text.get(at + mark.len()..)?.split(ends).next()?;
+        let (name, after) = rest.split_once(':')?;
+        let host = after.split(['/', '?', '#']).next()?;
+        // A slash in a password should be encoded, and often is not.
+        let (password, _) = host.rsplit_once('@').or_else(|| after.rsplit_once('@'))?;
+        let port = password.bytes().take_while(u8::is_ascii_digit).count();
+        let is_port = port > 0 && password.get(port..).is_some_and(|rest| rest.starts_with('/'));
+        (!password.is_empty() && !is_port && !name.contains(['/', '@', '?', '#'])).then_some(password)
+    })
+}
+
+/// How much of a text that continues can be shown: from there on something may turn out to be a secret
+/// once its rest has arrived.
+pub(crate) fn settled(text: &str) -> usize {
+    let Some(words) = WORDS.as_ref() else { return text.len() };
+    let line = text.rfind('\n').map_or(0, |at| at + 1);
+    let mut open_block = None;
+    let mut first = text.len();
+    for (at, end, anchor) in hits(words, text) {
+        match anchor {
+            Anchor::Block if blocks::may_continue(text, at) => open_block = open_block.or(Some(at)),
+            Anchor::Block | Anchor::BlockEnd => {}
+            _ if at < line => {}
+            // A name alone says nothing: what is held back begins with its value.
+            Anchor::Name => first = first.min(value_start(text, end).unwrap_or(first)),
+            Anchor::Address => first = first.min(end),
+            Anchor::Shape(_) | Anchor::WebToken if begins_word(text, at) => first = first.min(at),
+            Anchor::Marked(_) => {
+                first = first.min(at - Run::backward(text, at, 90, |byte| byte > b' ').text.len());
+            }
+            Anchor::Shape(_) | Anchor::WebToken => {}
+        }
+    }
+    first.min(open_block.unwrap_or(text.len())).min(begun_word(text))
+}
+
+/// Where a word begins that is looked for, if the text ends within it.
+fn begun_word(text: &str) -> usize {
+    let begins = |length: &usize| {
+        let Some(end) = text.len().checked_sub(*length).and_then(|at| text.get(at..)) else { return false };
+        let keys = SHAPES.iter().map(|shape| shape.begin).chain(["-----BEGIN "]);
+        let at = text.len() - length;
+        // Dashes may as well be the end of a mark.
+        let ends_mark = end.starts_with('-') && before(text, at) == Some(b'-');
+        keys.into_iter().any(|begin| begin.starts_with(end)) && begins_word(text, at) && !ends_mark
+    };
+    text.len() - (2..24).rev().find(begins).unwrap_or(0)
+}
+
+/// Where the value begins that follows the name around `at`, if something was written of it. A prompt
+/// that asks for a password has none.
+fn value_start(text: &str, at: usize) -> Option<usize> {
+    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let name_end = at + Run::forward(text, at, 80, of_name).text.len();
+    let of_sign = |byte: u8| byte.is_ascii_whitespace() || b"\\\"'`]?=:>,&<".contains(&byte);
+    let sign = Run::forward(text, name_end, 40, of_sign).text;
+    let start = name_end + sign.len();
+    (start < text.len() && sign.contains(['=', ':', '>', ','])).then_some(start)
+}
+
+/// Whether a value is found where it stands alone too, once it is known: it must not be a word or a
+/// number that may mean something else there.
+pub(crate) fn is_telling(value: &str) -> bool {
+    let digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    value.len() >= SHORTEST && digit && letter
+}
+
+/// Whether a value of a variable that has to do with secrets looks like one.
+pub(crate) fn looks_secret(value: &str) -> bool {
+    is_telling(value) && plausible(value, names::Kind::Secret, Place::Variable)
+}
+
+/// Whether the value of a variable whose name says that it is secret can be looked for: it stands for no other
+/// one and is no path, address or number.
+pub(crate) fn is_own_secret(value: &str) -> bool {
+    looks_secret(value) || (!is_placeholder(value) && !values::is_reference(value))
+}

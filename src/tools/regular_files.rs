@@ -1,0 +1,54 @@
+//! Opening files that somebody else made: one can be a pipe, a device, a folder or a hundred megabytes.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Opens `path` with `options`, never waiting and never taking a terminal.
+///
+/// # Errors
+/// Those of the file system, and `InvalidInput` when it is no regular file.
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    // Opening a pipe without a writer would wait for ever; so would reading some devices.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// As [`open_with`].
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// The content of a regular file of at most `cap` bytes.
+///
+/// # Errors
+/// As [`open_with`], and `FileTooLarge` when there is more in it.
+pub(crate) fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|len| len > cap) {
+        let message = format!("larger than {} KB", cap / 1024);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// The text of a regular file of at most `cap` bytes.
+///
+/// # Errors
+/// As [`read_capped`], and `InvalidData` when it is not UTF-8.
+pub(crate) fn read_text(path: &Path, cap: u64) -> io::Result<String> {
+    String::from_utf8(read_capped(path, cap)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
+}

@@ -1,0 +1,89 @@
+//! Restrictions for a command that nobody was asked about: it can change nothing.
+//!
+//! Besides what every sandboxed command is refused, it cannot change modes, owners, times and attributes, make
+//! sockets of any kind, or read keys. Reading was free without Landlock's right to read; here a rule allows it for
+//! everything but what is hidden. Landlock only allows, so the rules name every entry beside what is hidden in
+//! every directory that leads there. They are made once and used until one of those directories changes.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use landlock::RulesetCreated;
+use seccompiler::BpfProgram;
+
+use super::SandboxPolicy;
+use super::file_rules;
+use super::support::Support;
+use super::system_calls::{self, Allowed};
+
+/// How many rulesets are kept: one for each folder of temporary files.
+const MAX_KEPT: usize = 2;
+
+/// A ruleset, and what it was made from.
+#[derive(Debug)]
+struct Kept {
+    hidden: Vec<PathBuf>,
+    private: PathBuf,
+    stamps: Vec<Stamp>,
+    ruleset: RulesetCreated,
+}
+
+/// A directory as it was when its entries were read: its device and number, and when it was changed.
+type Stamp = (u64, u64, i64, i64);
+
+/// The rules for a command that may change what is in `private` only. Waits for nothing.
+///
+/// # Errors
+/// When the kernel refuses a rule, or a directory cannot be looked at.
+pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<RulesetCreated> {
+    static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+    let private = private.canonicalize()?;
+    let mut hidden: Vec<PathBuf> = policy.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    hidden.sort();
+    hidden.dedup();
+    let stamps = stamps(&hidden)?;
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same = |known: &Kept| known.private == private && known.hidden == hidden;
+    if let Some(known) = kept.iter().find(|known| is_same(known) && known.stamps == stamps) {
+        return known.ruleset.try_clone();
+    }
+    let ruleset = file_rules::unasked(&private, &hidden)?;
+    let clone = ruleset.try_clone()?;
+    kept.retain(|known| !is_same(known));
+    if kept.len() == MAX_KEPT {
+        kept.remove(0);
+    }
+    kept.push(Kept { hidden, private, stamps, ruleset });
+    Ok(clone)
+}
+
+/// The directories above what is hidden, as they are now.
+fn stamps(hidden: &[PathBuf]) -> io::Result<Vec<Stamp>> {
+    let mut folders: Vec<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    folders.sort();
+    folders.dedup();
+    let stamp = |folder: &Path| {
+        let about = folder.symlink_metadata()?;
+        Ok((about.dev(), about.ino(), about.ctime(), about.ctime_nsec()))
+    };
+    folders.into_iter().map(stamp).collect()
+}
+
+/// The filters of system calls, made once.
+///
+/// # Errors
+/// When there is no filter for this kind of processor.
+pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
+    static FILTERS: OnceLock<Vec<BpfProgram>> = OnceLock::new();
+
+    if let Some(filters) = FILTERS.get() {
+        return Ok(filters.clone());
+    }
+    let signals = Support::here().scopes();
+    let allowed = Allowed { network: false, pairs: false, shared_names: false, signals, metadata: false };
+    let filters = system_calls::filters(allowed)?;
+    Ok(FILTERS.get_or_init(|| filters).clone())
+}

@@ -1,0 +1,268 @@
+//! Programs that tau starts for the user, and that a sandboxed command could have rewritten: hooks, MCP
+//! servers and status lines from the workspace.
+//!
+//! Such a program runs in the sandbox of the commands. It is one if a word of its command may be a file
+//! that commands can change: the program itself, the script of an interpreter, a configuration. What
+//! cannot be read for certain counts as one.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::{SandboxPolicy, protected};
+use crate::tools::paths;
+
+/// How many links of a name are looked at.
+const MAX_LINKS: usize = 40;
+/// Programs that do what files in the present directory say, without being given their names.
+const RUNNERS: [&str; 32] = [
+    "ant",
+    "bun",
+    "bundle",
+    "cargo",
+    "composer",
+    "deno",
+    "direnv",
+    "dotnet",
+    "gmake",
+    "go",
+    "gradle",
+    "hatch",
+    "just",
+    "lein",
+    "make",
+    "meson",
+    "mise",
+    "mix",
+    "mvn",
+    "ninja",
+    "npm",
+    "npx",
+    "pdm",
+    "pnpm",
+    "poetry",
+    "pre-commit",
+    "rake",
+    "rye",
+    "task",
+    "tox",
+    "uv",
+    "yarn",
+];
+/// Interpreters that load modules from the present directory for code that is given as an argument.
+const INTERPRETERS: [&str; 6] = ["lua", "node", "perl", "php", "python", "ruby"];
+/// What a shell replaces, so that the words are not known.
+const EXPANSIONS: [char; 6] = ['$', '`', '*', '?', '[', '\\'];
+/// What separates the words of a text for a shell.
+const SEPARATORS: [char; 14] = [' ', '\t', '\r', '\n', '\'', '"', ';', '|', '&', '(', ')', '<', '>', '\0'];
+
+/// A program that tau is about to start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start<'a> {
+    /// The directory it starts in.
+    pub(crate) cwd: &'a Path,
+    /// Where programs are looked for: `PATH`.
+    pub(crate) path: Option<&'a OsStr>,
+}
+
+impl SandboxPolicy {
+    /// Whether commands can change what runs when this program is started with these arguments.
+    pub(crate) fn can_change_program<'a>(
+        &self,
+        start: Start<'_>,
+        program: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> bool {
+        let roots = self.roots();
+        let place = Place { policy: self, roots: &roots, start };
+        !roots.is_empty() && place.runs(program, &arguments.into_iter().collect::<Vec<_>>())
+    }
+
+    /// The same for a text that a shell runs.
+    pub(crate) fn can_change_script(&self, start: Start<'_>, text: &str) -> bool {
+        let roots = self.roots();
+        if roots.is_empty() {
+            return false;
+        }
+        let text = text.replace("${HOME}/", "~/").replace("$HOME/", "~/");
+        if text.contains(EXPANSIONS) {
+            return true;
+        }
+        let words = words(&text);
+        let place = Place { policy: self, roots: &roots, start };
+        // Any word may be the program of a command.
+        let mut rest = words.as_slice();
+        while let Some((program, arguments)) = rest.split_first() {
+            if place.runs(program, arguments) {
+                return true;
+            }
+            rest = arguments;
+        }
+        false
+    }
+}
+
+/// The words of a text for a shell, without the files that output goes to.
+fn words(text: &str) -> Vec<&str> {
+    let mut pieces = text.split('>');
+    let first = pieces.next().unwrap_or_default();
+    let rest = pieces.flat_map(|piece| words_of(piece).skip(1));
+    words_of(first).chain(rest).collect()
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(SEPARATORS).filter(|word| !word.is_empty())
+}
+
+struct Place<'a> {
+    policy: &'a SandboxPolicy,
+    roots: &'a [PathBuf],
+    start: Start<'a>,
+}
+
+impl Place<'_> {
+    fn runs(&self, program: &str, arguments: &[&str]) -> bool {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let given_code = || arguments.iter().any(|word| matches!(*word, "-c" | "-e" | "-m" | "-p" | "-r"));
+        let reads_directory = RUNNERS.contains(&name)
+            || INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter)) && given_code();
+        (reads_directory && self.is_changeable(&self.start.cwd.join(name)))
+            || self.is_program(program)
+            || arguments.iter().any(|word| self.names_changeable(word))
+    }
+
+    /// Whether the program of this name is one that commands can change, or put in front of it.
+    fn is_program(&self, name: &str) -> bool {
+        if name.contains('/') {
+            return self.names_changeable(name);
+        }
+        for folder in std::env::split_paths(self.start.path.unwrap_or_default()) {
+            let file = self.start.cwd.join(folder).join(name);
+            if self.is_changeable(&file) {
+                return true;
+            }
+            if file.is_file() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a word may name a file that commands can change: as a whole, or behind `=`, `:` or `,`.
+    fn names_changeable(&self, word: &str) -> bool {
+        word.split(['=', ':', ',']).chain([word]).filter(|part| !part.is_empty()).any(|part| {
+            let path = paths::resolve(self.start.cwd, part);
+            let is_name = part.contains('/') || path.symlink_metadata().is_ok();
+            is_name && self.is_changeable(&path)
+        })
+    }
+
+    /// Whether commands can change a file, or a link that leads to it.
+    fn is_changeable(&self, path: &Path) -> bool {
+        let mut path = path.to_path_buf();
+        for _ in 0..MAX_LINKS {
+            let place = match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) => paths::identity(parent).join(name),
+                _ => paths::identity(&path),
+            };
+            if protected::within(&place, self.roots) && self.policy.check_entry(&place).is_ok() {
+                return true;
+            }
+            match (place.read_link(), place.parent()) {
+                (Ok(target), Some(parent)) => path = parent.join(target),
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::super::SandboxLevel;
+    use super::*;
+
+    #[test]
+    fn a_program_with_a_file_of_the_workspace_is_one_of_the_workspace() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let [work, other, temporary] = ["work", "other", "temporary"].map(|name| root.join(name));
+        for folder in [work.join("tools"), work.join(".git/hooks"), other.clone(), temporary.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for file in ["work/tools/x.py", "work/hook.sh", "other/x.py", "other/hook", "temporary/t"] {
+            fs::write(root.join(file), "").unwrap();
+        }
+        symlink(work.join("hook.sh"), other.join("link")).unwrap();
+        symlink(other.join("hook"), work.join("out")).unwrap();
+        let policy = |level| SandboxPolicy {
+            level,
+            workspace: work.clone(),
+            temporary: vec![temporary.clone()],
+            ..SandboxPolicy::off()
+        };
+        let path = std::ffi::OsString::from(format!("{}:/usr/bin:/bin", other.display()));
+        let start = Start { cwd: &work, path: Some(&path) };
+        let script = |level, text: &str| {
+            let text = text.replace("WORK", work.to_str().unwrap()).replace("OTHER", other.to_str().unwrap());
+            policy(level).can_change_script(start, &text.replace("TMP", temporary.to_str().unwrap()))
+        };
+        let of_workspace = [
+            "./hook.sh",
+            "sh hook.sh",
+            "sh ./hook.sh >/dev/null",
+            "WORK/hook.sh --quick",
+            "python3 tools/x.py",
+            "python3 tools/not-there-yet.py",
+            "python3 -m tools.x",
+            "node -e 'require(1)'",
+            "env A=1 sh tools/x.py",
+            "true && sh 'hook.sh'",
+            "true >log; sh hook.sh",
+            "true >log && sh >log hook.sh",
+            "cd tools; ls",
+            "OTHER/link",
+            "./out",
+            "sh TMP/t",
+            "OTHER/hook --config=tools/x.py",
+            "\"$CLAUDE_PROJECT_DIR\"/hook.sh",
+            "sh `echo x`",
+            "sh h*",
+            "make lint",
+            "npm run lint",
+            "OTHER/hook && cargo fmt",
+        ];
+        for text in of_workspace {
+            assert!(script(SandboxLevel::WorkspaceWrite, text), "{text}");
+            assert!(!script(SandboxLevel::ReadOnly, text), "commands can change nothing: {text}");
+            assert!(!script(SandboxLevel::Off, text), "{text}");
+        }
+        let elsewhere = [
+            "true",
+            // Not in PATH, so it does not run.
+            "hook.sh",
+            "jq -r .tool_input.command",
+            "notify-send done",
+            "OTHER/hook",
+            "hook",
+            "python3 OTHER/x.py",
+            "OTHER/hook <OTHER/x.py >>OTHER/log",
+            "OTHER/hook >>log 2>&1; echo x >WORK/log",
+            "$HOME/bin/hook --now",
+        ];
+        for text in elsewhere {
+            assert!(!script(SandboxLevel::WorkspaceWrite, text), "{text}");
+        }
+        let policy = policy(SandboxLevel::WorkspaceWrite);
+        assert!(policy.can_change_program(start, "python3", ["server with spaces/x.py"]));
+        assert!(policy.can_change_program(start, "./hook.sh", []));
+        assert!(!policy.can_change_program(start, "python3", [other.join("x.py").to_str().unwrap()]));
+        // What commands cannot change although it is in the workspace.
+        fs::write(work.join(".git/HEAD"), "").unwrap();
+        fs::create_dir(work.join(".git/objects")).unwrap();
+        fs::write(work.join(".git/hooks/x"), "").unwrap();
+        assert!(!policy.can_change_program(start, work.join(".git/hooks/x").to_str().unwrap(), []));
+    }
+}

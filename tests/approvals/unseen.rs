@@ -1,0 +1,194 @@
+//! Nothing is hidden in a question: what is invisible is spelled, what is long is said to be, and one key does not
+//! allow what was not on the screen.
+
+use serde_json::json;
+use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use tau::agent::protocol::query::QueryAnswer;
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::app::request::{EditorSource, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
+use tau::tools::{FileDiff, Hunk, Preview};
+
+use super::{SEEN, also, answers, change, change_request, check, command_request, once, waiting};
+use crate::harness::Screen;
+use crate::panels::{has, shown};
+
+/// Some of what is not seen, or looks like a space.
+const HIDDEN: &str = "\u{AD}\u{34F}\u{115F}\u{1160}\u{17B4}\u{180E}\u{200B}\u{200D}\u{2060}\u{2800}\u{3164}\u{FE0F}\u{FEFF}\u{E0041}\u{A0}\u{3000}\u{202E}";
+
+fn of_arguments(arguments: serde_json::Value) -> ApprovalRequest {
+    ApprovalRequest {
+        tool_name: "mcp_db_query".into(),
+        title: "query".into(),
+        preview: Preview::Arguments { arguments },
+        ..command_request("c1", "", (0, 0))
+    }
+}
+
+fn of_line(line: &str) -> ApprovalRequest {
+    let hunk = Hunk { old_start: 1, new_start: 1, lines: vec![format!("+{line}")] };
+    change_request("c1", FileDiff { hunks: vec![hunk], ..change(1) })
+}
+
+#[test]
+fn what_is_invisible_is_spelled_wherever_it_stands() {
+    for c in HIDDEN.chars() {
+        let name = format!("bu{c}ild");
+        let spelled = format!("bu<U+{:04X}>ild", u32::from(c));
+        let path = FileDiff { path: name.clone(), ..change(1) };
+        let requests = [
+            command_request("c1", &format!("sh {name}"), (0, 2)),
+            of_line(&name),
+            ApprovalRequest { title: name.clone(), ..change_request("c1", path) },
+            of_arguments(json!({"url": "https://x.test", "deep": [{"q": name}], name.clone(): 1})),
+            of_arguments(json!({ name.clone(): "x" })),
+            ApprovalRequest { sandbox: name.clone(), ..command_request("c1", "ls", (0, 2)) },
+            ApprovalRequest { tool_name: name.clone(), ..command_request("c1", "ls", (0, 2)) },
+        ];
+        for request in requests {
+            let mut screen = waiting(request);
+            has(&mut screen, &[&spelled]);
+        }
+    }
+}
+
+#[test]
+fn arguments_are_shown_in_full() {
+    let mut screen = waiting(of_arguments(json!({
+        "sql": "drop table users", "limit": 7, "options": {"force": true, "lines": "one\ntwo"},
+    })));
+    has(&mut screen, &["sql: drop table users", "limit: 7", "options.force: true", "options.lines:", "two"]);
+    check(&mut screen, "y", once());
+}
+
+#[test]
+fn blanks_are_counted_and_what_is_behind_them_is_shown() {
+    let line = format!("x = 1{}; evil()", " ".repeat(10_000));
+    for request in
+        [command_request("c1", &line, (0, 1)), of_line(&line), of_arguments(json!({ "code": line }))]
+    {
+        let mut screen = waiting(request);
+        has(&mut screen, &["⋯ 10,000 blanks ⋯; evil()"]);
+        check(&mut screen, "y", once());
+    }
+    let mut screen = waiting(command_request("c1", &format!("ls{}rm -r x", "\n".repeat(500)), (0, 2)));
+    has(&mut screen, &["⋯ 499 empty lines ⋯", "rm -r x"]);
+}
+
+/// Calls that need more rows than there are.
+fn long() -> [ApprovalRequest; 5] {
+    let lines = (0..300).map(|n| format!("echo {n}\n")).collect::<String>();
+    [
+        command_request("c1", &lines, (0, 4)),
+        command_request("c1", &"true; ".repeat(3_000), (0, 4)),
+        change_request("c1", change(60)),
+        of_arguments(json!({ "script": lines })),
+        ApprovalRequest { ran: true, suggested_rules: Vec::new(), ..command_request("c1", &lines, (0, 4)) },
+    ]
+}
+
+#[test]
+fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
+    for request in long() {
+        // Twice, and what is between two presses takes the first one back.
+        let mut screen = waiting(request.clone());
+        shown(&mut screen);
+        screen.keys("y");
+        assert_eq!(answers(&mut screen), []);
+        has(&mut screen, &["! its end was not shown yet", "v views"]);
+        screen.keys("n<esc>y");
+        assert_eq!(answers(&mut screen), []);
+        check(&mut screen, "y", once());
+        // Scrolled to the end.
+        let mut screen = waiting(request.clone());
+        shown(&mut screen);
+        for _ in 0..400 {
+            screen.keys("<pagedown>");
+            shown(&mut screen);
+        }
+        check(&mut screen, "y", once());
+        // In an editor, once it is closed.
+        for (reply, is_seen) in [
+            (ShellReply::Done(String::new()), true),
+            (ShellReply::Failed("no editor is set".to_owned()), false),
+        ] {
+            let mut screen = waiting(request.clone());
+            shown(&mut screen);
+            screen.keys("v");
+            let ticket = asked_editor(&mut screen);
+            screen.send(Msg::Finished(ticket, reply));
+            screen.at += SEEN;
+            screen.keys("y");
+            assert_eq!(answers(&mut screen).len(), usize::from(is_seen));
+        }
+    }
+}
+
+/// The ticket of the editor that was asked for.
+#[track_caller]
+fn asked_editor(screen: &mut Screen) -> tau::app::request::Ticket {
+    let opened = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::OpenInEditor { source: EditorSource::Text { .. } }) => Some(ticket),
+        _ => None,
+    });
+    opened.expect("an editor")
+}
+
+#[test]
+fn every_way_to_allow_is_held_to_it() {
+    let [request, ..] = long();
+    let request = ApprovalRequest { suggested_rules: vec!["bash(echo *)".into()], ..request };
+    // A rule that is added.
+    let mut screen = waiting(request.clone());
+    shown(&mut screen);
+    screen.keys("a2");
+    assert_eq!(answers(&mut screen), []);
+    let (rule, scope) = ("bash(echo *)".to_owned(), RuleScope::Session);
+    check(&mut screen, "2", ApprovalAnswer::AllowAlways { rules: vec![rule], scope, hunks: None });
+    let mut screen = waiting(request.clone());
+    shown(&mut screen);
+    screen.keys("a1");
+    assert_eq!(answers(&mut screen), []);
+    check(&mut screen, "1", ApprovalAnswer::AllowExact { hunks: None });
+    // The command as it is in the line in which it can be changed.
+    let command = "true; ".repeat(3_000);
+    let mut screen = waiting(command_request("c1", &command, (0, 4)));
+    shown(&mut screen);
+    screen.keys("e<enter>");
+    assert_eq!(answers(&mut screen), []);
+    let edited = Some(command.trim().to_owned());
+    check(&mut screen, "<enter>", ApprovalAnswer::Allow { hunks: None, edited });
+    // Others of the same kind.
+    let mut screen = waiting(command_request("c1", "ls", (0, 2)));
+    also(&mut screen, ApprovalRequest { id: "r-c2".into(), tool_call_id: "c2".into(), ..request });
+    screen.at += SEEN;
+    shown(&mut screen);
+    screen.keys("Y");
+    assert_eq!(answers(&mut screen), []);
+    screen.keys("Y");
+    assert_eq!(answers(&mut screen).len(), 2);
+    // To deny takes one.
+    let mut screen = waiting(long()[0].clone());
+    shown(&mut screen);
+    screen.keys("<esc>");
+    assert_eq!(answers(&mut screen).len(), 1);
+}
+
+#[test]
+fn a_change_that_is_cut_is_shown_as_the_text_that_would_be_written() {
+    let mut screen = waiting(change_request("c1", FileDiff { cut: true, ..change(1) }));
+    shown(&mut screen);
+    screen.keys("y");
+    assert_eq!(answers(&mut screen), []);
+    screen.keys("v");
+    let query = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
+        _ => None,
+    });
+    let ticket = query.expect("the text is asked for");
+    screen.agent(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Text("all of it".into())) });
+    let ticket = asked_editor(&mut screen);
+    screen.send(Msg::Finished(ticket, ShellReply::Done(String::new())));
+    screen.at += SEEN;
+    check(&mut screen, "y", once());
+}

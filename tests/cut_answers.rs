@@ -1,0 +1,46 @@
+//! Answers that fail on the way: what there is of them makes way for the next attempt.
+
+use serde_json::json;
+
+use crate::faults::server::{Act, Server, stream};
+use crate::headless::says;
+use crate::screen::Screen;
+
+/// The stream is cut after the first half.
+fn cut() -> Act {
+    let delta = json!({"choices": [{"index": 0, "delta": {"content": "The first half, "}}]});
+    Act::Reset(stream(&format!("data: {delta}\n\n")))
+}
+
+/// On a screen that is resumed, too, and where the user wrote in between, nothing is left out.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_an_answer_that_was_cut_and_sent_again_one_is_on_the_screen() {
+    let whole = "The first half, the second half.";
+    let server = Server::start(vec![cut(), cut(), says(whole), says("And more.")]).await;
+    let connected = format!("--base-url {} --api-key x --model m", server.url());
+    tokio::task::spawn_blocking(move || {
+        let once = |screen: &Screen| {
+            screen.wait_until("one answer", |cells| {
+                let text = cells.contents();
+                text.contains(whole)
+                    && text.matches("first half").count() == 1
+                    && !text.contains("connection")
+            });
+        };
+        let screen = Screen::prepared("", &connected, 80, 24);
+        screen.type_keys("go\r");
+        once(&screen);
+        screen.type_keys("on\r");
+        screen.wait_for("And more.");
+        once(&screen);
+        screen.type_keys("/new\r");
+        screen.wait_until("an empty screen", |cells| !cells.contents().contains(whole));
+        screen.type_keys("/resume\r");
+        screen.wait_for("go");
+        screen.type_keys("\r");
+        screen.wait_for("And more.");
+        once(&screen);
+    })
+    .await
+    .unwrap();
+}

@@ -1,0 +1,50 @@
+//! Words that are, or resemble, a command are not sent to a model.
+
+use super::*;
+
+#[tokio::test]
+async fn a_word_that_resembles_a_command_is_never_sent() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["login"], "tau auth set PROVIDER"),
+        (&["-p", "login", "openai"], "tau -- login openai"),
+        (&["update"], "does not update itself"),
+        (&["mdels"], "did you mean tau models?"),
+        (&["Models"], "comes first: tau models"),
+        (&["acp"], "comes first: tau acp --base-url"),
+        (&["--trust", "extensions"], "comes first: tau extensions"),
+        (&["--json", "serve"], "comes first: tau serve"),
+        (&["-p", "/login"], "`/login` is a command of the screen"),
+        (&["help"], "to print it: tau help"),
+        (&["config", "set", "theme", "dark"], "config.toml"),
+    ];
+    for (arguments, expected) in cases {
+        let place = Place::new(vec![says("sent")]).await;
+        let ended = run(&mut place.tau(arguments), Some("more text")).await;
+        assert_eq!(ended.code, 2, "{arguments:?}: {ended:?}");
+        assert!(
+            ended.err.contains(expected) && ended.err.contains("To send it as a prompt: tau -- "),
+            "{ended:?}"
+        );
+        assert!(place.server.requests().is_empty(), "{arguments:?}");
+    }
+    for prompt in [&["-p", "--", "login"][..], &["hello"], &["-p", "log in"]] {
+        let place = Place::new(vec![says("sent")]).await;
+        let ended = run(&mut place.tau(prompt), None).await;
+        assert!(ended.code == 0 && ended.out == "sent\n", "{prompt:?}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn help_and_version_print_what_their_flags_print() {
+    let dir = tempfile::tempdir().unwrap();
+    let same = [
+        (&["help"][..], &["--help"][..]),
+        (&["version"], &["--version"]),
+        (&["help", "auth", "set"], &["auth", "set", "--help"]),
+    ];
+    for (words, flags) in same {
+        let said = run(bare(dir.path()).args(words), None).await;
+        let meant = run(bare(dir.path()).args(flags), None).await;
+        assert!(said.code == 0 && !said.out.is_empty() && said.out == meant.out, "{words:?}: {said:?}");
+    }
+}

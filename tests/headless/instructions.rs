@@ -1,0 +1,154 @@
+//! Instruction files: which are sent, what they import, and those of folders that the work reaches.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// The messages of each request.
+fn messages(server: &Server) -> Vec<Vec<Value>> {
+    let of = |request: String| {
+        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["messages"].as_array().unwrap().clone()
+    };
+    server.requests().into_iter().map(of).collect()
+}
+
+/// A project in a home directory with instruction files of every kind.
+fn project(home: &Path) -> std::path::PathBuf {
+    let work = home.join("work");
+    fs::create_dir_all(work.join(".git")).unwrap();
+    for (path, text) in [
+        (".claude/CLAUDE.md", "OF-USER\n@~/more.md\n"),
+        ("more.md", "IMPORTED-BY-USER"),
+        ("secret.md", "SECRET"),
+        ("linked.md", "OF-TAU"),
+        (
+            "work/AGENTS.override.md",
+            "OVERRIDE, see @docs/a.md.\n`@docs/code.md`\n\n```\n@docs/code.md\n```\n\nand @~/secret.md @.env\n",
+        ),
+        ("work/AGENTS.md", "NOT-READ"),
+        ("work/.env", "KEY=NOT-READ"),
+        ("work/docs/a.md", "LEVEL-A @b.md @a.md"),
+        ("work/docs/b.md", "LEVEL-B"),
+        ("work/docs/code.md", "NOT-READ"),
+        ("work/.claude/rules/all.md", "RULE-ALL"),
+        ("work/.claude/rules/web/ts.md", "---\npaths:\n  - \"src/**/*.ts\"\n---\nRULE-TS"),
+        ("work/CLAUDE.local.md", "LOCAL"),
+        ("work/src/AGENTS.md", "OF-SRC"),
+        ("work/src/deep/CLAUDE.md", "OF-DEEP"),
+        ("work/src/deep/x.ts", "x\n"),
+        ("work/other/AGENTS.md", "OF-OTHER"),
+    ] {
+        write(&home.join(path), text);
+    }
+    fs::create_dir_all(home.join("config")).unwrap();
+    symlink(home.join("linked.md"), home.join("config/AGENTS.md")).unwrap();
+    work
+}
+
+/// That the texts are in `text` in this order.
+fn in_order(text: &str, parts: &[&str]) {
+    let mut at = 0;
+    for part in parts {
+        let found = text[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part} is missing behind {at} in {text}"));
+    }
+}
+
+#[tokio::test]
+async fn they_are_sent_in_order_and_a_project_imports_only_what_is_its_own() {
+    let place = Place::new(vec![says("ok")]).await;
+    let work = project(place.dir.path());
+    let mut tau = place.own("");
+    let ended = run(tau.current_dir(&work).args(["-p", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let system = messages(&place.server)[0][0]["content"].as_str().unwrap().to_owned();
+    in_order(
+        &system,
+        &["OF-USER", "IMPORTED-BY-USER", "OF-TAU", "OVERRIDE", "LEVEL-A", "LEVEL-B", "RULE-ALL", "LOCAL"],
+    );
+    for text in ["NOT-READ", "SECRET", "RULE-TS", "OF-SRC", "OF-DEEP", "OF-OTHER"] {
+        assert!(!system.contains(text), "{text} in {system}");
+    }
+    assert_eq!(system.matches("LEVEL-A").count(), 1, "a file that imports itself is sent once");
+    assert!(ended.err.contains("secret.md") && ended.err.contains("outside the project"), "{}", ended.err);
+    assert!(ended.err.contains(".env, which"), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn those_of_a_folder_are_told_when_the_work_reaches_it_and_only_once() {
+    for reaching in [
+        calls("read", &json!({ "path": "src/deep/x.ts" })),
+        calls("bash", &json!({ "command": "cat src/deep/x.ts | head" })),
+        calls("edit", &json!({ "path": "src/deep/x.ts", "old_string": "x", "new_string": "y" })),
+    ] {
+        let again = calls("read", &json!({ "path": "src/deep/x.ts", "offset": 1 }));
+        let place = Place::new(vec![reaching, again, says("ok"), says("later")]).await;
+        let work = project(place.dir.path());
+        let mut tau = place.own("");
+        let ended = run(tau.current_dir(&work).args(["-p", "go"]), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let mut tau = place.own("");
+        let ended = run(tau.current_dir(&work).args(["-c", "-p", "more"]), None).await;
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let requests = messages(&place.server);
+        assert_eq!(requests.len(), 4);
+        for pair in requests.windows(2) {
+            assert_eq!(pair[0], pair[1][..pair[0].len()], "what was sent stays, so the cache holds");
+        }
+        let told = serde_json::to_string(&requests[3]).unwrap();
+        for text in ["OF-SRC", "OF-DEEP", "RULE-TS"] {
+            assert_eq!(told.matches(text).count(), 1, "{text}: {told}");
+        }
+        let second = serde_json::to_string(&requests[1]).unwrap();
+        in_order(&second, &["OF-SRC", "OF-DEEP"]);
+        assert!(!told.contains("OF-OTHER"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn without_context_files_nothing_is_read() {
+    let place = Place::new(vec![calls("read", &json!({ "path": "src/deep/x.ts" })), says("ok")]).await;
+    let work = project(place.dir.path());
+    let mut tau = place.own("");
+    let ended = run(tau.current_dir(&work).args(["--no-context-files", "-p", "go"]), None).await;
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let sent = serde_json::to_string(&messages(&place.server)).unwrap();
+    for text in ["OF-USER", "OF-TAU", "OVERRIDE", "LOCAL", "OF-SRC", "RULE"] {
+        assert!(!sent.contains(text), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn doctor_names_them() {
+    let home = tempfile::tempdir().unwrap();
+    let work = project(home.path());
+    let mut doctor = bare(home.path());
+    doctor.env("TAU_HOME", home.path().join("config")).current_dir(&work).args(["doctor", "--json"]);
+    let ended = run(&mut doctor, None).await;
+    let found: Value = serde_json::from_str(&ended.out).unwrap();
+    let files: Vec<&str> =
+        found["instructions"]["files"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let ends = [
+        ".claude/CLAUDE.md",
+        "more.md",
+        "config/AGENTS.md",
+        "AGENTS.override.md",
+        "docs/a.md",
+        "docs/b.md",
+        "all.md",
+        "CLAUDE.local.md",
+    ];
+    assert_eq!(files.len(), ends.len(), "{files:?}");
+    assert!(files.iter().zip(ends).all(|(file, end)| file.ends_with(end)), "{files:?}");
+    assert!(ended.out.contains("outside the project"), "{}", ended.out);
+}

@@ -1,0 +1,137 @@
+//! `tau sessions`, short ids, directories that were renamed, and runs of `-p` in lists.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::screen::Screen;
+use crate::time_limit::RunInTime;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Place(tempfile::tempdir().unwrap());
+        fs::create_dir_all(place.at("work")).unwrap();
+        place
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    /// Runs the program in a folder: its code, what it prints and what it says is wrong.
+    fn run(&self, folder: &str, args: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(args).current_dir(self.at(folder));
+        command.env_clear().env("HOME", self.0.path()).env("TAU_HOME", self.at("tau"));
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("TAU_DEMO_SPEED", "max");
+        let output = command.output_in_time();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn say(&self, folder: &str, prompt: &str, args: &[&str]) {
+        let args: Vec<&str> = ["-p", "--model", "demo", prompt].iter().chain(args).copied().collect();
+        let (code, _, errors) = self.run(folder, &args);
+        assert_eq!(code, Some(0), "{errors}");
+    }
+
+    fn rows(&self, folder: &str, args: &[&str]) -> Vec<Value> {
+        let args: Vec<&str> = ["sessions", "--json"].iter().chain(args).copied().collect();
+        let (code, text, errors) = self.run(folder, &args);
+        assert_eq!(code, Some(0), "{errors}");
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+#[test]
+fn sessions_are_listed_and_named_by_their_last_digits() {
+    let place = Place::new();
+    fs::create_dir_all(place.at("other")).unwrap();
+    place.say("work", "the first prompt", &[]);
+    place.say("work", "the second prompt", &["--name", "second"]);
+    place.say("other", "elsewhere", &[]);
+    // Runs of `-p` are listed when they are asked for, or have a name.
+    assert_eq!(place.rows("work", &[]).len(), 1);
+    let (_, text, hint) = place.run("work", &["sessions"]);
+    assert!(text.contains("second") && !text.contains("the first prompt"), "{text}");
+    assert!(hint.contains("--print lists them too"), "{hint}");
+    let rows = place.rows("work", &["--print"]);
+    let titles: Vec<&str> = rows.iter().map(|row| row["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["second", "the first prompt"]);
+    assert_eq!(place.rows("work", &["--print", "--all"]).len(), 3);
+    let (_, text, _) = place.run("work", &["sessions", "--print", "--all"]);
+    assert!(text.contains("elsewhere") && text.contains("/other"), "{text}");
+    // The short id is the end of the id, and names it everywhere.
+    for row in &rows {
+        let (short, id) = (row["shortId"].as_str().unwrap(), row["id"].as_str().unwrap());
+        assert!(id.ends_with(short) && short.len() < 12, "{id} {short}");
+        place.say("work", "table", &["--session", &short.to_uppercase()]);
+        assert_eq!(place.run("work", &["export", short, "-"]).0, Some(0));
+        assert_eq!(place.run("work", &["diff", short]).0, Some(0));
+    }
+    let count = |rows: &[Value]| rows.iter().map(|row| row["messages"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(count(&place.rows("work", &["--print"])), count(&rows) + 4);
+    // One that several have lists them.
+    let (code, _, errors) = place.run("work", &["-p", "--model", "demo", "--session", "0", "x"]);
+    assert_eq!(code, Some(3), "{errors}");
+    for words in ["give one of these:", "the first prompt", "elsewhere", "/other"] {
+        assert!(errors.contains(words), "no {words:?} in {errors}");
+    }
+    let (_, _, errors) = place.run("work", &["-p", "--model", "demo", "--session", "zzzz", "x"]);
+    assert!(errors.contains("`tau sessions --all` lists them"), "{errors}");
+    // An empty directory says so.
+    fs::create_dir_all(place.at("empty")).unwrap();
+    let (code, text, hint) = place.run("empty", &["sessions"]);
+    assert_eq!((code, text.as_str()), (Some(0), ""));
+    assert!(hint.contains("--all lists those of all directories"), "{hint}");
+    assert_eq!(place.rows("empty", &[]), Vec::<Value>::new());
+}
+
+#[test]
+fn a_renamed_or_moved_directory_is_recognised() {
+    for (from, to) in [("work", "renamed"), ("work", "deep/below/work"), ("work", "deep/another")] {
+        let place = Place::new();
+        place.say("work", "remember this", &[]);
+        fs::create_dir_all(place.at(to).parent().unwrap()).unwrap();
+        fs::rename(place.at(from), place.at(to)).unwrap();
+        let (code, _, errors) = place.run(to, &["-p", "--model", "demo", "--continue", "more"]);
+        assert_eq!(code, Some(0));
+        assert!(errors.contains("which is gone") && errors.contains("--fork"), "{to}: {errors}");
+    }
+    // A directory that still exists, or has another name and inode, is not meant.
+    let place = Place::new();
+    place.say("work", "remember this", &[]);
+    fs::create_dir_all(place.at("a/work")).unwrap();
+    assert!(!place.run("a/work", &["-p", "--model", "demo", "-c", "x"]).2.contains("gone"));
+    fs::remove_dir_all(place.at("work")).unwrap();
+    fs::create_dir_all(place.at("b/different")).unwrap();
+    fs::create_dir_all(place.at("b/more")).unwrap();
+    assert!(!place.run("b/more", &["-p", "--model", "demo", "-c", "x"]).2.contains("gone"));
+}
+
+#[test]
+fn the_screen_offers_the_session_of_the_earlier_path_and_hides_runs() {
+    let setup = "export TAU_DEMO_SPEED=max; mkdir was; cd was; \"$TAU_BIN\" -p --model demo 'table' >/dev/null; \
+                 cd ..; mv was is; cd is";
+    let screen = Screen::prepared(setup, "--continue", 100, 30);
+    screen.wait_for("no longer exists");
+    screen.type_keys("\x1b[B\r");
+    screen.wait_for("▌ table");
+    // The copy is continued on the screen, so it is listed; the run is not, until it is asked for.
+    screen.type_keys("code\r");
+    screen.wait_for("▌ code");
+    screen.type_keys("/sessions\r");
+    screen.wait_for("Sessions of this directory");
+    screen.type_keys("\t");
+    screen.wait_for("Sessions of all directories");
+    screen.wait_for("1/2");
+    screen.wait_for("ctrl+o runs of -p");
+    screen.type_keys("\x0f");
+    screen.wait_for("2/2");
+    screen.type_keys("\x1b");
+}

@@ -1,0 +1,310 @@
+//! The words that people bring with them: other names of commands, and words typed at a question or a list,
+//! which never reach the model by accident.
+
+use tau::agent::protocol::approval::ApprovalAnswer;
+use tau::agent::protocol::command::QuestionAnswer;
+use tau::agent::protocol::event::Question;
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::app::Effect;
+use tau::app::slash::{ALIASES, unlisted};
+use tau::tools::user::UserQuestion;
+
+use crate::approvals::{COMMAND, change, change_request, command_request, pause, waiting};
+use crate::harness::{Screen as Folded, text};
+use crate::queue_list::working;
+use crate::screen::Screen;
+
+#[test]
+fn other_names_do_what_the_command_does() {
+    for (alias, name) in ALIASES {
+        let outcome = |name: &str| {
+            let mut screen = Folded::new();
+            screen.keys("a<enter>");
+            screen.take_effects();
+            screen.keys(&format!("/{name}<enter>"));
+            let model = screen.model();
+            (
+                screen.model().overlays.clone(),
+                model.remark.clone(),
+                text(&screen.draw()),
+                screen.take_effects(),
+            )
+        };
+        assert_eq!(outcome(alias), outcome(name), "/{alias}");
+    }
+    let mut screen = Folded::new();
+    screen.keys("/vim<enter>");
+    assert!(format!("{:?}", screen.take_effects()).contains("editing_mode"));
+}
+
+#[test]
+fn other_names_are_completed_and_not_listed() {
+    let mut screen = Folded::new();
+    screen.keys("/");
+    let rows = |screen: &Folded| -> Vec<String> {
+        let rows = screen.model().completion.iter().flat_map(|list| &list.rows);
+        rows.map(|row| row.insert.trim().to_owned()).collect()
+    };
+    let listed = rows(&screen);
+    for (row, _) in unlisted() {
+        let name = format!("/{}", row.name);
+        assert!(!listed.contains(&name), "{name} is listed");
+        let mut screen = Folded::new();
+        screen.keys(&name[..name.len() - 1]);
+        assert!(rows(&screen).contains(&name), "{name} is not completed: {:?}", rows(&screen));
+        screen.keys(&name[name.len() - 1..]);
+        assert_eq!(rows(&screen)[0], name);
+    }
+    // The help finds them.
+    let mut screen = Folded::new();
+    screen.keys("<f1>rewind");
+    assert!(text(&screen.draw()).contains("/undo"));
+}
+
+/// Types each key of a word 50 ms after the one before, then Enter.
+fn type_word(screen: &mut Folded, word: &str) {
+    for c in word.chars() {
+        screen.at += 50;
+        screen.keys(&c.to_string());
+    }
+    screen.at += 50;
+    screen.keys("<enter>");
+}
+
+/// What went out that the model or a command gets.
+fn sent(screen: &mut Folded) -> Vec<String> {
+    let texts = screen.take_effects().into_iter().filter_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Prompt { text, .. }) => Some(text),
+        Effect::Agent(AgentCommand::AnswerApproval { answer, .. }) => match answer {
+            ApprovalAnswer::Deny { reason, .. } => reason,
+            ApprovalAnswer::Allow { edited, .. } => edited,
+            other => Some(format!("{other:?}")),
+        },
+        Effect::Agent(AgentCommand::Answer { answer, .. }) => Some(format!("{answer:?}")),
+        _ => None,
+    });
+    texts.collect()
+}
+
+fn asked(question: Question) -> Folded {
+    let mut screen = Folded::new();
+    screen.user("go");
+    screen.run();
+    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    pause(&mut screen);
+    screen
+}
+
+fn ask_user(choices: &[&str]) -> Folded {
+    let choices = choices.iter().map(|text| (*text).to_owned()).collect();
+    asked(Question::User {
+        questions: vec![UserQuestion { question: "Which?".into(), choices, multiple: false }],
+    })
+}
+
+const WORDS: [&str; 21] = [
+    "yes", "no", "y", "n", "ok", "nope", "never", "always", "allow", "edit", "exit", "quit", "stop",
+    "continue", "wait", "abort", "you", "1", "10", "/claer", "view",
+];
+
+#[test]
+fn a_word_at_a_prompt_sends_nothing_but_its_choice() {
+    let prompts: [fn() -> Folded; 3] = [
+        || waiting(command_request("c1", COMMAND, (11, 26))),
+        || waiting(change_request("c1", change(2))),
+        || {
+            let mut screen = Folded::new();
+            screen.run();
+            crate::approvals::also(&mut screen, command_request("c1", COMMAND, (11, 26)));
+            // At once: it is not ready yet.
+            screen.take_effects();
+            screen
+        },
+    ];
+    for (index, prompt) in prompts.iter().enumerate() {
+        for word in WORDS {
+            let mut screen = prompt();
+            type_word(&mut screen, word);
+            assert_eq!(sent(&mut screen), [""; 0], "{index}: {word}");
+        }
+        // A draft that waits does not go with it.
+        for word in ["yes", "no", "1", "y", "stop", "allow"] {
+            let mut screen = Folded::new();
+            screen.keys("a draft");
+            screen.run();
+            crate::approvals::also(&mut screen, command_request("c1", COMMAND, (11, 26)));
+            pause(&mut screen);
+            screen.take_effects();
+            type_word(&mut screen, word);
+            assert_eq!(sent(&mut screen), [""; 0], "{word} with a draft");
+            assert!(screen.model().composer.text().starts_with("a draft"), "{word}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_is_a_choice_leaves_nothing_behind() {
+    let cases = [
+        ("yes", ApprovalAnswer::Allow { hunks: None, edited: None }),
+        ("y", ApprovalAnswer::Allow { hunks: None, edited: None }),
+        ("1", ApprovalAnswer::Allow { hunks: None, edited: None }),
+        ("no", ApprovalAnswer::Deny { reason: None, stop: false }),
+        ("no, use make", ApprovalAnswer::Deny { reason: Some("use make".into()), stop: false }),
+    ];
+    for (word, expected) in cases {
+        let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+        type_word(&mut screen, word);
+        let answers: Vec<ApprovalAnswer> =
+            crate::approvals::answers(&mut screen).into_iter().map(|(_, answer)| answer).collect();
+        assert_eq!(answers, [expected], "{word}");
+        assert_eq!(screen.model().composer.text(), "", "{word}");
+    }
+}
+
+#[test]
+fn a_command_at_a_prompt_runs() {
+    for word in ["exit", "/exit", "/quit"] {
+        let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+        // `exit` begins with a key of the prompt.
+        screen.keys(" ");
+        type_word(&mut screen, word);
+        assert_eq!(sent(&mut screen), [""; 0], "{word}");
+    }
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    for c in "/quit".chars() {
+        screen.keys(&c.to_string());
+    }
+    screen.keys("<enter>");
+    assert!(screen.take_effects().contains(&Effect::Quit));
+}
+
+#[test]
+fn a_word_at_a_question_answers_nothing_by_accident() {
+    let confirm = || asked(Question::Confirm { title: "Continue?".into(), message: String::new() });
+    let plan = || asked(Question::Plan { plan: "1. Read\n2. Write".into() });
+    let select =
+        || asked(Question::Select { title: "Which?".into(), options: vec!["alpha".into(), "beta".into()] });
+    for word in ["no", "stop", "exit", "/clear", "wait", "cancel"] {
+        for (name, mut screen) in [("confirm", confirm()), ("plan", plan()), ("select", select())] {
+            type_word(&mut screen, word);
+            assert_eq!(sent(&mut screen), [""; 0], "{name}: {word}");
+        }
+    }
+    // Pressed once more, Enter takes what is selected; a letter selects.
+    let mut screen = confirm();
+    type_word(&mut screen, "no");
+    screen.keys("<enter>");
+    assert_eq!(sent(&mut screen), [format!("{:?}", QuestionAnswer::Confirmed(false))]);
+}
+
+#[test]
+fn a_command_is_no_answer_until_enter_is_pressed_again() {
+    for word in ["exit", "/clear", "/new", "/clera", "quit"] {
+        for choices in [&[][..], &["a", "b"]] {
+            let mut screen = ask_user(choices);
+            if !choices.is_empty() {
+                screen.keys("3");
+            }
+            type_word(&mut screen, word);
+            assert_eq!(sent(&mut screen), [""; 0], "{word}");
+            screen.keys("<enter>");
+            let answers = sent(&mut screen);
+            assert!(answers.len() == 1 && answers[0].contains(word), "{word}: {answers:?}");
+        }
+        let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+        screen.keys("4");
+        type_word(&mut screen, word);
+        assert_eq!(sent(&mut screen), [""; 0], "{word} as a reason");
+        screen.keys("<enter>");
+        assert_eq!(sent(&mut screen), [word]);
+        let mut screen = asked(Question::Plan { plan: "1. Read".into() });
+        let reject = tau::app::plan::ANSWERS
+            .iter()
+            .position(|(answer, _)| *answer == tau::app::plan::PlanAnswer::Reject)
+            .unwrap();
+        screen.keys(&(reject + 1).to_string());
+        type_word(&mut screen, word);
+        assert_eq!(sent(&mut screen), [""; 0], "{word} as a comment");
+    }
+    // Other words are answers.
+    let mut screen = ask_user(&[]);
+    type_word(&mut screen, "main");
+    assert_eq!(sent(&mut screen).len(), 1);
+}
+
+#[test]
+fn a_word_at_a_list_sends_nothing() {
+    let lists = [
+        "/model<enter>",
+        "/resume<enter>",
+        "/theme<enter>",
+        "/settings<enter>",
+        "/help<enter>",
+        "<alt+x>",
+        "<ctrl+r>",
+    ];
+    for list in lists {
+        for word in ["exit", "/clear", "yes", "no", "hello", "q"] {
+            let mut screen = Folded::new();
+            screen.keys("a draft");
+            screen.keys("<ctrl+s>");
+            screen.keys(list);
+            assert!(!screen.model().overlays.is_empty(), "{list}");
+            type_word(&mut screen, word);
+            assert_eq!(sent(&mut screen), [""; 0], "{list}: {word}");
+        }
+    }
+    // In the list of queued messages `e` takes one into the composer.
+    let mut screen = working(&["one"], &["two"]);
+    screen.keys("<alt+up>");
+    type_word(&mut screen, "exit");
+    let effects = screen.take_effects();
+    let changes = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::ChangeQueued { .. }));
+    assert!(!effects.iter().any(changes), "{effects:?}");
+}
+
+#[test]
+fn a_message_that_was_begun_before_the_question_is_sent() {
+    let mut screen = Folded::new();
+    screen.run();
+    screen.keys("use ma");
+    crate::approvals::also(&mut screen, command_request("c1", COMMAND, (11, 26)));
+    screen.take_effects();
+    type_word(&mut screen, "ke");
+    assert_eq!(sent(&mut screen), ["use make"]);
+    // So is one that is written after the question, in its own time.
+    let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
+    screen.keys("y");
+    pause(&mut screen);
+    screen.take_effects();
+    type_word(&mut screen, "next");
+    assert_eq!(sent(&mut screen), ["next"]);
+}
+
+/// Typed in a terminal, as somebody types who comes from elsewhere.
+#[test]
+fn words_from_elsewhere_work_in_a_terminal() {
+    let mut screen = Screen::prepared("export TAU_DEMO_SPEED=max", "", 100, 40);
+    let enter = |screen: &Screen, typed: &str| {
+        screen.type_keys(typed);
+        screen.wait_for_composer(typed);
+        screen.type_keys("\r");
+    };
+    enter(&screen, "table");
+    screen.wait_for("▌ table");
+    for (count, typed) in ["/cost", "/usage", "/status"].into_iter().enumerate() {
+        enter(&screen, typed);
+        screen.wait_until("the page", |cells| cells.contents().matches("mode: auto").count() == count + 1);
+    }
+    enter(&screen, "/clear");
+    screen.wait_until("an empty session", |cells| !cells.contents().contains("▌ table"));
+    enter(&screen, "/vim");
+    screen.wait_for("editing_mode vim");
+    enter(&screen, "/vim");
+    screen.wait_for("editing_mode emacs");
+    enter(&screen, "/modle");
+    screen.wait_for("unknown command /modle: did you mean /model?");
+    screen.type_keys("\x15");
+    enter(&screen, "exit");
+    assert_eq!(screen.wait_exit().code(), Some(0));
+}
