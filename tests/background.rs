@@ -185,7 +185,7 @@ fn tau_theme_check_says_what_is_wrong() {
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status.code(), text.replace(&format!("{}:", file.display()), ""))
     };
-    assert_eq!(check(&themed("#ffffff")), (Some(0), " nothing is wrong\n".to_owned()));
+    assert_eq!(check(&themed("#ffffff")), (Some(0), " no problems found\n".to_owned()));
     let (code, text) = check("[colors]\ntext = \"purplish\"\nnothing = 1\n");
     assert_eq!((code, text.lines().count()), (Some(3), 2), "{text}");
     assert!(text.starts_with("2: colors.text: `purplish` is not a color"), "{text}");

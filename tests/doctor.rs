@@ -67,7 +67,7 @@ fn what_keeps_tau_from_working_is_a_problem() {
         advice.contains("problem: ") && advice.contains("config.toml:1: unknown value `hgih`"),
         "{advice}"
     );
-    assert!(advice.contains("advice: this terminal moves no cursor"), "{advice}");
+    assert!(advice.contains("advice: this terminal cannot move the cursor"), "{advice}");
     assert!(advice.contains("advice: the locale does not say UTF-8"), "{advice}");
 }
 

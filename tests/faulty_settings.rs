@@ -182,9 +182,9 @@ fn rules_of_another_agent_that_cannot_be_read_ask_about_every_call() {
     for name in ["settings.json", "settings.local.json"] {
         for (text, why) in [
             ("{\"permissions\": {\"deny\": [\"Bash(curl:*)\"],}}", "this is not JSON: "),
-            ("[]", "these settings are no JSON object"),
-            ("{\"permissions\": []}", "`permissions` is no JSON object"),
-            ("{\"permissions\": {\"ask\": 1}}", "permissions.ask is no list"),
+            ("[]", "these settings are not a JSON object"),
+            ("{\"permissions\": []}", "`permissions` is not a JSON object"),
+            ("{\"permissions\": {\"ask\": 1}}", "permissions.ask is not a list"),
         ] {
             let before = format!("mkdir .claude; printf '%s' '{text}' >.claude/{name}");
             let trusted = said(&before, "--trust");

@@ -303,7 +303,7 @@ async fn mistakes_at_the_start_say_what_to_do() {
         let ended = proxy.tau(arguments).await;
         assert!(ended.code == code && ended.err.contains(expected), "{arguments:?}: {ended:?}");
     }
-    assert_eq!(proxy.tau(&["list"]).await.out, "no tokens; `tau proxy add NAME` makes one\n");
+    assert_eq!(proxy.tau(&["list"]).await.out, "no tokens; create one with `tau proxy add NAME`\n");
     let taken = proxy.url.strip_prefix("http://").unwrap().to_owned();
     let other = tempfile::tempdir().unwrap();
     let ended = run(proxy_command(other.path()).args(["--listen", &taken]), None).await;
@@ -345,7 +345,7 @@ async fn malformed_requests_are_refused_and_the_server_lives() {
     for at in 0..whole.len() {
         let cut = &whole[..at];
         let (answer, body) = proxy.send(&head, cut).await;
-        assert!(answer.starts_with("HTTP/1.1 400") && body.contains("not understood"), "{cut}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 400") && body.contains("not valid"), "{cut}: {answer}");
     }
     for scheme in ["", "Basic x", "Bearer", "Bearer  ", "bearer\u{e9}x"] {
         let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: {scheme}\r\n");

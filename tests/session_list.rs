@@ -101,17 +101,17 @@ fn a_renamed_or_moved_directory_is_recognised() {
         fs::rename(place.at(from), place.at(to)).unwrap();
         let (code, _, errors) = place.run(to, &["-p", "--model", "demo", "--continue", "more"]);
         assert_eq!(code, Some(0));
-        assert!(errors.contains("which is gone") && errors.contains("--fork"), "{to}: {errors}");
+        assert!(errors.contains("which no longer exists") && errors.contains("--fork"), "{to}: {errors}");
     }
     // A directory that still exists, or has another name and inode, is not meant.
     let place = Place::new();
     place.say("work", "remember this", &[]);
     fs::create_dir_all(place.at("a/work")).unwrap();
-    assert!(!place.run("a/work", &["-p", "--model", "demo", "-c", "x"]).2.contains("gone"));
+    assert!(!place.run("a/work", &["-p", "--model", "demo", "-c", "x"]).2.contains("no longer exists"));
     fs::remove_dir_all(place.at("work")).unwrap();
     fs::create_dir_all(place.at("b/different")).unwrap();
     fs::create_dir_all(place.at("b/more")).unwrap();
-    assert!(!place.run("b/more", &["-p", "--model", "demo", "-c", "x"]).2.contains("gone"));
+    assert!(!place.run("b/more", &["-p", "--model", "demo", "-c", "x"]).2.contains("no longer exists"));
 }
 
 #[test]

@@ -45,6 +45,6 @@ fn never_with_the_flag_says_that_the_flag_holds() {
     screen.type_keys("/trust\r");
     screen.wait_for("never use them");
     screen.type_keys("\x1b[B\r");
-    screen.wait_for("in this run --trust keeps these settings");
+    screen.wait_for("--trust keeps these settings for this run");
     assert!(screen.text().contains("scripted demo (not an AI) · low"), "{}", screen.text());
 }

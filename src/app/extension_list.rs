@@ -78,7 +78,7 @@ impl ExtensionsView {
         let is_hidden = row.state == ExtensionState::Off
             && others.clone().any(|other| other.state == ExtensionState::On && other.path != row.path);
         if is_hidden {
-            self.said = Some(Err(Printable::line("another one of this name is used; turn that one off")));
+            self.said = Some(Err(Printable::line("another one with this name is in use; turn that one off")));
             return KeyOutcome::Handled;
         }
         let on = match row.state {

@@ -86,12 +86,7 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Redo, "redo", "", "redo what /undo took back"),
     row(Slash::Copy, "copy", "", "copy the last answer"),
     row(Slash::Export, "export", "[file]", "export this session to a file: .html, .md or .jsonl"),
-    row(
-        Slash::Import,
-        "import",
-        "<file>",
-        "continue in a copy of a session file: .jsonl, also one that pi wrote",
-    ),
+    row(Slash::Import, "import", "<file>", "import a session file (.jsonl, also from pi) and continue in it"),
     row(Slash::Session, "session", "", "show this session: model, mode, context, tokens, cost and file"),
     row(Slash::Theme, "theme", "[name]", "choose a theme"),
     row(Slash::Login, "login", "[provider]", "add a provider API key"),
@@ -103,14 +98,14 @@ pub const TABLE: &[CommandRow] = &[
     row(Slash::Settings, "settings", "", "show and change settings"),
     row(Slash::Extensions, "extensions", "", "show skills and other extensions, and turn them on or off"),
     row(Slash::Keys, "keys", "", "show and change keys"),
-    row(Slash::Reload, "reload", "", "read settings, models, keys and instruction files again"),
+    row(Slash::Reload, "reload", "", "reload settings, models, keys and instruction files"),
     row(Slash::Hotkeys, "hotkeys", "", "show keys and commands"),
     row(Slash::Help, "help", "", "show keys and commands"),
     row(Slash::Quit, "quit", "", "quit tau"),
 ];
 
 /// Commands that are accepted and completed, but not listed.
-const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim's keys on or off")];
+const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim keys on or off")];
 
 /// What other programs call commands, and their names here.
 pub const ALIASES: &[(&str, &str)] = &[

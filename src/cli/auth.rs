@@ -166,12 +166,11 @@ fn check(environment: &Environment, name: Option<&str>) -> Result<Exit, Refusal>
 
 async fn check_one(environment: &Environment, provider: &str) -> Result<KeyCheck, Refusal> {
     if let Some(service) = service(provider) {
-        let text = format!("{} is no provider of models; its key is tried by the next search", service.name);
+        let text = format!("{} is not a model provider; its key is checked by the next search", service.name);
         return Ok(KeyCheck::Unknown(text));
     }
     let Some(model) = environment.catalogue.default_model(provider) else {
-        let text =
-            format!("no model of {provider} is known to try it with; `tau models --refresh` asks for them");
+        let text = format!("tau knows no model of {provider} to check it with; run `tau models --refresh`");
         return Ok(KeyCheck::Unknown(text));
     };
     let key = environment.keys.key(&model).await.map_err(Refusal::config)?;

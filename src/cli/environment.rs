@@ -306,7 +306,7 @@ pub(crate) fn ask_served(
     let models =
         asked.unwrap_or_else(|_| Err("asking for them failed because of a bug in tau".to_owned()))?;
     if let Err(error) = served::keep(&paths.cache, base, &models) {
-        tracing::warn!(%error, "cannot keep the list of models of the proxy");
+        tracing::warn!(%error, "cannot save the proxy's list of models");
     }
     Ok(models)
 }

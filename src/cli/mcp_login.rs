@@ -86,7 +86,7 @@ pub(crate) fn logout(server: &McpServer, logins: &LoginStore) -> Exit {
     match logins.forget(server) {
         Ok(true) => say(&format!("logged out of {name}\n")),
         Ok(false) => {
-            fail(Exit::Usage, &format!("there is no login at {name}; `{}` makes one", login_command(name)))
+            fail(Exit::Usage, &format!("not logged in to {name}; to log in, run `{}`", login_command(name)))
         }
         Err(why) => fail(Exit::Config, &format!("not logged out of {name}: {}", plain::line(&why))),
     }

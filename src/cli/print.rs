@@ -35,8 +35,8 @@ use crate::agent::protocol::message::{Message, StopReason};
 use crate::app::geometry::Motion;
 
 /// Why a call is denied that somebody would have to decide on.
-pub(crate) const NOBODY_DECIDES: &str =
-    "nobody is there to approve it; start tau with --permission-mode auto, or add a rule that allows it";
+pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it; to let it run, use --permission-mode auto, \
+    a rule that allows it, or `unprotected` for a protected path (docs/permissions.md)";
 
 /// How agents of this front end are composed.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {

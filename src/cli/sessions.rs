@@ -45,7 +45,7 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
             if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
                 let was = list::directory(&path).unwrap_or_default();
                 warn(&format!(
-                    "no session to continue in this directory; the latest of {}, which is gone, is continued here by --fork {}",
+                    "no session to continue in this directory; the latest session of {}, which no longer exists, can be continued here with --fork {}",
                     was.display(),
                     path.display()
                 ));

@@ -21,7 +21,7 @@ pub fn run(args: &ThemeArgs) -> Exit {
     let name = plain::line(&file.display().to_string());
     let faults = Theme::faults(&source);
     if faults.is_empty() {
-        return say(&format!("{name}: nothing is wrong\n"));
+        return say(&format!("{name}: no problems found\n"));
     }
     let line = |fault: &crate::view::theme::ThemeError| {
         format!("{name}:{}: {}\n", fault.line, plain::line(&fault.text))

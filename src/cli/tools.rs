@@ -163,8 +163,8 @@ fn check_all(here: &Here) -> Exit {
     let wrong = problems(here);
     if wrong.is_empty() {
         return say(&match here.rows().count() {
-            1 => "1 tool, nothing is wrong\n".to_owned(),
-            count => format!("{count} tools, nothing is wrong\n"),
+            1 => "1 tool, no problems found\n".to_owned(),
+            count => format!("{count} tools, no problems found\n"),
         });
     }
     say(&wrong);
@@ -371,7 +371,7 @@ fn printed(result: &ToolOutput, output: Option<&Path>) -> Result<Exit, Refusal> 
             std::fs::write(file, bytes).map_err(|error| failed(&error))?;
         }
         (Some(_), None) => warn("the result is a picture; --output FILE writes it to a file"),
-        (None, Some(_)) => warn("the result is no picture, so no file was written"),
+        (None, Some(_)) => warn("the result is not a picture, so no file was written"),
         (None, None) => {}
     }
     Ok(say(&text))

@@ -121,7 +121,7 @@ fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
     let Some(format) = TextFormat::of(&bytes) else { return plain(Some(bytes), content, "") };
     let name = format.encoding.name();
     let Some(text) = format.text(bytes.clone()) else {
-        let note = format!("\nThe old content was no valid {name}, so the file is UTF-8 now.");
+        let note = format!("\nThe old content was not valid {name}, so the file is UTF-8 now.");
         return plain(Some(bytes), content, &note);
     };
     let content = content.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(content);

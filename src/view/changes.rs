@@ -110,7 +110,7 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     }
     if !changes.not_covered.is_empty() {
         rows.push(text("", ThemeToken::Muted));
-        rows.push(text("Not covered, so it cannot be taken back:", ThemeToken::Warning));
+        rows.push(text("Not recorded, so it cannot be undone:", ThemeToken::Warning));
         for lost in &changes.not_covered {
             let line = format!("  {}: {}", printable_line(&lost.path), printable_line(&lost.reason));
             rows.push(text(&line, ThemeToken::Muted));

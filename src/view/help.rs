@@ -107,7 +107,7 @@ const NOTES: [(&str, &str, &str); 5] = [
     ("!command", "run it", "run it; the model gets the output with your next message"),
     ("!!command", "run it, hidden", "run it; the model never sees it"),
     ("!vim, !sudo x", "in a terminal", "runs in a terminal; give it the keyboard with the key above"),
-    ("@file", "name a file", "name a file of the project"),
+    ("@file", "name a file", "mention a file of the project"),
     ("a long paste", "tab expands it", "becomes a chip; tab after it expands it"),
 ];
 

@@ -181,7 +181,7 @@ fn about_rule(view: &RulesView, rule: &ListedRule) -> Vec<(String, ThemeToken)> 
             printable_line(&place).into_owned()
         }
         (None, Some(of)) => format!("granted by {} until the end of the run", printable_line(of)),
-        (None, None) => "this session: it ends with tau".to_owned(),
+        (None, None) => "this session, until tau ends".to_owned(),
     };
     if !rule.in_force {
         let text = "not in force: you do not trust the settings of this directory (/trust)".to_owned();
@@ -203,7 +203,7 @@ fn covered(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
 
 /// Draws a rule that is being written; where the cursor is.
 fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (u16, u16) {
-    let hint = "enter saves · ↑↓ what it does · tab where it holds · esc back";
+    let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
     let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
     let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
     let most = u16::try_from(view.count()).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);

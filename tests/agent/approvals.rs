@@ -229,7 +229,7 @@ async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
         in_force: true,
     };
     let gone = RuleChange { remove: Some(listed(Verdict::Allow, "bash")), add: None };
-    assert!(changed(&mut bench, gone).await.unwrap_err().contains("is not in force any more"));
+    assert!(changed(&mut bench, gone).await.unwrap_err().contains("is no longer in force"));
     let ask = new(Verdict::Ask, "bash(touch two)", RuleScope::Session);
     let both =
         vec![(Verdict::Ask, "bash(touch two)".to_owned()), (Verdict::Allow, "bash(touch *)".to_owned())];

@@ -63,7 +63,7 @@ async fn the_example_in_the_document_works() {
     let (result, _) = place.calls("todos", &json!({"path": "no-such-file"})).await;
     assert!(result.contains("exit code 2"), "{result}");
     let ended = tools(&place, &["check"]).await;
-    assert_eq!((ended.code, ended.out.as_str()), (0, "1 tool, nothing is wrong\n"));
+    assert_eq!((ended.code, ended.out.as_str()), (0, "1 tool, no problems found\n"));
     let ended = tools(&place, &["run", "todos", "--arg", "path=src"]).await;
     assert_eq!((ended.code, ended.out.lines().count()), (0, 2), "{}{}", ended.out, ended.err);
 }
@@ -203,7 +203,7 @@ async fn output_is_a_text_a_diff_or_a_picture() {
         (&json!("image"), &json!(7), &json!(5))
     );
     for (file, why) in
-        [("no.png", "is no picture"), ("cut.png", "cannot be decoded"), ("none", "exit code 1")]
+        [("no.png", "is not a picture"), ("cut.png", "cannot be decoded"), ("none", "exit code 1")]
     {
         let end = recorded(&place, "show", &json!({"x": file})).await;
         assert_eq!(end["isError"], true, "{end}");

@@ -105,7 +105,7 @@ async fn an_authority_of_ones_own_is_trusted_when_it_is_set() {
     assert_eq!(observed.answers(), ["Stop ok"], "{}", observed.words());
 
     for (name, words) in
-        [("missing.pem", "missing.pem: No such file"), ("server.key", "no certificate in it")]
+        [("missing.pem", "missing.pem: No such file"), ("server.key", "it contains no certificate")]
     {
         let network = Network { ca_file: Some(file(name)), ..direct() };
         let observed = go(bench(&url, network, RetryMode::Headless)).await;

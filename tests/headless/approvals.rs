@@ -20,7 +20,7 @@ async fn with_nobody_to_ask_a_call_is_denied_with_its_exit_code() {
         let said = format!("{}{}", ended.out, ended.err);
         assert!(said.contains("nobody is there to approve it"), "{said}");
         let request = place.server.requests().pop().unwrap();
-        assert!(request.contains("start tau with --permission-mode auto"), "the model is told: {request}");
+        assert!(request.contains("use --permission-mode auto"), "the model is told: {request}");
     }
 }
 
@@ -111,8 +111,8 @@ async fn a_decision_or_an_answer_for_what_does_not_wait_is_an_error() {
     assert_eq!(
         errors,
         [
-            &json!("no call with the id \"nobody\" waits for a decision"),
-            &json!("no question with the id \"nobody\\n\" waits for an answer"),
+            &json!("no call with the id \"nobody\" is waiting for a decision"),
+            &json!("no question with the id \"nobody\\n\" is waiting for an answer"),
         ]
     );
 }

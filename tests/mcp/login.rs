@@ -191,7 +191,7 @@ async fn a_login_in_the_browser_gives_tools() {
     assert_eq!((out.code, out.out.as_str()), (0, "logged out of far\n"), "{out:?}");
     assert!(!file.exists());
     let again = self::ended(place.path(), &["logout", "far"]).await;
-    assert!(again.code == 2 && again.err.contains("there is no login at far"), "{again:?}");
+    assert!(again.code == 2 && again.err.contains("not logged in to far"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -119,7 +119,7 @@ async fn rules_are_listed_changed_and_removed() {
         (add("allow", "bash(", "session"), "is not a rule"),
         (
             change(json!({"remove": {"list": "deny", "rule": "bash", "scope": "user", "inForce": true}})),
-            "not in force",
+            "no longer in force",
         ),
     ] {
         let answer = client.ask(wrong).await;

@@ -118,7 +118,10 @@ async fn a_client_starts_prompts_answers_and_stops() {
         "{asked}"
     );
     let again = client.call("session_answer", answer).await;
-    assert!(again["isError"] == true && again.to_string().contains("nothing of this id waits"), "{again}");
+    assert!(
+        again["isError"] == true && again.to_string().contains("nothing with this id is waiting"),
+        "{again}"
+    );
     let deny = json!({
         "sessionId": id, "id": asked["approvals"][0]["id"], "decision": "deny", "reason": "keep it",
     });

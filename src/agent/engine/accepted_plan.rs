@@ -26,7 +26,7 @@ pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
 /// There is no such step.
 pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, String> {
     let Some(mut plan) = engine.plan.clone() else {
-        return Err("there is no plan that the user has accepted".to_owned());
+        return Err("the user has not accepted a plan".to_owned());
     };
     plan.finish(numbers)?;
     let progress = plan.progress();

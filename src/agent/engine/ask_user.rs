@@ -54,7 +54,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
             match answer {
                 QuestionAnswer::PlanAccepted { mode, plan: edited } => {
                     if let Err(why) = carry_out_in(engine, mode) {
-                        engine.notice(NoticeLevel::Warning, why, Some("the plan still waits"));
+                        engine.notice(NoticeLevel::Warning, why, Some("the plan is still waiting"));
                         return ask(engine, UserRequest::Plan { plan, reply });
                     }
                     if let Some(edited) = edited.as_deref().map(WorkPlan::parse).filter(|it| *it != plan) {
@@ -104,7 +104,7 @@ fn reply_of(answer: QuestionAnswer) -> UserReply {
 /// Why it cannot be chosen.
 fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String> {
     if mode == PermissionMode::Plan {
-        return Err("a plan is not carried out in plan mode".to_owned());
+        return Err("plans cannot be carried out in plan mode".to_owned());
     }
     engine.config.behavior.choose_mode(mode)?;
     gate::set_mode(engine, mode);

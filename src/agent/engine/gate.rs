@@ -209,7 +209,9 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
         ApprovalAnswer::Allow { hunks, edited } => {
             let edited = match edited.as_deref().map(|text| fill(engine, text)).transpose() {
                 Ok(filled) => filled.flatten().or(edited),
-                Err(why) => return engine.notice(NoticeLevel::Warning, why, Some("the call still waits")),
+                Err(why) => {
+                    return engine.notice(NoticeLevel::Warning, why, Some("the call is still waiting"));
+                }
             };
             let command = edited.as_ref().filter(|_| !waiting.request.access.commands.is_empty());
             let edited_access = command.map(|command| Access::command(command.clone()));
@@ -234,7 +236,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             let (exact, reasons) = (waiting.exact.clone(), waiting.request.reasons.clone());
             if !waiting.request.can_allow_exact {
                 let why = "this call is asked every time: it cannot be allowed for the session".to_owned();
-                return engine.notice(NoticeLevel::Warning, why, Some("the call still waits"));
+                return engine.notice(NoticeLevel::Warning, why, Some("the call is still waiting"));
             }
             engine.approvals.exact.allow(exact, &reasons);
             engine.emit(AgentEvent::RulesChanged);
@@ -244,7 +246,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
             match allow_always(engine, id, &rules, scope) {
                 Ok(approved) => Ok(Approved { hunks, ..approved }),
                 Err(why) => {
-                    let hint = "the call still waits; change the rule, or allow it once";
+                    let hint = "the call is still waiting; change the rule, or allow it once";
                     return engine.notice(
                         NoticeLevel::Warning,
                         format!("cannot add the rule: {why}"),
@@ -392,7 +394,7 @@ fn allow_always(
 /// # Errors
 /// When there is none.
 pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, String> {
-    let waiting = engine.approvals.get(id).ok_or("this call does not wait any more")?;
+    let waiting = engine.approvals.get(id).ok_or("this call is no longer waiting")?;
     let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;
     let text = String::from_utf8(text.clone()).map_err(|_| "the new content is not text".to_owned())?;
     Ok(engine.config.behavior.masking.vault.mask(&text).unwrap_or(text))

@@ -83,7 +83,7 @@ pub(crate) fn answer_with(
         Some((_, Ok(_))) | None => {}
         Some((name, Err(why))) => {
             let text = format!("/{of} names the model {name}, which cannot be used: {why}");
-            engine.notice(NoticeLevel::Warning, text, Some("the present model answers"));
+            engine.notice(NoticeLevel::Warning, text, Some("the current model answers instead"));
         }
     }
     if let Some(level) = thinking.filter(|level| *level != engine.config.thinking) {

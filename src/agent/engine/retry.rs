@@ -150,8 +150,8 @@ mod tests {
             said(&mut retries, &failure),
             "The server had an error. (3 attempts failed: send the prompt again later, or choose another model)"
         );
-        let hinted = failure.clone().hint("check plan and billing at the provider");
-        assert!(said(&mut retries, &hinted).ends_with("(check plan and billing at the provider)"));
+        let hinted = failure.clone().hint("check your plan and billing with the provider");
+        assert!(said(&mut retries, &hinted).ends_with("(check your plan and billing with the provider)"));
         assert_eq!(said(&mut Retries::new(0, RetryMode::Headless, 1), &failure), failure.message);
     }
 

@@ -129,7 +129,7 @@ fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
         is_there && rule.list == listed.list && rule.rule.to_string() == listed.rule
     };
     let found = engine.config.behavior.permissions.rules().iter().find(is_it).cloned();
-    found.ok_or_else(|| format!("the rule {} is not in force any more", listed.rule))
+    found.ok_or_else(|| format!("the rule {} is no longer in force", listed.rule))
 }
 
 /// The titles of the earlier calls that a rule in this list would have decided on.

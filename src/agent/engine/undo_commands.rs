@@ -101,7 +101,7 @@ async fn carry_out<T: Send + 'static>(
     work: impl FnOnce(&mut SessionUndo) -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     let Some(place) = engine.undo.place.clone() else {
-        return Err("what this session changes is not kept".to_owned());
+        return Err("this session's changes are not being recorded".to_owned());
     };
     let thread = spawn_blocking(move || place.with(|undo| (work(undo), undo.take_notices())));
     match attend(engine, thread).await {

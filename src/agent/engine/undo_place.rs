@@ -167,7 +167,7 @@ impl Undo {
         self.find(answer(Err(CRASHED.to_owned())), move || {
             answer(match place {
                 Some(place) => place.with(find),
-                None => Err("what this session changes is not kept".to_owned()),
+                None => Err("this session's changes are not being recorded".to_owned()),
             })
         });
     }

@@ -301,7 +301,11 @@ impl Judge<'_> {
                 match strict::concerns(pattern, part) {
                     Match::Yes => findings.push(of_rule(verdict, &format!("a rule {what} it"), rule)),
                     Match::Perhaps => {
-                        findings.push(of_rule(Verdict::Ask, &format!("it may be what a rule {what}"), rule));
+                        findings.push(of_rule(
+                            Verdict::Ask,
+                            &format!("it might match what a rule {what}"),
+                            rule,
+                        ));
                     }
                     Match::No => {}
                 }

@@ -85,7 +85,7 @@ pub(super) fn stray(secrets: &Secrets, text: &str) -> Option<Stray> {
 
 fn hint(kind: FailureKind, value: &Value) -> Option<&'static str> {
     match kind {
-        _ if is_spent(value) => Some("check plan and billing at the provider"),
+        _ if is_spent(value) => Some("check your plan and billing with the provider"),
         FailureKind::Auth => Some("check the API key of this provider"),
         FailureKind::NotFound => Some("check the model's name and the provider's base URL"),
         FailureKind::Overflow => Some("compact the session or start a new one"),

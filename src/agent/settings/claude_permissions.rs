@@ -41,11 +41,11 @@ pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, Stri
     let settings: Value =
         serde_json::from_str(bare).map_err(|error| (error.line(), format!("this is not JSON: {error}")))?;
     let Value::Object(settings) = settings else {
-        return Err((1, "these settings are no JSON object".to_owned()));
+        return Err((1, "these settings are not a JSON object".to_owned()));
     };
     match settings.get("permissions") {
         None | Some(Value::Null | Value::Object(_)) => Ok(settings),
-        Some(_) => Err((line_in(text, "permissions", None), "`permissions` is no JSON object".to_owned())),
+        Some(_) => Err((line_in(text, "permissions", None), "`permissions` is not a JSON object".to_owned())),
     }
 }
 
@@ -98,9 +98,9 @@ pub(crate) fn of_text(
             let text = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
             let line = line_in(whole, name, Some(&text));
             let translated = match given.as_str() {
-                _ if !value.is_array() => Err((format!("permissions.{name} is no list"), vec!["*"])),
+                _ if !value.is_array() => Err((format!("permissions.{name} is not a list"), vec!["*"])),
                 Some(text) => translate(text, root),
-                None => Err(("it is no text".to_owned(), vec!["*"])),
+                None => Err(("it is not a string".to_owned(), vec!["*"])),
             };
             let mut add = |rule: Rule, list: Verdict| {
                 let source = RuleSource::File { path: path.to_owned(), line, is_project };
@@ -116,7 +116,7 @@ pub(crate) fn of_text(
                 }
                 Err((why, tools)) => {
                     let names = if tools == ["*"] { "every call".to_owned() } else { tools.join(", ") };
-                    report(line, format!("`{text}` cannot be kept to: {why}; tau asks before {names}"));
+                    report(line, format!("`{text}` cannot be enforced: {why}; tau asks before {names}"));
                     let asked = tools.iter().filter_map(|tool| tool.parse::<Rule>().ok());
                     asked.for_each(|rule| add(rule, Verdict::Ask));
                 }
@@ -177,7 +177,7 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         let own = rule(format!("{lower}{}", inside.map(|inside| format!("({inside})")).unwrap_or_default()));
         let is_name =
             !lower.is_empty() && lower.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-        return own.ok().filter(|_| is_name).ok_or_else(|| failed("this is no rule".to_owned()));
+        return own.ok().filter(|_| is_name).ok_or_else(|| failed("this is not a rule".to_owned()));
     };
     let inside = match inside {
         None | Some("*" | "**" | ":*") => return rule(tool.to_owned()),
@@ -202,7 +202,7 @@ fn path_pattern(text: &str, root: &Path) -> Result<String, String> {
         return Ok(format!("/{rest}"));
     }
     let Some(rest) = text.strip_prefix('/') else { return Ok(text.to_owned()) };
-    let root = root.to_str().ok_or("the folder of these settings is no text")?;
+    let root = root.to_str().ok_or("the path of these settings is not UTF-8")?;
     let mut escaped = String::new();
     for c in root.trim_end_matches('/').chars() {
         if "*?[]{}\\!".contains(c) {

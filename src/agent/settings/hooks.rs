@@ -104,7 +104,7 @@ impl HookMatcher {
                 Ok(HookMatcher::Names(text.split('|').map(str::to_owned).collect()))
             }
             text => {
-                let wrong = |error| format!("the matcher `{text}` is not understood: {error}");
+                let wrong = |error| format!("the matcher `{text}` is not valid: {error}");
                 RegexMatcher::new(text)
                     .map(|matcher| HookMatcher::Pattern(text.to_owned(), matcher))
                     .map_err(wrong)

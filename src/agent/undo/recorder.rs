@@ -162,7 +162,7 @@ impl SessionUndo {
     }
 
     fn unseen(&self, why: &str, lost: &mut Vec<Lost>) {
-        let why = format!("what commands change is not known: {why}");
+        let why = format!("changes by commands are not tracked: {why}");
         lost.push(Lost { path: StoredPath(self.root.clone()), why });
     }
 
@@ -245,7 +245,7 @@ impl SessionUndo {
             return Ok(None);
         }
         if before == FileState::Other {
-            return Err("it was no regular file".to_owned());
+            return Err("it was not a regular file".to_owned());
         }
         if now.bytes.is_none() && difference.before.is_some() && matches!(now.state, FileState::File { .. }) {
             return Err("the new content is too large".to_owned());

@@ -98,7 +98,7 @@ fn one(step: &Step) -> Result<(), String> {
         FileState::Directory { mode } => directory(&at, &now, *mode).map_err(words),
         FileState::Link { target } => link(&at, &now, &target.0).map_err(words),
         FileState::File { mode, .. } => file(&at, step, &now, *mode),
-        FileState::Other => Err("it was no regular file".to_owned()),
+        FileState::Other => Err("it was not a regular file".to_owned()),
     }
 }
 

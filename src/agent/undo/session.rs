@@ -146,7 +146,8 @@ impl SessionUndo {
     /// Reports, once, that changes are not kept.
     pub(super) fn fail(&mut self, why: &str) {
         if !std::mem::replace(&mut self.failed, true) {
-            self.notices.push(format!("what tools change is not kept, so /undo does not cover it: {why}"));
+            self.notices
+                .push(format!("changes are not being recorded, so /undo will not restore them: {why}"));
         }
     }
 

@@ -167,7 +167,7 @@ async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Resul
 }
 
 async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, String> {
-    let too_large = || format!("it is larger than {} KB, which is the most that is fetched", most / 1024);
+    let too_large = || format!("it is larger than {} KB, and larger pages are not fetched", most / 1024);
     if answer.length().is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }

@@ -57,9 +57,7 @@ fn lines(secret: &RevealedSecret) -> Vec<Printable> {
     let name = secret.placeholder.trim_matches(['[', ']']);
     let value = secret.value.expose();
     if secret.value.is_empty() {
-        return vec![Printable::line(&format!(
-            "{name}: not known any more, it is from an earlier run of tau"
-        ))];
+        return vec![Printable::line(&format!("{name}: no longer known: it is from an earlier run of tau"))];
     }
     if value.contains('\n') {
         let head = std::iter::once(format!("{name}:"));

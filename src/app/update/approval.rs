@@ -194,7 +194,7 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
 }
 
 fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
-    // A rule may be refused; the call still waits then.
+    // A rule may be refused; the call is still waiting then.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
     effects.push(Effect::Agent(AgentCommand::AnswerApproval { id: id.to_owned(), answer }));
     if is_final {

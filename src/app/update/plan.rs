@@ -21,7 +21,7 @@ pub(super) fn open(model: &mut Model) {
             let view = PlanView::shown(&plan.marked(), model.now);
             model.overlays.push(Overlay::Plan(Box::new(view)));
         }
-        None => model.remark("no plan was accepted in this session; /mode plan makes one"),
+        None => model.remark("no plan was accepted in this session; use /mode plan to make one"),
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) fn follow(model: &mut Model) {
         && !view.follow(&model.status)
     {
         model.overlays.remove(at);
-        model.remark("nothing is queued any more");
+        model.remark("the queue is empty");
     }
     let Some(edit) = model.editing.as_mut() else { return };
     match queue_list::find(&model.status, &edit.message) {

@@ -172,11 +172,11 @@ fn conflict_rows(conflict: &UndoConflict, left: usize) -> Vec<PickerRow> {
     };
     let mut rows = vec![row("keep", "Keep yours".to_owned(), "the file stays as it is", false)];
     let merge = row("merge", "Merge".to_owned(), overlaps, !conflict.mergeable);
-    let old = row("old", "Take the old".to_owned(), "your change of it is lost", false);
+    let old = row("old", "Take the old".to_owned(), "your change to it is lost", false);
     // What cannot be chosen is listed last in any case.
     rows.extend([merge, old]);
     if left > 1 {
-        let all = format!("Keep yours in all {left} files that are left");
+        let all = format!("Keep yours in all {left} remaining files");
         rows.push(row("keep-all", all, "", false));
         let all = format!("Merge all {left} where possible, keep the others");
         rows.push(row("merge-all", all, "", false));

@@ -133,7 +133,7 @@ pub(crate) fn answered(
         (_, Some((_, scope, _))) => ApprovalAnswer::AllowAlways { rules, scope: *scope, hunks: None },
         (DENY, _) => ApprovalAnswer::Deny { reason: None, stop: false },
         (STOP, _) => ApprovalAnswer::Deny { reason: None, stop: true },
-        _ => return deny(state, key, id, &format!("it chose \"{option}\", which is no option")),
+        _ => return deny(state, key, id, &format!("it chose \"{option}\", which is not an option")),
     };
     state.send(key, AgentCommand::AnswerApproval { id, answer });
 }

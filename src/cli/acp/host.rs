@@ -75,7 +75,7 @@ impl AcpHost {
     pub(crate) fn begin(&self, beginning: &Beginning, editor: Option<EditorLink>) -> Result<NewAgent, Error> {
         let cwd = &beginning.cwd;
         if !cwd.is_dir() {
-            return Err(wrong(format!("`cwd` is no directory: {}", cwd.display())));
+            return Err(wrong(format!("`cwd` is not a directory: {}", cwd.display())));
         }
         let servers = beginning.servers.iter().map(server).collect::<Result<Vec<_>, _>>()?;
         let mut setup = Setup::read_at(self.args.clone(), PROFILE, cwd).map_err(failed)?;

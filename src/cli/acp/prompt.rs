@@ -108,7 +108,9 @@ fn checked_image(data: String, mime_type: &str) -> Result<Block, String> {
         return Err(format!("an image is larger than {} MB; send a smaller one", prompts::IMAGE_BYTES >> 20));
     }
     let Some(mime_type) = prompts::image_type(&bytes) else {
-        return Err(format!("\"{mime_type}\" is no image that models take; send PNG, JPEG, GIF or WebP"));
+        return Err(format!(
+            "\"{mime_type}\" is not an image type that models accept; send PNG, JPEG, GIF or WebP"
+        ));
     };
     Ok(Block::Image { data, mime_type: mime_type.to_owned() })
 }

@@ -83,9 +83,8 @@ fn response(id: RequestId, mut fields: Map<String, Value>) -> Incoming {
     match (fields.remove("result"), fields.remove("error")) {
         (Some(result), None) => Incoming::Response { id, result: Ok(result) },
         (None, Some(fault)) => {
-            let fault = serde_json::from_value(fault).unwrap_or_else(|_| {
-                error(ErrorCode::InternalError, "the editor reported an error that is none")
-            });
+            let fault = serde_json::from_value(fault)
+                .unwrap_or_else(|_| error(ErrorCode::InternalError, "the editor sent a malformed error"));
             Incoming::Response { id, result: Err(fault) }
         }
         _ => {

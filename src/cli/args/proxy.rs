@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 const AFTER: &str = "\
-The proxy holds the API keys; whoever has a token asks models through it:
+The proxy holds the API keys; anyone with a token can use models through it:
   TAU_PROXY_TOKEN=TOKEN tau --proxy http://HOST:8302 --model MODEL
 Tokens and their limits are in proxy.toml in the folder of config.toml, which is read again when it
 changes. Only hashes of tokens are kept. See docs/proxy.md.

@@ -7,7 +7,7 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
 const AFTER: &str = "\
-What flags do not say, your settings do. A level of `off` there is taken as workspace-write.
+Your settings apply where no flag is given. A level of `off` there is taken as workspace-write.
 The command gets your environment without keys; `pass_env` in config.toml lists exceptions.
 docs/sandbox.md says what is promised. What this machine cannot enforce is a warning.
 

@@ -7,7 +7,7 @@ use clap::Parser;
 use crate::agent::protocol::undo::ConflictChoice;
 
 const AFTER_DIFF: &str = "\
-Lists what the session changed in files and is still changed, as a patch. What tau could not keep is
+Lists the session's changes that are still in the files, as a patch. What tau could not record is
 listed on standard error.
 
 Exit codes: 0 done, 1 the output could not be written, 2 usage, 3 no such session

@@ -199,9 +199,11 @@ impl Server {
             (429 | 502..=504, _) => {
                 Trouble::Busy(detail.unwrap_or_else(|| format!("{name} cannot answer now")))
             }
-            (status, _) => Trouble::Refused(
-                detail.unwrap_or_else(|| format!("{name} is no tau server: it answers with status {status}")),
-            ),
+            (status, _) => {
+                Trouble::Refused(detail.unwrap_or_else(|| {
+                    format!("{name} is not a tau server: it answered with status {status}")
+                }))
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
         (url, session) => (url, session),
     };
     if args.new && session.is_some() {
-        return Err(Refusal::usage("--new starts a session: leave the name of a session out"));
+        return Err(Refusal::usage("--new starts a session: do not name one"));
     }
     let flags = CliArgs { record: args.record, no_context_files: true, ..CliArgs::without_arguments() };
     let setup = Setup::read(flags, PROFILE)?;
@@ -54,7 +54,7 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
     let server = Server::new(address.clone(), &token, &setup.settings.network()).map_err(unusable)?;
     if !server.is_private() && !args.cleartext {
         return Err(Refusal::config(format!(
-            "cannot attach to {}: everybody on the way could read the token; use https:// or an SSH tunnel, or add \
+            "cannot attach to {}: anyone on the network path could read the token; use https:// or an SSH tunnel, or add \
              --cleartext if the network is your own",
             address.text()
         )));
@@ -72,7 +72,9 @@ fn address(
         return Ok(newest.unwrap_or_else(|| (Address::Url(USUAL.to_owned()), None)));
     };
     let address = Address::read(url).ok_or_else(|| {
-        Refusal::usage(format!("{url:?} is no address: write http://HOST:PORT, https://HOST or unix:PATH"))
+        Refusal::usage(format!(
+            "{url:?} is not an address: write http://HOST:PORT, https://HOST or unix:PATH"
+        ))
     })?;
     let known = servers.into_iter().find(|server| server.is_at(&address));
     Ok((address, known))

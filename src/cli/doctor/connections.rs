@@ -22,7 +22,7 @@ pub(super) fn model(environment: &Environment) -> Section {
     if let Some(error) = wanted.and_then(|wanted| catalogue.find(wanted).err())
         && settings.base_url.is_none()
     {
-        section.advise(Advice::Problem(format!("the model that is set does not exist: {error}")));
+        section.advise(Advice::Problem(format!("the configured model does not exist: {error}")));
     }
     if !has_keys && !has_servers {
         let text = "no model can be used: no API key and no model server was found; add a key with `tau auth set \

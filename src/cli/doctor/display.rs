@@ -44,7 +44,8 @@ pub(super) fn terminal(terminals: &Path) -> Section {
     };
     section.add(Fact::value("colors", format!("{text}: {why}"), value));
     if term.as_deref() == Some("dumb") {
-        let text = "this terminal moves no cursor (TERM=dumb), so the screen cannot be shown; tau -p works";
+        let text =
+            "this terminal cannot move the cursor (TERM=dumb), so tau cannot show its screen; tau -p works";
         section.advise(Advice::Hint(text.to_owned()));
     } else if depth == ColorDepth::Ansi16 {
         let text = "only 16 colors are used; if your terminal shows more, set COLORTERM=truecolor or \

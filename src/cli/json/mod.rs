@@ -315,14 +315,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
             }
             Ok(InputCommand::Approval(id, _)) if !self.waiting.contains(&id) => {
-                self.refuse(&format!("no call with the id {} waits for a decision", json!(id))).await
+                self.refuse(&format!("no call with the id {} is waiting for a decision", json!(id))).await
             }
             Ok(InputCommand::Approval(id, answer)) => {
                 self.answer_approval(id, answer);
                 true
             }
             Ok(InputCommand::Answer(id, _)) if !self.asked.contains(&id) => {
-                self.refuse(&format!("no question with the id {} waits for an answer", json!(id))).await
+                self.refuse(&format!("no question with the id {} is waiting for an answer", json!(id))).await
             }
             Ok(InputCommand::Answer(id, answer)) => {
                 self.answer_question(id, answer);

@@ -87,7 +87,7 @@ fn add(file: &Path, name: &str, limits: &LimitArgs) -> Result<Exit, Refusal> {
 
 fn listed(table: &TokenTable, ledger: &Ledger) -> String {
     if table.tokens.is_empty() {
-        return "no tokens; `tau proxy add NAME` makes one\n".to_owned();
+        return "no tokens; create one with `tau proxy add NAME`\n".to_owned();
     }
     let now = jiff::Timestamp::now().as_second();
     let used = |tally: Tally| {
@@ -144,7 +144,7 @@ fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Ex
     let ledger = read_ledger(&used)?;
     let mut tokens = TokenFile::open(file.clone()).map_err(Refusal::config)?;
     if tokens.current().map_err(Refusal::config)?.tokens.is_empty() {
-        warn(&format!("no tokens in {}: `tau proxy add NAME` makes one", file.display()));
+        warn(&format!("no tokens in {}; create one with `tau proxy add NAME`", file.display()));
     }
     environment.notices.iter().for_each(|notice| warn(notice));
     let direct = Arc::new(environment.direct());

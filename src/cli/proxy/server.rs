@@ -172,7 +172,7 @@ impl Serving {
         let table = tokens.current().map_err(|error| {
             // What is in the file is not the client's business.
             tracing::error!(error, "cannot read the tokens");
-            let text = "tau proxy cannot read its tokens; ask whoever runs it";
+            let text = "tau proxy cannot read its tokens; ask its administrator";
             Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
         })?;
         let owner = token.and_then(|(_, token)| table.owner(token.trim()));
@@ -218,7 +218,7 @@ async fn answer(
     body: axum::body::Bytes,
 ) -> Result<Response, Refused> {
     let call: ProxyCall = serde_json::from_slice(&body).map_err(|error| {
-        let text = format!("the request is not understood: {error}");
+        let text = format!("the request is not valid: {error}");
         Refused::new(StatusCode::BAD_REQUEST, "invalid_request_error", text)
     })?;
     let model = serving.model(&call.model, &client)?;

@@ -135,7 +135,7 @@ pub fn change(path: &Path, name: &str, row: Option<&TokenRow>) -> Result<(), Str
     let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(|error| named(&error))?;
     let known = TokenTable::read(path)?;
     match (row.is_some(), known.tokens.contains_key(name)) {
-        (true, true) => return Err(format!("there is a token {name:?} already; remove it first")),
+        (true, true) => return Err(format!("the token {name:?} exists already; remove it first")),
         (false, false) => return Err(format!("no token is called {name:?}; `tau proxy list` lists them")),
         _ => {}
     }
@@ -149,7 +149,7 @@ pub fn change(path: &Path, name: &str, row: Option<&TokenRow>) -> Result<(), Str
         table.set_implicit(true);
         toml_edit::Item::Table(table)
     });
-    let tokens = tokens.as_table_like_mut().ok_or_else(|| named(&"`tokens` is no table"))?;
+    let tokens = tokens.as_table_like_mut().ok_or_else(|| named(&"`tokens` is not a table"))?;
     match row {
         Some(row) => {
             let row = toml::to_string(row).map_err(|error| named(&error))?;

@@ -69,7 +69,7 @@ async fn accept_within(
                 serve(stream, (None, strangers.enter()), &router, graceful.watcher(), head);
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -83,7 +83,7 @@ fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
             several => {
                 let count = several.len();
                 let text =
-                    format!("{count} sessions go by {wanted:?}: {}; give more of the id", listed(several));
+                    format!("{count} sessions match {wanted:?}: {}; give more of the id", listed(several));
                 return Err(Problem::conflict("ambiguous", text));
             }
         }
@@ -159,7 +159,9 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
             | SessionCommand::Open { .. }
             | SessionCommand::Offer { .. }
             | SessionCommand::Import { .. },
-        ) => Carried::Refuse("a shared session does not become another one; attach to that one".to_owned()),
+        ) => Carried::Refuse(
+            "a shared session cannot switch to another one; attach to that one instead".to_owned(),
+        ),
         AgentCommand::Shutdown => {
             Carried::Refuse("an attached screen does not end the session; close it on the server".to_owned())
         }
@@ -195,14 +197,14 @@ pub(super) async fn leave(
     live: Option<Arc<LiveSession>>,
     command: SessionCommand,
 ) -> Result<Left, Problem> {
-    let gone = || Problem::conflict("not-open", "this session is not open any more; open another one first");
+    let gone = || Problem::conflict("not-open", "this session is no longer open; open another one first");
     let parent = match command {
         SessionCommand::New => None,
         SessionCommand::Continued { parent } => Some(parent),
         SessionCommand::Open { path } | SessionCommand::Offer { path } => {
             let rows = hub.saved(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
-            let row = row.ok_or_else(|| Problem::not_found("the session is not in the list any more"))?;
+            let row = row.ok_or_else(|| Problem::not_found("the session is no longer in the list"))?;
             let live = hub.open(&row.id).await?;
             return Ok(Left { id: live.id.clone(), text: None });
         }

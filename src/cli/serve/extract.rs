@@ -36,8 +36,8 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
         })?;
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader)
-            .map_err(|error| Problem::invalid(format!("the body is not understood: {error}")))?;
-        reader.end().map_err(|error| Problem::invalid(format!("the body is not understood: {error}")))?;
+            .map_err(|error| Problem::invalid(format!("the body is not valid: {error}")))?;
+        reader.end().map_err(|error| Problem::invalid(format!("the body is not valid: {error}")))?;
         Ok(JsonBody(value))
     }
 }

@@ -309,7 +309,7 @@ impl Hub {
         }
         if live.caught_up().await.is_err() {
             self.live().remove(&live.id);
-            return Err(Problem::failed("the agent ended at its start"));
+            return Err(Problem::failed("the agent ended while it was starting"));
         }
         Ok(live)
     }

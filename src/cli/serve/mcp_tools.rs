@@ -204,7 +204,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
 }
 
 async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
-    let missing = || Problem::not_found("nothing of this id waits; it may have been answered");
+    let missing = || Problem::not_found("nothing with this id is waiting; it may have been answered already");
     if live.waits_for_approval(&given.id) {
         let rules = live.known(|facts, _| {
             let request = facts.approvals.iter().find(|request| request.id == given.id);

@@ -28,9 +28,9 @@ impl Problem {
         Problem { kind, title, status: status.as_u16(), detail: detail.into(), retry_after: None }
     }
 
-    /// The request is not understood.
+    /// The request is not valid.
     pub fn invalid(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is not understood", detail)
+        Self::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is not valid", detail)
     }
 
     /// The token is missing or wrong.
@@ -45,7 +45,7 @@ impl Problem {
 
     /// What the path names does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "There is no such thing", detail)
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
 
     /// The path does not have this method.

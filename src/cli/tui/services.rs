@@ -398,7 +398,7 @@ impl Services {
     fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
         let mut setup = locked(&self.setup);
         let Some(shown) = setup.project.shown(root) else {
-            return Err("this folder has no settings any more".to_owned());
+            return Err("this folder no longer has settings".to_owned());
         };
         let uses_others = || uses_others_hooks(&setup.paths);
         if trusted && Project::with_others(root, &uses_others).as_ref() != Some(shown) {
@@ -414,7 +414,7 @@ impl Services {
                 applied.text = match trusted {
                     true => format!("trusted; {}", applied.text),
                     false if setup.args.trust => {
-                        "not trusted from the next start on; in this run --trust keeps these settings"
+                        "not trusted from the next start; --trust keeps these settings for this run"
                             .to_owned()
                     }
                     false => format!("not trusted; {}", applied.text),

@@ -78,8 +78,8 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
 pub(crate) fn check_terminal() -> Result<(), Refusal> {
     match std::env::var("TERM").as_deref() {
         Ok("dumb") => Err(Refusal::config(
-            "cannot show the screen: this terminal moves no cursor (TERM=dumb); use tau -p \"PROMPT\", or set TERM \
-             to what the terminal is",
+            "cannot show the screen: this terminal cannot move the cursor (TERM=dumb); use tau -p \"PROMPT\", or set TERM \
+             to the terminal you have",
         )),
         _ => Ok(()),
     }

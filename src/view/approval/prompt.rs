@@ -339,7 +339,7 @@ impl Writer<'_> {
             (true, false) => "adds it and runs the call again",
             (false, _) => "adds it and runs the call",
         };
-        self.keys(&[("enter", adds), ("tab", "where it holds"), ("esc", "goes back")]);
+        self.keys(&[("enter", adds), ("tab", "changes its scope"), ("esc", "goes back")]);
     }
 
     /// What "always" can mean, numbered.
@@ -353,7 +353,7 @@ impl Writer<'_> {
         }
         self.keys(&[
             ("enter", "takes it and runs the call"),
-            ("tab", "where a rule holds"),
+            ("tab", "changes the scope"),
             ("esc", "goes back"),
         ]);
     }

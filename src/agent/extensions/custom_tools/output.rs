@@ -72,7 +72,7 @@ async fn image(
     let Some(format) = picture::format(&bytes) else {
         let notes = if notes.is_empty() { notes } else { format!("\n{notes}") };
         return Err(ToolError::refused(format!(
-            "{name}: its output ({}) is no picture; a tool with output = \"image\" writes a PNG, JPEG, GIF or \
+            "{name}: its output ({}) is not a picture; a tool with output = \"image\" writes a PNG, JPEG, GIF or \
              WebP to standard output{notes}",
             counted(bytes.len(), "byte")
         )));

@@ -145,7 +145,7 @@ impl Answer {
         };
         let is_damaged = if is_context { rest.trim_start().starts_with('{') } else { resembles_json(&rest) };
         if is_damaged || (found.is_none() && !is_context && mentions(out)) {
-            let why = "answered something that is no JSON, or not the answer of a hook";
+            let why = "answered with something that is not JSON, or not a hook's answer";
             answer = answer.unreadable(why.to_owned());
         }
         answer

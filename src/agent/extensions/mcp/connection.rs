@@ -40,7 +40,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a server may take to end by itself once its input is closed.
 const END_GRACE: Duration = Duration::from_millis(150);
 /// What is said of a server that wants to know who asks, where there are no logins.
-const WANTS_TOKEN: &str = "it asks who you are; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
+const WANTS_TOKEN: &str = "it requires a login; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
 /// What is said of a server that does not accept the token in its headers.
 const WRONG_TOKEN: &str = "it does not accept the Authorization in its `headers`";
 /// How long the lists that a server can do without may take.
@@ -435,7 +435,7 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
             }
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
-            "its first answer is not that of an MCP server".to_owned()
+            "its first answer is not MCP".to_owned()
         }
         other => other.to_string(),
     }

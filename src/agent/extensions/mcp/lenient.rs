@@ -51,7 +51,7 @@ pub(super) fn left_out(odd: &[String]) -> Option<String> {
     let named: Vec<&str> = odd.iter().take(NAMED).map(String::as_str).collect();
     let more = odd.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    Some(format!("left out tools that are not as MCP wants them: {}{more}", named.join(", ")))
+    Some(format!("left out tools that do not follow MCP: {}{more}", named.join(", ")))
 }
 
 /// The result of a call with what of it can be read; the rest is named in its place. `None` if it is none.

@@ -135,7 +135,7 @@ impl Surroundings {
     fn report(&self, text: String, hint: Option<&str>) {
         let news = McpNews::Notice { text, hint: hint.map(str::to_owned) };
         if self.news.try_send(news).is_err() {
-            tracing::debug!("news of MCP servers are dropped: there are too many");
+            tracing::debug!("notifications of MCP servers are dropped: there are too many");
         }
     }
 }

@@ -188,7 +188,7 @@ async fn fetch(
     let failed = |why: String| format!("/{command}: {why}");
     let mut output = match answer(server, request).await.map_err(failed)? {
         ServerResult::GetPromptResult(found) => result::of_prompt(found, limits, scratch),
-        _ => return Err(failed("the server's answer is no prompt".to_owned())),
+        _ => return Err(failed("the server's answer is not a prompt".to_owned())),
     };
     if !filled.rest.is_empty() {
         output.content.push(Content::text(filled.rest));
@@ -208,7 +208,7 @@ async fn read(
         ServerResult::ReadResourceResult(found) => {
             result::of_resource(found, (written, uri), limits, scratch)
         }
-        _ => Err("the server's answer is no resource".to_owned()),
+        _ => Err("the server's answer is not a resource".to_owned()),
     }
 }
 

@@ -254,7 +254,7 @@ impl Server {
         let server = Arc::downgrade(self);
         let connect = move || {
             let server = server.upgrade();
-            let connecting = async move { server.ok_or("it is not used any more")?.connection().await };
+            let connecting = async move { server.ok_or("it is no longer used")?.connection().await };
             Box::pin(connecting) as _
         };
         Callee {

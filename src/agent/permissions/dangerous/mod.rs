@@ -125,7 +125,7 @@ fn of_words(words: &[Word], elsewhere: bool, targets: &Targets<'_>) -> Option<Lo
             let loss = targets.loss(word, elsewhere).filter(Loss::is_outside)?;
             let what = if name == "chmod" { "permissions" } else { "owners" };
             Some((
-                format!("it changes the {what} of {}, and nothing knows what they were", loss.what()),
+                format!("it changes the {what} of {}, and the old ones are recorded nowhere", loss.what()),
                 named(word),
             ))
         }),

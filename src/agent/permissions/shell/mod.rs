@@ -178,7 +178,7 @@ fn add(analysis: &mut Analysis, simple: Simple, source: &Source<'_>) -> Vec<Sour
         match wrappers::unwrap(&part.words) {
             Unwrapped::Plain => {
                 if part.more_arguments && wrappers::runs_arguments(&part.words) {
-                    let text = "what it runs cannot be told in advance";
+                    let text = "what it runs cannot be known in advance";
                     analysis.doubts.push(Doubt::new(part.span.clone(), text));
                 }
                 analysis.parts.push(part);

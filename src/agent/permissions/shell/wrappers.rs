@@ -208,7 +208,7 @@ fn all_known(words: &[Word], end: usize) -> bool {
 fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
     let Some(start) = skip_options(words, wrapper.valued, wrapper.long_valued) else {
         return Unwrapped::Doubt {
-            text: format!("what {} runs cannot be told in advance", wrapper.name),
+            text: format!("what {} runs cannot be known in advance", wrapper.name),
             at: 0,
         };
     };
@@ -231,7 +231,7 @@ fn plain(words: &[Word], wrapper: &Wrapper) -> Unwrapped {
     let start = start + wrapper.operands;
     if !all_known(words, start) {
         return Unwrapped::Doubt {
-            text: format!("what {} runs cannot be told in advance", wrapper.name),
+            text: format!("what {} runs cannot be known in advance", wrapper.name),
             at: 0,
         };
     }
@@ -274,7 +274,7 @@ fn env(words: &[Word]) -> Unwrapped {
         }
         let Some(text) = word.literal() else {
             if word.may_be_option() {
-                return doubt("what env runs cannot be told in advance", at);
+                return doubt("what env runs cannot be known in advance", at);
             }
             break;
         };
@@ -291,7 +291,7 @@ fn env(words: &[Word]) -> Unwrapped {
         }
     }
     if words.get(1..at.min(words.len())).unwrap_or_default().iter().any(|word| word.splits) {
-        return doubt("what env runs cannot be told in advance", 0);
+        return doubt("what env runs cannot be known in advance", 0);
     }
     if at >= words.len() {
         return Unwrapped::Plain;
@@ -310,10 +310,10 @@ fn xargs(words: &[Word]) -> Unwrapped {
         "--process-slot-var",
     ];
     let Some(start) = skip_options(words, "adEIJLnPRSs", &long) else {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: 0 };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
     };
     if !all_known(words, start) {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: 0 };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: 0 };
     }
     if start >= words.len() {
         // It runs echo.
@@ -331,7 +331,7 @@ fn xargs(words: &[Word]) -> Unwrapped {
             || !name.chars().all(plain)
             || options.iter().filter_map(Word::literal).any(|option| option == name))
     {
-        return Unwrapped::Doubt { text: "what xargs runs cannot be told in advance".to_owned(), at: start };
+        return Unwrapped::Doubt { text: "what xargs runs cannot be known in advance".to_owned(), at: start };
     }
     let replaced = replaces.then(String::new);
     Unwrapped::Runs(vec![Run { more_arguments: true, replaced, ..Run::rest(words, start) }])
@@ -373,7 +373,7 @@ fn shell(words: &[Word], reads_bash: bool) -> Unwrapped {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.literal() else {
-            return doubt("what the shell runs cannot be told in advance", at);
+            return doubt("what the shell runs cannot be known in advance", at);
         };
         let is_short = text.starts_with('-') && !text.starts_with("--") && text.len() > 1;
         let letters = text.trim_start_matches('-');

@@ -143,5 +143,5 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     };
     let bytes = read_certificates(path).map_err(|error| failed(&error))?;
     let found = Certificate::from_pem_bundle(&bytes).map_err(|error| failed(&cause(&error)))?;
-    if found.is_empty() { Err(failed(&"no certificate in it")) } else { Ok(found) }
+    if found.is_empty() { Err(failed(&"it contains no certificate")) } else { Ok(found) }
 }

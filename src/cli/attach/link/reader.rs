@@ -100,7 +100,7 @@ fn understood(sse: &SseFrame) -> Heard {
         frame::OPENED => serde_json::from_str(data).map(Heard::Opened),
         frame::EVENTS => serde_json::from_str(data).map(Heard::Happened),
         frame::CLOSED => serde_json::from_str(data).map(Heard::Closed),
-        _ => return lost("the server sent something else than a session"),
+        _ => return lost("the server sent something other than a session"),
     };
     heard.unwrap_or_else(|error| {
         tracing::warn!(%error, "an event of the server was not understood");

@@ -9,8 +9,8 @@ use crate::agent::AgentCommand;
 
 /// Decides on a call that waits for approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
-    (status = 204, description = "It was taken"),
-    (status = 404, description = "Nothing of this id waits"),
+    (status = 204, description = "Accepted"),
+    (status = 404, description = "Nothing with this id is waiting"),
     (status = 409, description = "The session is not open"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
@@ -22,7 +22,9 @@ pub(super) async fn approval(
     JsonBody(body): JsonBody<ApprovalDecision>,
 ) -> Result<StatusCode, Problem> {
     if !live.waits_for_approval(&id) {
-        return Err(Problem::not_found("no call of this id waits for approval; it may have been answered"));
+        return Err(Problem::not_found(
+            "no call with this id is waiting for approval; it may have been answered already",
+        ));
     }
     live.send(AgentCommand::AnswerApproval { id, answer: body.into() }).await?;
     live.caught_up().await?;
@@ -31,10 +33,10 @@ pub(super) async fn approval(
 
 /// Answers a question. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/questions/{question}", tag = "answers", request_body = AnswerQuestion, responses(
-    (status = 204, description = "It was taken"),
-    (status = 404, description = "Nothing of this id waits"),
+    (status = 204, description = "Accepted"),
+    (status = 404, description = "Nothing with this id is waiting"),
     (status = 409, description = "The session is not open"),
-    (status = 422, description = "It is no answer"),
+    (status = 422, description = "Not a valid answer"),
 ), params(
     ("id" = String, Path, description = "The id of the session"),
     ("question" = String, Path, description = "The id in `extension_ui_request`"),
@@ -48,7 +50,9 @@ pub(super) async fn question(
         Problem::refused("give one of value, confirmed, values, answers, accepted (true with a mode), declined or cancelled")
     })?;
     if !live.take_question(&id) {
-        return Err(Problem::not_found("no question of this id waits; it may have been answered"));
+        return Err(Problem::not_found(
+            "no question with this id is waiting; it may have been answered already",
+        ));
     }
     live.send(AgentCommand::Answer { id, answer }).await?;
     Ok(StatusCode::NO_CONTENT)

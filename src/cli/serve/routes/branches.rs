@@ -19,7 +19,7 @@ use crate::agent::{AgentCommand, AgentEvent};
 /// Shows the tree of a session: a row for each entry, parents before children, and where the conversation is.
 #[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(
     (status = 200, description = "`rows` (`id`, `parent`: a row, `kind`, `text`, `label`, `at`) and `leaf`: a row", body = Object),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
     match live.ask(Query::Outline).await?.0 {
@@ -35,7 +35,7 @@ pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
 /// Makes a session with what is in this one, or with what comes before a message of the user.
 #[utoipa::path(post, path = "/api/sessions/{id}/fork", tag = "branches", request_body = ForkSession, responses(
     (status = 201, description = "It was made and is open", body = Forked),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
     (status = 422, description = "There is no such message, or nothing to take over"),
     (status = 503, description = "No more sessions may be open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
@@ -51,7 +51,7 @@ pub(super) async fn fork(
 /// Goes back to before a prompt: files, conversation or both. Stops what runs.
 #[utoipa::path(post, path = "/api/sessions/{id}/undo", tag = "branches", request_body = UndoSession, responses(
     (status = 200, description = "What was restored", body = Restored),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
     (status = 422, description = "There is no such prompt, or nothing can be restored"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn undo(
@@ -73,7 +73,7 @@ pub(super) async fn undo(
 /// Replaces the earlier part of the conversation by a summary. Answers once that is done.
 #[utoipa::path(post, path = "/api/sessions/{id}/compact", tag = "branches", request_body = Compact, responses(
     (status = 204, description = "It is done"),
-    (status = 409, description = "The agent works, or another tau uses the session"),
+    (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to summarize, or the model failed"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn compact(

@@ -13,7 +13,7 @@ use super::{answers, branches, prompts, reading, server, sessions};
 
 /// What every request may be answered with: status and description.
 const ALWAYS: [(&str, &str); 6] = [
-    ("400", "The request is not understood"),
+    ("400", "The request is not valid"),
     ("401", "The token is missing or wrong"),
     ("403", "The host or the origin is not allowed"),
     ("429", "There are too many requests"),

@@ -28,8 +28,8 @@ use crate::agent::protocol::query::Query;
 /// prompt was sent with `detach`.
 #[utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
     (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
-    (status = 202, description = "It was taken; with `detach`", body = Accepted),
-    (status = 409, description = "The agent works, or another tau uses the session"),
+    (status = 202, description = "Accepted; with `detach`", body = Accepted),
+    (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn prompt(
@@ -44,9 +44,9 @@ pub(super) async fn prompt(
 /// Sends a prompt to a session, or to a new one, and streams the events.
 #[utoipa::path(post, path = "/api/prompt", tag = "prompts", request_body = PromptAnywhere, responses(
     (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
-    (status = 202, description = "It was taken; with `detach`", body = Accepted),
+    (status = 202, description = "Accepted; with `detach`", body = Accepted),
     (status = 404, description = "There is no such session"),
-    (status = 409, description = "The agent works, or another tau uses the session"),
+    (status = 409, description = "The agent works, or the session is in use by another tau"),
     (status = 422, description = "There is nothing to send, or no model to send it to"),
     (status = 503, description = "No more sessions may be open"),
 ))]

@@ -37,7 +37,7 @@ use crate::cli::{export as documents, protocol};
     ("last-event-id" = Option<String>, Header, description = "The events after this one"),
 ), responses(
     (status = 200, description = "The events", body = EventFrame, content_type = "text/event-stream"),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
     (status = 503, description = "Too many streams are open"),
 ))]
 pub(super) async fn events(
@@ -145,7 +145,7 @@ fn name(message: &Value) -> String {
 /// Lists the commands that a prompt may begin with. Opens the session.
 #[utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
     (status = 200, description = "The commands", body = CommandList),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, Problem> {
     let (answer, _) = live.ask(Query::Commands).await?;

@@ -64,9 +64,9 @@ pub(super) async fn create(
 /// Makes the session of this id, or opens it if there is one: the balancer of several servers can choose by
 /// the path which of them gets it.
 #[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
-    (status = 200, description = "There was one, and it is open; nothing of it was changed", body = SessionDetail),
+    (status = 200, description = "It existed already and is open; nothing was changed", body = SessionDetail),
     (status = 201, description = "It was made and is open", body = SessionDetail),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
     (status = 422, description = "The id, the directory or the model cannot be used"),
     (status = 503, description = "No more sessions may be open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
@@ -166,7 +166,7 @@ pub(super) async fn show(
 /// Changes name, model, thinking level or permission mode. Opens the session.
 #[utoipa::path(patch, path = "/api/sessions/{id}", tag = "sessions", request_body = ChangeSession, responses(
     (status = 200, description = "The session as it is then", body = SessionDetail),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
     (status = 422, description = "The model cannot be used"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn change(
@@ -210,7 +210,7 @@ pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> R
 /// Deletes a session: its file goes to the trash, where there is one. Aborts what runs.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 204, description = "It is deleted"),
-    (status = 409, description = "Another tau uses it"),
+    (status = 409, description = "In use by another tau"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn delete(State(app): State<App>, Names(id): Names<String>) -> Result<StatusCode, Problem> {
     app.hub().delete(&id).await?;

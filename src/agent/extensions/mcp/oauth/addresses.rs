@@ -24,7 +24,7 @@ pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
         return Err(format!("{shown} is not reached over HTTPS"));
     }
     if !target.username().is_empty() || target.password().is_some() {
-        return Err(format!("the address at {shown} holds a name or a password"));
+        return Err(format!("the address at {shown} contains a name or a password"));
     }
     if is_local(target) && target.host() != server.host() && !(is_loopback(target) && is_loopback(server)) {
         return Err(format!("{shown} is an address of this machine or its network"));

@@ -208,7 +208,7 @@ fn plain(mut credentials: StoredCredentials) -> Result<StoredCredentials, String
     tokens.set_extra_fields(VendorExtraTokenFields::default());
     let access = tokens.access_token().secret();
     if access.is_empty() || !access.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err("the token that came cannot be used in a header".to_owned());
+        return Err("the server's token cannot be used in a header".to_owned());
     }
     Ok(credentials)
 }
