@@ -50,10 +50,10 @@ use pty::Pty;
 pub use report::{Flow, OnOutput};
 use report::{Report, snapshot};
 use screen_lines::ScreenLines;
-use spawn::{Output, Spawned, spawn};
+use spawn::{Output, PIPE_SIZE, Spawned, spawn};
 use spill::{Spill, Spilled};
 
-/// How long the pipe is read after the shell has exited.
+/// How long to wait for more output after the shell has exited. What is in the pipe by then is read all the same.
 const GRACE: Duration = Duration::from_millis(200);
 /// Output shown after the end, in bytes from its end.
 const SHOWN_ENDED: usize = 64 * 1024;
@@ -234,6 +234,8 @@ impl Run<'_> {
     ) -> io::Result<FinishedCommand> {
         let mut piece = vec![0; PIECE];
         let mut grace = started;
+        // A process that was left in the background may write for ever; the pipe holds no more than this.
+        let mut late = PIPE_SIZE;
         while !self.is_over() {
             let waiting = self.status.is_none();
             tokio::select! {
@@ -254,13 +256,19 @@ impl Run<'_> {
                         self.ended_with(status);
                     }
                 }
-                () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
                 () = sleep_until(self.report.due()), if self.report.fresh => self.report.now(&self.capture),
-                read = read(&mut self.output, &mut piece), if self.output.is_some() => match read {
+                read = read(&mut self.output, &mut piece), if self.output.is_some() && late > 0 => match read {
                     // Reading from a terminal that was hung up is an error.
                     Ok(0) | Err(_) => self.output = None,
-                    Ok(length) => self.take(piece.get(..length).unwrap_or_default(), scratch).await,
+                    Ok(length) => {
+                        self.take(piece.get(..length).unwrap_or_default(), scratch).await;
+                        if !waiting && grace <= Instant::now() {
+                            late = late.saturating_sub(length);
+                        }
+                    }
                 },
+                // After the output, so that none is left in the pipe because this took long.
+                () = sleep_until(grace), if !waiting && self.ending.is_none() => break,
             }
         }
         let duration = started.elapsed();

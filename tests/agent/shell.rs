@@ -51,6 +51,24 @@ async fn output_becomes_a_message() {
 }
 
 #[tokio::test]
+async fn a_front_end_that_reads_slowly_gets_all_output() {
+    let mut bench = Bench::new(Vec::new());
+    bench.send(bash("b", "seq 150000")).await;
+    let mut told = 0;
+    let message = loop {
+        // The command ends long before its output was read.
+        tokio::time::sleep(std::time::Duration::from_millis(15)).await;
+        match bench.next().await {
+            AgentEvent::BashExecutionUpdate { delta, .. } => told += delta.lines().count(),
+            AgentEvent::BashEnd { message, .. } => break message,
+            _ => {}
+        }
+    };
+    assert!(message.output.ends_with("150000\n"), "{:?}", message.output.get(message.output.len() - 20..));
+    assert!(told >= 150_000, "{told}");
+}
+
+#[tokio::test]
 async fn a_shell_that_is_not_there_is_told() {
     let mut bench = Bench::with(Player::new(Vec::new()), |config| config.shell = "/no/such/shell".into());
     bench.send(bash("b", "true")).await;

@@ -20,7 +20,7 @@ use crate::tools::sandbox::confinement::{Confinement, Surroundings};
 use crate::tools::scratch::Scratch;
 
 /// The size asked for the pipe, so that a fast writer is not woken too often.
-const PIPE_SIZE: usize = 512 * 1024;
+pub(super) const PIPE_SIZE: usize = 512 * 1024;
 
 /// Where output is read.
 pub(super) enum Output {
