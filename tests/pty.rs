@@ -328,9 +328,13 @@ fn batch(args: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn usage_errors_and_help_have_their_codes_and_streams() {
-    let (code, out, err) = batch(&["--help"]);
-    assert_eq!((code, err.as_str()), (Some(0), ""));
-    assert!(out.contains("Exit codes:") && !out.contains('\x1b'), "{out}");
+    for help in [&["--help"][..], &["-h"], &["help"], &["serve", "--help"], &["auth", "set", "-h"]] {
+        let (code, out, err) = batch(help);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(out.contains("Usage: tau") && !out.contains('\x1b'), "{out}");
+        assert!(!out.starts_with("error"), "{help:?}: {out}");
+    }
+    assert!(batch(&["--help"]).1.contains("Exit codes:"));
     let (code, out, _) = batch(&["--version"]);
     assert_eq!((code, out), (Some(0), format!("tau {}\n", env!("CARGO_PKG_VERSION"))));
     let (code, out, err) = batch(&["--modle", "x"]);

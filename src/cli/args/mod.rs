@@ -81,7 +81,8 @@ pub fn long_help() -> String {
     }
     let command = CliArgs::command().mut_args(|argument| {
         let is_prompt = argument.is_positional();
-        argument.hide(is_prompt)
+        let argument = argument.hide(is_prompt);
+        if argument.get_help_heading().is_none() { argument.help_heading("More") } else { argument }
     });
     command.before_help(text).render_help().to_string()
 }
@@ -102,8 +103,8 @@ pub struct CliArgs {
     /// text, json (one event per line) or rpc
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Front end", hide_possible_values = true)]
     pub mode: Option<OutputMode>,
-    /// The same as --mode json
-    #[arg(long, hide = true, conflicts_with = "mode")]
+    /// Short for --mode json
+    #[arg(long, help_heading = "Front end", hide = true, conflicts_with = "mode")]
     pub json: bool,
     /// Older RPC events for: auto, plain, all
     #[arg(long, value_enum, value_name = "WHO", default_value_t, help_heading = "Front end", hide = true)]
@@ -128,25 +129,6 @@ pub struct CliArgs {
     #[arg(long, help_heading = "Front end", hide = true)]
     pub wait_for_quota: bool,
 
-    /// The flags that set settings.
-    #[command(flatten)]
-    pub settings: SettingFlags,
-    /// Ask models through the `tau proxy` at URL, which holds the keys
-    #[arg(long, value_name = "URL", help_heading = "Model", hide = true, value_parser = address_parser, conflicts_with_all = ["base_url", "api_key"])]
-    pub proxy: Option<String>,
-    /// Your token for --proxy
-    #[arg(long, value_name = "TOKEN", help_heading = "Model", hide = true, env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = secret_parser)]
-    pub proxy_token: Option<Secret>,
-    /// System prompt or @FILE; {default} is tau's own
-    #[arg(long, value_name = "TEXT", help_heading = "Model")]
-    pub system_prompt: Option<String>,
-    /// Texts at the end of the system prompt that tau adds itself.
-    #[arg(skip)]
-    pub appended: Vec<String>,
-    /// No tools
-    #[arg(long, help_heading = "Model", conflicts_with = "tools")]
-    pub no_tools: bool,
-
     /// Continue the latest session in this directory
     #[arg(short, long = "continue", help_heading = "Session", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_last: bool,
@@ -169,6 +151,25 @@ pub struct CliArgs {
     #[arg(long, value_name = "NAME", help_heading = "Session", hide = true)]
     pub name: Option<String>,
 
+    /// The flags that set settings.
+    #[command(flatten)]
+    pub settings: SettingFlags,
+    /// Ask models through the `tau proxy` at URL, which holds the keys
+    #[arg(long, value_name = "URL", help_heading = "Model", hide = true, value_parser = address_parser, conflicts_with_all = ["base_url", "api_key"])]
+    pub proxy: Option<String>,
+    /// Your token for --proxy
+    #[arg(long, value_name = "TOKEN", help_heading = "Model", hide = true, env = "TAU_PROXY_TOKEN", hide_env_values = true, value_parser = secret_parser)]
+    pub proxy_token: Option<Secret>,
+    /// System prompt or @FILE; {default} is tau's own
+    #[arg(long, value_name = "TEXT", help_heading = "Model")]
+    pub system_prompt: Option<String>,
+    /// Texts at the end of the system prompt that tau adds itself.
+    #[arg(skip)]
+    pub appended: Vec<String>,
+    /// No tools
+    #[arg(long, help_heading = "Model", conflicts_with = "tools")]
+    pub no_tools: bool,
+
     /// Work in DIR
     #[arg(short = 'C', long, value_name = "DIR", help_heading = "Other")]
     pub cwd: Option<PathBuf>,
@@ -182,12 +183,12 @@ pub struct CliArgs {
     #[arg(long, value_name = "FILE", help_heading = "Other", hide = true)]
     pub record: Option<PathBuf>,
     /// Replay a recording and print its last screen
-    #[arg(long, hide = true, value_name = "FILE", conflicts_with = "record")]
+    #[arg(long, help_heading = "Other", hide = true, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
     /// Log to a file (TAU_LOG=FILTER works too)
     #[arg(long, help_heading = "Other", hide = true)]
     pub verbose: bool,
-    /// Print the flags that one wants first
+    /// Print the most used flags
     #[arg(short = 'h', help_heading = "Other")]
     pub short_help: bool,
     /// Print every flag and command
@@ -269,11 +270,9 @@ fn renamed(error: clap::Error) -> clap::Error {
 /// how the program ends.
 pub(crate) fn print_clap_error(error: &clap::Error) -> Exit {
     let text = error.render().to_string();
-    if error.use_stderr() {
-        fail(Exit::Usage, text.strip_prefix("error: ").unwrap_or(&text).trim_end())
-    } else {
-        say(&text)
-    }
+    // clap puts it before any text of our own, help included.
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    if error.use_stderr() { fail(Exit::Usage, text.trim_end()) } else { say(text) }
 }
 
 fn exit_codes() -> String {
