@@ -3,7 +3,7 @@
 //! Pure: no files, no clock. Only [`super::Session`] adds to it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::SessionContext;
 use super::entry::{Body, ContextReplacement, Entry, random_id};
@@ -27,6 +27,8 @@ pub struct Tree {
     /// Model and level before any entry sets them; from the header of old files.
     initial_model: Option<(String, String)>,
     initial_thinking: Option<ThinkingLevel>,
+    /// The context at the leaf, once it was asked for: it is asked for several times in each turn.
+    context: OnceLock<SessionContext>,
 }
 
 impl Tree {
@@ -34,6 +36,7 @@ impl Tree {
     pub(crate) fn begin_with(&mut self, model: Option<(String, String)>, thinking: Option<ThinkingLevel>) {
         self.initial_model = model;
         self.initial_thinking = thinking;
+        self.context.take();
     }
 
     /// The model and the level of [`Self::begin_with`].
@@ -49,6 +52,7 @@ impl Tree {
 
     /// Adds an entry that somebody else wrote: the leaf stays where it is.
     pub fn insert(&mut self, entry: Entry) {
+        self.context.take();
         match &entry.body {
             Body::SessionInfo { name } => self.name = Some(name.clone()).filter(|name| !name.is_empty()),
             Body::Label { target_id, label } => match label.as_ref().filter(|label| !label.is_empty()) {
@@ -72,6 +76,7 @@ impl Tree {
         self.name = None;
         entries.into_iter().for_each(|entry| self.insert(entry));
         self.leaf = leaf;
+        self.context.take();
     }
 
     /// A new entry below the leaf. It is not part of the tree before it is pushed.
@@ -98,6 +103,7 @@ impl Tree {
     /// Continues from the entry of that id, or from before the first. False if no entry has
     /// that id.
     pub(crate) fn move_leaf(&mut self, id: Option<&str>) -> bool {
+        self.context.take();
         match id.map(|id| self.by_id.get(id)) {
             None => self.leaf = None,
             Some(Some(index)) => self.leaf = Some(*index),
@@ -155,9 +161,12 @@ impl Tree {
 
     /// The model's context at the leaf: section 5 of the session format.
     pub fn context(&self) -> SessionContext {
-        let path = self.branch();
-        let messages = items(&path).map(|(_, message)| message).collect();
-        SessionContext { messages, model: self.model_on(&path), thinking: self.thinking_on(&path) }
+        let context = self.context.get_or_init(|| {
+            let path = self.branch();
+            let messages = items(&path).map(|(_, message)| message).collect();
+            SessionContext { messages, model: self.model_on(&path), thinking: self.thinking_on(&path) }
+        });
+        context.clone()
     }
 
     /// Provider and id of the model last used on the path to the leaf.

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
@@ -31,6 +31,9 @@ const MOST: usize = 500_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most threads.
 const THREADS: usize = 8;
+/// So many directories are looked at before there are other threads: to start one takes longer than a small tree.
+const ALONE: usize = 32;
+
 /// Scans one workspace, again and again.
 #[derive(Debug)]
 pub struct Scanner {
@@ -129,12 +132,14 @@ impl Scanner {
         let (shared, until) = (Mutex::new(shared), Instant::now() + PATIENCE);
         let more = Condvar::new();
         let walk = Walk { root, device, scanner: self, tracked, covering, shared, more, until };
-        let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(1, THREADS);
-        let parts: Vec<Found> = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| walk.work())).collect();
-            let own = walk.work();
-            others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
-        });
+        let mut parts = vec![walk.work(ALONE)];
+        if walk.has_more() {
+            parts.extend(std::thread::scope(|scope| {
+                let others: Vec<_> = (1..threads()).map(|_| scope.spawn(|| walk.work(usize::MAX))).collect();
+                let own = walk.work(usize::MAX);
+                others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect::<Vec<_>>()
+            }));
+        }
         let mut all = Snapshot { started: i64::try_from(started).unwrap_or(i64::MAX), ..Snapshot::default() };
         let (mut entries, mut ignored) = (Vec::new(), Vec::new());
         for part in parts {
@@ -180,6 +185,13 @@ pub(crate) fn entry_at(root: &Path, path: &[u8]) -> Option<Entry> {
     Some(entry)
 }
 
+/// How many threads look; found out once, which reads files of the system.
+fn threads() -> usize {
+    static THREADS_HERE: OnceLock<usize> = OnceLock::new();
+    *THREADS_HERE
+        .get_or_init(|| std::thread::available_parallelism().map_or(2, usize::from).clamp(1, THREADS))
+}
+
 #[allow(clippy::unnecessary_cast, reason = "the type of devices differs between systems")]
 fn device(stat: &rustix::fs::Stat) -> u64 {
     stat.st_dev as u64
@@ -204,11 +216,12 @@ fn entry(path: Box<[u8]>, stat: &rustix::fs::Stat) -> Entry {
 }
 
 impl Walk<'_> {
-    /// Looks at directories until there are no more.
-    fn work(&self) -> Found {
+    /// Looks at directories until there are no more, at most at so many.
+    fn work(&self, most: usize) -> Found {
         let mut found = Found::default();
         let mut names = Names::default();
-        while let Some(task) = self.next() {
+        for _ in 0..most {
+            let Some(task) = self.next() else { break };
             let (inner, count) = self.look(task, &mut names, &mut found);
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
             shared.count = shared.count.saturating_add(count);
@@ -222,6 +235,11 @@ impl Walk<'_> {
             self.more.notify_all();
         }
         found
+    }
+
+    fn has_more(&self) -> bool {
+        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.left > 0 && shared.stop.is_none()
     }
 
     fn next(&self) -> Option<Task> {

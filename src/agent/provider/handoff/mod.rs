@@ -8,6 +8,7 @@
 mod call_ids;
 mod user_messages;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
         Handoff { model, ids: CallIds::new(model), out: Vec::new(), turn: Vec::new(), held: Vec::new() };
     for message in messages {
         match &**message {
-            Message::Assistant(assistant) => handoff.assistant(assistant),
+            Message::Assistant(assistant) => handoff.assistant(assistant, message),
             Message::ToolResult(result) => handoff.result(result),
             other => {
                 if let Some(user) = user_messages::user_message(other, message, model) {
@@ -48,7 +49,9 @@ pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
 struct Waiting {
     /// The id in the session.
     original: String,
-    call: ToolCall,
+    /// The id that the model is told.
+    id: String,
+    name: String,
     result: Option<Arc<Message>>,
     timestamp: i64,
 }
@@ -68,35 +71,66 @@ impl Handoff<'_> {
         if self.turn.is_empty() { self.out.push(message) } else { self.held.push(message) }
     }
 
-    fn assistant(&mut self, message: &AssistantMessage) {
+    fn assistant(&mut self, message: &AssistantMessage, whole: &Arc<Message>) {
         self.settle();
         let broken = matches!(message.stop_reason, StopReason::Error | StopReason::Aborted);
         let same = message.api == self.model.api
             && message.provider == self.model.provider
             && message.model == self.model.id;
+        // Most messages go as they are, and a long conversation is not copied for each request.
+        let mut unchanged = same;
         let mut content = Vec::new();
-        for block in &message.content {
-            match block {
-                Block::ToolCall(call) if broken && !call.arguments.is_object() => {}
+        for (at, block) in message.content.iter().enumerate() {
+            let kept = match block {
+                Block::ToolCall(call) if broken && !call.arguments.is_object() => None,
                 Block::ToolCall(call) => {
-                    let kept = self.call(call, same);
-                    let waiting = Waiting {
+                    let id = self.ids.valid(&call.id, same);
+                    let is_kept = unchanged && id == call.id && call.arguments.is_object();
+                    self.turn.push(Waiting {
                         original: call.id.clone(),
-                        call: kept.clone(),
+                        id: id.clone(),
+                        name: call.name.clone(),
                         result: None,
                         timestamp: message.timestamp,
-                    };
-                    self.turn.push(waiting);
-                    content.push(Block::ToolCall(kept));
+                    });
+                    if is_kept {
+                        Some(Cow::Borrowed(block))
+                    } else {
+                        Some(Cow::Owned(Block::ToolCall(valid_call(call, id, same))))
+                    }
                 }
-                other => content.extend(self.block(other, same)),
+                other if unchanged && self.takes(other) => Some(Cow::Borrowed(other)),
+                other => self.block(other, same).map(Cow::Owned),
+            };
+            let is_kept = matches!(kept, Some(Cow::Borrowed(_)));
+            if unchanged && !is_kept {
+                unchanged = false;
+                content.extend(message.content.iter().take(at).cloned());
+            }
+            if !unchanged {
+                content.extend(kept.map(Cow::into_owned));
             }
         }
+        let sent = if unchanged { &message.content } else { &content };
         // Thinking alone is no answer, and some providers refuse a message that holds nothing else.
-        if content.iter().all(|block| matches!(block, Block::Thinking { .. })) {
+        if sent.iter().all(|block| matches!(block, Block::Thinking { .. })) {
             return;
         }
-        self.out.push(Arc::new(Message::Assistant(AssistantMessage { content, ..message.clone() })));
+        self.out.push(match unchanged {
+            true => whole.clone(),
+            false => Arc::new(Message::Assistant(AssistantMessage { content, ..without_content(message) })),
+        });
+    }
+
+    /// Whether the model that wrote a block, which is no call, takes it as it is.
+    fn takes(&self, block: &Block) -> bool {
+        match block {
+            Block::Text { text, .. } => !text.trim().is_empty(),
+            Block::Thinking { thinking, thinking_signature, redacted } => {
+                self.thinks_again(thinking, thinking_signature.as_deref(), *redacted)
+            }
+            Block::ToolCall(_) | Block::Image { .. } | Block::Unknown(_) => false,
+        }
     }
 
     /// A block that is no call, if the model can take it.
@@ -136,31 +170,14 @@ impl Handoff<'_> {
         }
     }
 
-    /// A call with an id that the model takes. Arguments that are no JSON object are wrapped in
-    /// one, because every format wants an object and the model should see what it wrote.
-    fn call(&mut self, call: &ToolCall, same: bool) -> ToolCall {
-        let arguments = match &call.arguments {
-            Value::Object(_) => call.arguments.clone(),
-            Value::Null => json!({}),
-            Value::String(raw) => json!({ "invalid_json": raw }),
-            other => json!({ "invalid_json": other.to_string() }),
-        };
-        ToolCall {
-            id: self.ids.valid(&call.id, same),
-            name: call.name.clone(),
-            arguments,
-            thought_signature: call.thought_signature.clone().filter(|_| same),
-        }
-    }
-
     fn result(&mut self, result: &ToolResultMessage) {
         let open =
             |waiting: &&mut Waiting| waiting.result.is_none() && waiting.original == result.tool_call_id;
         // A result without a call is dropped, and so is a second one.
         let Some(waiting) = self.turn.iter_mut().find(open) else { return };
         let message = ToolResultMessage {
-            tool_call_id: waiting.call.id.clone(),
-            tool_name: waiting.call.name.clone(),
+            tool_call_id: waiting.id.clone(),
+            tool_name: waiting.name.clone(),
             content: seen(&result.content, self.model),
             // Details are for people.
             details: Details::None,
@@ -180,8 +197,8 @@ impl Handoff<'_> {
         for waiting in self.turn.drain(..) {
             let missing = || {
                 Arc::new(Message::ToolResult(ToolResultMessage {
-                    tool_call_id: waiting.call.id.clone(),
-                    tool_name: waiting.call.name.clone(),
+                    tool_call_id: waiting.id.clone(),
+                    tool_name: waiting.name.clone(),
                     content: vec![Content::text(INTERRUPTED)],
                     details: Details::None,
                     is_error: true,
@@ -193,6 +210,34 @@ impl Handoff<'_> {
             self.out.push(waiting.result.clone().unwrap_or_else(missing));
         }
         self.out.append(&mut self.held);
+    }
+}
+
+/// A call with an id that the model takes. Arguments that are no JSON object are wrapped in
+/// one, because every format wants an object and the model should see what it wrote.
+fn valid_call(call: &ToolCall, id: String, same: bool) -> ToolCall {
+    let arguments = match &call.arguments {
+        Value::Object(_) => call.arguments.clone(),
+        Value::Null => json!({}),
+        Value::String(raw) => json!({ "invalid_json": raw }),
+        other => json!({ "invalid_json": other.to_string() }),
+    };
+    let thought_signature = call.thought_signature.clone().filter(|_| same);
+    ToolCall { id, name: call.name.clone(), arguments, thought_signature }
+}
+
+/// The message but for its content, which is not copied.
+fn without_content(message: &AssistantMessage) -> AssistantMessage {
+    AssistantMessage {
+        content: Vec::new(),
+        api: message.api,
+        provider: message.provider.clone(),
+        model: message.model.clone(),
+        usage: message.usage.clone(),
+        stop_reason: message.stop_reason.clone(),
+        error_message: message.error_message.clone(),
+        response_id: message.response_id.clone(),
+        timestamp: message.timestamp,
     }
 }
 
