@@ -20,8 +20,8 @@ pub(crate) fn total(engine: &Engine) -> u64 {
 
 /// Tokens of everything except the messages: the system prompt and the tools.
 pub(crate) fn overhead(engine: &Engine) -> u64 {
-    let tools = engine.config.tools.specs();
-    size::of_text(&engine.config.system) + tools.iter().map(of_tool).sum::<u64>()
+    let tools = engine.config.tools.iter().map(|tool| of_tool(tool.spec()));
+    size::of_text(&engine.config.system) + tools.sum::<u64>()
 }
 
 /// The conversation is compacted above this many tokens.
@@ -72,8 +72,8 @@ fn estimates(engine: &Engine) -> Vec<ContextPart> {
         part.1 += tokens;
     };
     add("system prompt", 0, size::of_text(&engine.config.system));
-    for spec in engine.config.tools.specs() {
-        add("tool descriptions", 1, of_tool(&spec));
+    for tool in engine.config.tools.iter() {
+        add("tool descriptions", 1, of_tool(tool.spec()));
     }
     for message in engine.config.session.context().messages {
         let tokens = size::of_message(&message);

@@ -265,7 +265,7 @@ mod tests {
         let said = wrong.join("\n");
         for part in [
             "settings.json:6: `Task` is not used: tau has no tool Task",
-            "settings.json:7: `WebFetch(https://x)` cannot be kept to: ",
+            "settings.json:7: `WebFetch(https://x)` cannot be enforced: ",
             "tau asks before web_fetch",
             "tau asks before every call",
             "permissions.defaultMode is not used by tau",

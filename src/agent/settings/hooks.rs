@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(wrong[1], "c.toml:10: hook Stop: the `command` is empty");
         assert_eq!(wrong[2], "c.toml:12: there is no event `PretoolUse`; did you mean `PreToolUse`?");
         assert!(
-            wrong[3].starts_with("c.toml:14: hook Notification: the matcher `(` is not understood"),
+            wrong[3].starts_with("c.toml:14: hook Notification: the matcher `(` is not valid"),
             "{wrong:?}"
         );
     }

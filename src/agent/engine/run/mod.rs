@@ -61,7 +61,7 @@ fn prepare(engine: &mut Engine) {
     announce::repair(engine);
     record_settings(engine);
     engine.meters = Default::default();
-    if engine.config.tools.specs().iter().any(|tool| !tool.read_only) {
+    if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
         engine.undo.warm();
     }
     engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
