@@ -176,7 +176,9 @@ pub async fn ready(mut command: Command) -> (Child, String, String) {
             panic!("it did not start: {err}");
         };
         if let Some(found) = line.strip_prefix("listening on ") {
+            let (found, linked) = found.split_once("/#token=").unwrap_or((found, ""));
             address = found.trim_start_matches("http://").to_owned();
+            token = linked.to_owned();
         } else if let Some(found) = line.strip_prefix("token ") {
             token = found.to_owned();
         }

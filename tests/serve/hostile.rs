@@ -1,7 +1,7 @@
 //! Requests that nobody should send, and requests of those who should not.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::client::{Served, command, ready, reply};
@@ -240,12 +240,38 @@ async fn tokens_come_from_a_file_or_the_environment() {
     let mut of_variable = command(dir.path(), &listen, &[]);
     of_variable.env("TAU_SERVE_TOKEN", "another-token-0123456789");
     for (mut command, token) in [(of_file, "0123456789abcdef"), (of_variable, "another-token-0123456789")] {
-        use tokio::io::AsyncBufReadExt;
         let mut child = command.spawn().unwrap();
         let mut lines = tokio::io::BufReader::new(child.stdout.take().unwrap()).lines();
         let line = lines.next_line().in_time("the address").await.unwrap().unwrap();
-        let address = line.trim_start_matches("listening on http://").to_owned();
+        assert!(!line.contains(token), "a token of the user is not printed: {line}");
+        let address = line.strip_prefix("listening on http://").unwrap().to_owned();
         let server = Served { child, address, token: token.to_owned(), dir: tempfile::tempdir().unwrap() };
         server.send("GET", "/api/models", &Value::Null).await.is(200);
+    }
+}
+
+#[tokio::test]
+async fn one_link_is_printed_that_works_where_it_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    for (listen, begins) in [
+        ("127.0.0.1:0", "listening on http://127.0.0.1:"),
+        ("0.0.0.0:0", "listening on 0.0.0.0:"),
+        ("[::1]:0", "listening on http://[::1]:"),
+        ("[::]:0", "listening on [::]:"),
+    ] {
+        let mut served = command(dir.path(), &["--listen", listen], &["--log", "off"]).spawn().unwrap();
+        let mut lines = tokio::io::BufReader::new(served.stdout.take().unwrap()).lines();
+        let line = lines.next_line().in_time("the link").await.unwrap().unwrap();
+        assert!(line.starts_with(begins), "{listen}: {line}");
+        let (_, link) = line.split_once("http://").unwrap();
+        let (address, token) = link.split_once("/#token=").unwrap();
+        assert!(!address.starts_with("0.0.0.0") && !address.starts_with("[::]"), "{line}");
+        let (address, token) = (address.to_owned(), token.to_owned());
+        let pid = rustix::process::Pid::from_raw(served.id().unwrap().cast_signed()).unwrap();
+        let child = served;
+        let server = Served { child, address, token, dir: tempfile::tempdir().unwrap() };
+        server.send("GET", "/api/models", &Value::Null).await.is(200);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(lines.next_line().in_time("the end").await.unwrap(), None, "{listen}: a second line");
     }
 }

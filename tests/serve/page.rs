@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::client::Served;
+use super::page_layout::LAYOUT;
 use crate::faults::server::{Act, Server};
 use crate::headless::{calls, says, stalls};
 
@@ -88,7 +89,7 @@ const BUTTONS_IN_A_ROW: &str = "(() => {
 })()";
 
 /// Waits until the page is laid out again and nothing moves any more.
-const LAID_OUT: &str = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+pub const LAID_OUT: &str = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
   .then(() => Promise.allSettled(document.getAnimations().map((motion) => motion.finished)))
   .then(() => true)";
 
@@ -102,6 +103,7 @@ pub async fn check(browser: &mut Browser, name: &str) {
         browser.picture(&format!("{name}-{width}-{scheme}")).await;
         let wide = browser.value("document.documentElement.scrollWidth").await;
         assert_eq!(wide, json!(width), "{name}: wider than the page");
+        assert_eq!(browser.value(LAYOUT).await, json!([]), "{name} {width}x{height}");
         assert_eq!(browser.value(CONTRAST).await, json!([]), "{name} {width} {scheme}");
     }
     let tree = browser.call("Accessibility.getFullAXTree", json!({})).await;

@@ -54,7 +54,7 @@ async fn two_presses_decide_one_call_and_what_was_not_seen_takes_two() {
     browser.click(".ask .primary").await;
     browser.until("document.querySelector('.ask .unseen').innerText.includes('not shown yet')").await;
     assert!(!server.dir.path().join("one.txt").exists());
-    browser.value("document.querySelector('.ask pre').scrollTop = 1e9").await;
+    browser.value("document.querySelector('.ask .body').scrollTop = 1e9").await;
     check(&mut browser, "unseen").await;
     browser.click(".ask .primary").await;
     browser.until("document.querySelector('#transcript').innerText.includes('all is over')").await;

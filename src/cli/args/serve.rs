@@ -8,8 +8,8 @@ use clap::{Parser, ValueEnum};
 use super::setting_flags::SettingFlags;
 
 const AFTER: &str = "\
-The address is printed when the server is ready. The token comes from --token-file, else from
-TAU_SERVE_TOKEN; else a random one is printed. See docs/server.md.
+When the server is ready, it prints the link of its page. The token comes from --token-file, else
+from TAU_SERVE_TOKEN; else it is random, and part of the link. See docs/server.md.
 
 Exit codes: 2 usage, 3 something is wrong in a file, or the address is taken; else those of signals
 To send the word as a prompt: tau -- serve";

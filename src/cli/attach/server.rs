@@ -28,6 +28,7 @@ impl Address {
             return Some(Address::Socket(PathBuf::from(path)));
         }
         if text.contains("://") {
+            let (text, _) = split_link(text);
             return Some(Address::Url(text.trim_end_matches('/').to_owned()));
         }
         if ["/", "./", "../"].iter().any(|start| text.starts_with(start)) {
@@ -44,6 +45,14 @@ impl Address {
             Address::Url(url) => url.clone(),
             Address::Socket(path) => format!("unix:{}", path.display()),
         }
+    }
+}
+
+/// A link as `tau serve` prints it: what comes before its fragment, and the token in that.
+pub(crate) fn split_link(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('#') {
+        Some((address, fragment)) if address.contains("://") => (address, fragment.strip_prefix("token=")),
+        _ => (text, None),
     }
 }
 
@@ -227,6 +236,7 @@ mod tests {
         let cases = [
             ("http://127.0.0.1:4180/", url("http://127.0.0.1:4180")),
             ("https://box.example", url("https://box.example")),
+            ("http://127.0.0.1:4180/#token=secret", url("http://127.0.0.1:4180")),
             ("localhost:4180", url("http://localhost:4180")),
             ("[::1]:80", url("http://[::1]:80")),
             ("unix:/run/tau.sock", socket("/run/tau.sock")),

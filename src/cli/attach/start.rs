@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::running::{RunningServer, running};
-use super::server::{Address, Server};
+use super::server::{Address, Server, split_link};
 use super::wire::Wanted;
 use crate::cli::args::CliArgs;
 use crate::cli::args::attach::AttachArgs;
@@ -47,7 +47,8 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
     let flags = CliArgs { record: args.record, no_context_files: true, ..CliArgs::without_arguments() };
     let setup = Setup::read(flags, PROFILE)?;
     let (address, known) = address(url.as_deref(), running(&setup.paths))?;
-    let token = token(args.token_file.as_deref(), known, &address)?;
+    let linked = url.as_deref().and_then(|url| split_link(url).1);
+    let token = token(args.token_file.as_deref(), linked, known, &address)?;
     let unusable = |failure: crate::agent::provider::Failure| {
         Refusal::config(format!("cannot attach to {}: {}", address.text(), failure.message))
     };
@@ -81,11 +82,19 @@ fn address(
 }
 
 /// The token: what the user names goes before what is known of a server that runs here.
-fn token(file: Option<&Path>, known: Option<RunningServer>, address: &Address) -> Result<String, Refusal> {
+fn token(
+    file: Option<&Path>,
+    linked: Option<&str>,
+    known: Option<RunningServer>,
+    address: &Address,
+) -> Result<String, Refusal> {
     if let Some(file) = file {
         let text = std::fs::read_to_string(file)
             .map_err(|error| Refusal::config(format!("cannot read the token {}: {error}", file.display())))?;
         return Ok(text.trim().to_owned());
+    }
+    if let Some(token) = linked.filter(|token| !token.is_empty()) {
+        return Ok(token.to_owned());
     }
     if let Some(token) = known.and_then(|server| server.token) {
         return Ok(token);

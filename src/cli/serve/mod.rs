@@ -26,6 +26,7 @@ pub(in crate::cli) mod strangers;
 mod stream;
 mod types;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -161,7 +162,11 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
         max_streams: args.max_streams.into(),
         log: args.log,
     });
-    if say(&greeting(&address, &token)) != Exit::Ok {
+    let greeting = match address.strip_prefix("http://") {
+        Some(place) => link(place, &token),
+        None => greeting(&address, &token),
+    };
+    if say(&greeting) != Exit::Ok {
         return Exit::Model;
     }
     let (stop, stopped) = watch::channel(false);
@@ -186,7 +191,20 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     exit
 }
 
-/// What is printed once the server is ready.
+/// What is printed once the page can be opened: the link that opens it. A token that was made here is in
+/// its fragment, which browsers do not send.
+fn link(place: &str, token: &Token) -> String {
+    let token = if token.is_new { format!("/#token={}", token.text) } else { String::new() };
+    match place.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_unspecified() => {
+            let here = if address.is_ipv6() { "[::1]" } else { "127.0.0.1" };
+            format!("listening on {place}, here http://{here}:{}{token}\n", address.port())
+        }
+        _ => format!("listening on http://{place}{token}\n"),
+    }
+}
+
+/// What is printed once a server that has no page is ready.
 fn greeting(address: &str, token: &Token) -> String {
     let token = if token.is_new { format!("token {}\n", token.text) } else { String::new() };
     format!("listening on {address}\n{token}")

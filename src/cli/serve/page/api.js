@@ -9,21 +9,39 @@ export class Problem extends Error {
   }
 }
 
-/** Takes the token of the address (`/#token=…`) or of this tab; whether there is one. */
-export function findToken() {
-  const given = /^#token=([^&]+)/.exec(location.hash);
-  if (given) {
-    setToken(decodeURIComponent(given[1]));
+const IN_LINK = /#token=([^&]+)/;
+
+/** Takes the token out of the address (`/#token=…`), which no longer has it then; whether it had one. */
+export function takeToken() {
+  const isThere = IN_LINK.test(location.hash);
+  if (isThere) {
+    const { hash } = location;
     history.replaceState(null, "", location.pathname);
-  } else {
-    token = sessionStorage.getItem("tau-token") || "";
+    setToken(hash);
   }
+  return isThere;
+}
+
+/** Takes the token of the address or of this tab; whether there is one. */
+export function findToken() {
+  if (!takeToken()) token = sessionStorage.getItem("tau-token") || "";
   return token !== "";
 }
 
+/** Keeps the token in this tab. The link that has it will do, too. */
 export function setToken(text) {
-  token = text.trim();
+  const given = IN_LINK.exec(text);
+  token = (given ? decoded(given[1]) : text).trim();
   sessionStorage.setItem("tau-token", token);
+}
+
+/** Without its percent signs, unless they are its own. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function send(method, path, { body, headers = {}, signal } = {}) {

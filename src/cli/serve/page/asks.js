@@ -3,16 +3,22 @@
 import { diff } from "/page/transcript.js";
 import { asked, element } from "/page/text.js";
 
-function card(title, ...children) {
+/** A card: the body scrolls, the foot with the buttons is always seen. With `onsubmit` it is a form. */
+function card(title, body, foot, onsubmit) {
   const id = `ask-${Math.random().toString(36).slice(2)}`;
-  return element("section", { class: "ask", role: "group", "aria-labelledby": id }, element("h2", { id }, title), children);
+  const inner = [element("div", { class: "body", tabindex: 0 }, body), element("div", { class: "foot" }, foot)];
+  const parts = onsubmit ? element("form", { class: "parts", onsubmit }, inner) : element("div", { class: "parts" }, inner);
+  return element("section", { class: "ask", role: "group", "aria-labelledby": id }, element("h2", { id }, title), parts);
 }
+
+const row = (...children) => element("div", { class: "row" }, children);
 
 const ends = new WeakSet();
 
-/** Whether the end of a part that scrolls is on the screen, or was. */
+/** Whether the end of a part of a card's body is on the screen, or was. */
 function reachedEnd(part) {
-  if (part.scrollTop + part.clientHeight >= part.scrollHeight - 4) ends.add(part);
+  const body = part.closest(".body");
+  if (body && part.getBoundingClientRect().bottom <= body.getBoundingClientRect().bottom + 4) ends.add(part);
   return ends.has(part);
 }
 
@@ -30,9 +36,9 @@ export function approval(request, decide) {
   const preview = request.preview;
   let shown = null;
   let editor = null;
-  if (preview.kind === "arguments") shown = element("pre", { tabindex: 0 }, asked(JSON.stringify(preview.arguments, null, 2)));
+  if (preview.kind === "arguments") shown = element("pre", {}, asked(JSON.stringify(preview.arguments, null, 2)));
   if (preview.kind === "command") {
-    shown = element("pre", { tabindex: 0 }, asked(preview.command));
+    shown = element("pre", {}, asked(preview.command));
     // What hides in a command would hide in the field, too.
     if (asked(preview.command) === preview.command && !request.ran) {
       const edit = element("button", { type: "button", class: "plain", onclick: () => {
@@ -50,9 +56,10 @@ export function approval(request, decide) {
   if (preview.kind === "change") shown = diff(preview.change, !preview.change.cut && preview.change.hunks.length > 1 && ((_, box) => boxes.push(box)), asked);
   const note = element("p", { class: "note unseen", role: "status" });
   let insists = false;
+  const subject = () => (editor ? null : shown?.querySelector?.("pre") || shown);
   /** Allows what was seen to its end; anything else at the second press. */
   const allow = (decision) => {
-    const part = editor ? null : shown?.querySelector?.("pre") || shown;
+    const part = subject();
     const unseen = (part && !reachedEnd(part)) || preview.change?.cut;
     if (!unseen || insists) return decide(decision());
     insists = true;
@@ -62,21 +69,20 @@ export function approval(request, decide) {
   const deny = (stop) => decide({ decision: "deny", stop, ...(reason.value.trim() ? { reason: reason.value.trim() } : {}) });
   const scope = element("select", { "aria-label": "Where the rule holds" }, [["session", "in this session"], ["project", "in this directory"], ["user", "everywhere"]].map(([value, name]) => element("option", { value }, name)));
   const rules = request.suggestedRules || [];
-  const exact = request.canAllowExact && element("div", { class: "row" }, element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_exact", ...chosen() })) }, "Always allow exactly this, in this session"));
-  const family = rules.length > 0 && element("div", { class: "row" }, element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_always", rules, scope: scope.value, ...chosen() })) }, "Always allow"), element("code", {}, asked(rules.join(" and "))), scope);
+  const exact = request.canAllowExact && row(element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_exact", ...chosen() })) }, "Always allow exactly this, in this session"));
+  const family = rules.length > 0 && row(element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_always", rules, scope: scope.value, ...chosen() })) }, "Always allow"), element("code", {}, asked(rules.join(" and "))), scope);
   const always = (exact || family) && element("div", {}, exact, family);
-  shown?.addEventListener("scroll", (event) => reachedEnd(event.target), true);
-  return card(
-    `${asked(request.toolName)}: ${asked(request.title)}`,
-    reasons,
-    shown,
-    request.ran && element("p", { class: "note" }, "It has run, and the sandbox refused a part of it. Allowed, it runs again without the sandbox."),
-    element("p", { class: "note" }, asked(request.sandbox)),
-    note,
-    element("div", { class: "row" }, element("button", { type: "button", class: "primary", onclick: () => allow(() => ({ decision: "allow", ...chosen(), ...edited() })) }, "Allow once"), element("button", { type: "button", onclick: () => deny(false) }, "Deny"), element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop")),
+  const ran = request.ran && element("p", { class: "note" }, "It has run, and the sandbox refused a part of it. Allowed, it runs again without the sandbox.");
+  const body = [shown, ran, reasons, element("p", { class: "note" }, asked(request.sandbox)), always];
+  const buttons = row(
+    element("button", { type: "button", class: "primary", onclick: () => allow(() => ({ decision: "allow", ...chosen(), ...edited() })) }, "Allow once"),
+    element("button", { type: "button", onclick: () => deny(false) }, "Deny"),
+    element("button", { type: "button", class: "danger", onclick: () => deny(true) }, "Deny and stop"),
     reason,
-    always,
   );
+  const node = card(`${asked(request.toolName)}: ${asked(request.title)}`, body, [note, buttons]);
+  node.querySelector(".body").addEventListener("scroll", () => subject() && reachedEnd(subject()));
+  return node;
 }
 
 /** The card of a question; `answer` sends an answer. */
@@ -84,21 +90,27 @@ export function question(record, answer) {
   const button = (text, value, style) => element("button", { type: "button", class: style || "", onclick: () => answer(value) }, asked(text));
   const message = record.message && element("p", {}, asked(record.message));
   const cancel = button("Cancel", { cancelled: true });
-  if (record.method === "select") return card(asked(record.title), element("div", { class: "row" }, record.options.map((option) => button(option, { value: option })), cancel));
-  if (record.method === "confirm") return card(asked(record.title), message, element("div", { class: "row" }, button("Yes", { confirmed: true }, "primary"), button("No", { confirmed: false }), cancel));
+  if (record.method === "select") return card(asked(record.title), row(record.options.map((option) => button(option, { value: option }))), row(cancel));
+  if (record.method === "confirm") return card(asked(record.title), message, row(button("Yes", { confirmed: true }, "primary"), button("No", { confirmed: false }), cancel));
   if (record.method === "url") {
     const safe = /^https?:\/\//i.test(record.url);
     const place = safe ? element("a", { href: record.url, target: "_blank", rel: "noopener noreferrer" }, asked(record.url)) : element("code", {}, asked(record.url));
-    return card(asked(record.title), message, element("p", {}, place), element("div", { class: "row" }, button("Done", { confirmed: true }, "primary"), button("Decline", { declined: true }), cancel));
+    return card(asked(record.title), [message, element("p", {}, place)], row(button("Done", { confirmed: true }, "primary"), button("Decline", { declined: true }), cancel));
   }
-  if (record.method === "plan") {
-    const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
-    const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
-    return card(asked(record.title), element("pre", { tabindex: 0 }, asked(record.plan)), element("div", { class: "row" }, button("Carry it out, asking before every change", { accepted: true, mode: "ask" }, "primary"), button("Carry it out, asking before commands", { accepted: true, mode: "edits" }), button("Carry it out without asking", { accepted: true, mode: "auto" })), comment, element("div", { class: "row" }, reject, button("Stop", { cancelled: true }, "danger")));
-  }
+  if (record.method === "plan") return plan(record, answer, button("Stop", { cancelled: true }, "danger"));
   if (record.method === "questions") return questions(record, answer);
   if (record.method === "form") return form(record, message, answer, cancel);
-  return card(asked(record.title || "A question that this page does not know"), message, cancel);
+  return card(asked(record.title || "A question that this page does not know"), message, row(cancel));
+}
+
+/** The card of a plan. */
+function plan(record, answer, stop) {
+  const modes = [["ask", "asking before every change"], ["edits", "asking before commands"], ["auto", "without asking"]];
+  const mode = element("select", { "aria-label": "What is asked while it is carried out" }, modes.map(([value, name]) => element("option", { value }, name)));
+  const accept = element("button", { type: "button", class: "primary", onclick: () => answer({ accepted: true, mode: mode.value }) }, "Carry it out");
+  const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
+  const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
+  return card(asked(record.title), element("pre", {}, asked(record.plan)), [row(accept, mode), row(comment, reject, stop)]);
 }
 
 /** The card of the model's questions: all of them below one another. */
@@ -129,8 +141,7 @@ function questions(record, answer) {
     fields[missing].text.focus();
   };
   const decline = element("button", { type: "button", onclick: () => answer({ declined: true }) }, "Decline");
-  const body = element("form", { class: "field", onsubmit: submit }, fields.map(({ node }) => node), note, element("div", { class: "row" }, element("button", { class: "primary" }, "Send"), decline));
-  return card(asked(record.title), body);
+  return card(asked(record.title), fields.map(({ node }) => node), [note, row(element("button", { class: "primary" }, "Send"), decline)], submit);
 }
 
 function form(record, message, answer, cancel) {
@@ -161,6 +172,5 @@ function form(record, message, answer, cancel) {
     answer({ values: Object.fromEntries(fields.map((field) => [field.name, field.read()]).filter(([, value]) => value !== undefined)) });
   };
   const decline = element("button", { type: "button", onclick: () => answer({ declined: true }) }, "Decline");
-  const body = element("form", { class: "field", onsubmit: submit }, fields.map((field) => field.node), element("div", { class: "row" }, element("button", { class: "primary" }, "Send"), decline, cancel));
-  return card(asked(record.title), message, body);
+  return card(asked(record.title), [message, fields.map((field) => field.node)], row(element("button", { class: "primary" }, "Send"), decline, cancel), submit);
 }

@@ -134,7 +134,8 @@ async function route() {
   }
   await enterSession(decodeURIComponent(found[1]));
 }
-window.addEventListener("hashchange", route);
+// A link with a token may be opened where the page is already.
+window.addEventListener("hashchange", () => (api.takeToken() ? enter() : route()));
 
 async function enterSession(id) {
   leave();
@@ -359,7 +360,6 @@ at("scroller").addEventListener("scroll", () => {
 at("transcript").addEventListener("drawn", () => { if (stuck) toEnd(); });
 at("down").addEventListener("click", toEnd);
 new ResizeObserver(() => {
-  document.documentElement.style.setProperty("--composer", `${at("composer").offsetHeight + at("asks").offsetHeight}px`);
   if (stuck) toEnd();
 }).observe(at("scroller"));
 
