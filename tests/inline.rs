@@ -157,7 +157,7 @@ fn child_that_panics() {
         for (y, row) in ["first row", "second row", "third row"].into_iter().enumerate() {
             frame.buffer().set_string(0, y as u16, row, ratatui::style::Style::new());
         }
-        Painted { cursor: Some((0, 1)), finished: 0 }
+        Painted { cursor: Some((0, 1)), finished: 0, floats: false }
     })
     .unwrap();
     let _ = std::thread::spawn(|| panic!("the answer was {}", 41)).join();
@@ -214,6 +214,45 @@ fn dialogs_are_in_the_region_and_leave_no_trace() {
             "{}",
             all.join("\n")
         );
+    }
+}
+
+#[test]
+fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
+    for (columns, rows, prompts) in [(80, 24, 2), (120, 40, 3), (40, 12, 1), (80, 24, 0), (120, 40, 0)] {
+        let terminal = Terminal::inline(FAST, "", columns, rows);
+        for prompt in 1..=prompts {
+            terminal.type_keys("table\r");
+            wait_for_runs(&terminal, prompt);
+        }
+        terminal.wait_for("ask for something");
+        let before = terminal.rows();
+        let cursor = terminal.screen(vt100::Screen::cursor_position);
+        for (open, shown) in [
+            ("/model", "Models"),
+            ("/settings", "Settings"),
+            ("/resume", "Sessions"),
+            ("/keys", "Keys"),
+            ("/theme", "light"),
+            ("?", "Keys and commands"),
+        ] {
+            terminal.type_keys(open);
+            if open.len() > 1 {
+                terminal.wait_for_composer(open);
+                terminal.type_keys("\r");
+            }
+            terminal.wait_for(shown);
+            terminal.type_keys("\x1b");
+            terminal.wait_until("the screen of before", |cells| {
+                cells.contents().contains("ask for") && cells.cursor_position() == cursor
+            });
+            assert_eq!(terminal.rows(), before, "{open} at {columns}x{rows} after {prompts} prompts");
+        }
+        // What comes next is printed below it all.
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, prompts + 1);
+        terminal.type_keys("\x04");
+        terminal.wait_for("exit=0");
     }
 }
 

@@ -235,7 +235,7 @@ fn child_that_panics() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut tty = Tty::enter(ScreenKind::Full, MouseCapture::On).unwrap();
-        tty.draw(|_| Painted { cursor: Some((0, 0)), finished: 0 }).unwrap();
+        tty.draw(|_| Painted { cursor: Some((0, 0)), finished: 0, floats: false }).unwrap();
         let task = tokio::spawn(async { panic!("the answer was {}", 41) });
         tau::cli::crash::crashed().await;
         assert!(task.in_time("the panic of the task").await.is_err());

@@ -61,6 +61,29 @@ pub enum Overlay {
 }
 
 impl Overlay {
+    /// Whether the user has opened it, to look something up or to choose. What is asked is none: one may want to
+    /// read what was said before it.
+    pub(crate) fn is_list(&self) -> bool {
+        match self {
+            Overlay::Picker { .. }
+            | Overlay::Help(_)
+            | Overlay::Login { .. }
+            | Overlay::Tree(_)
+            | Overlay::Settings(_)
+            | Overlay::Extensions(_)
+            | Overlay::Keys(_)
+            | Overlay::Rules(_)
+            | Overlay::Queue(_)
+            | Overlay::Changes(_) => true,
+            Overlay::Trust(_)
+            | Overlay::Plan(_)
+            | Overlay::Mode(_)
+            | Overlay::Questions(_)
+            | Overlay::Form(_)
+            | Overlay::Asked { .. } => false,
+        }
+    }
+
     /// The dialog of a question, which appears now.
     pub(crate) fn of_question(id: &str, question: &Question, now: Millis) -> Self {
         match question {

@@ -10,6 +10,7 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::widgets::{Clear, Widget};
+use unicode_width::UnicodeWidthStr;
 
 use super::link::Link;
 use super::picture::PictureRow;
@@ -93,11 +94,64 @@ impl Frame {
     pub(crate) fn drop_rows(&mut self, rows: u16) {
         let Rect { width, height, .. } = self.cells.area;
         let rows = rows.min(height);
+        if rows == 0 {
+            return;
+        }
         self.buffer().content.drain(..usize::from(rows) * usize::from(width));
         self.cells.area.height = height - rows;
         self.links.drop_rows(rows);
         self.pictures.drop_rows(rows);
         self.forget_rows();
+    }
+
+    /// Adds rows of another frame below its own, as wide as those.
+    pub(crate) fn push_rows(&mut self, from: &Frame, rows: Range<u16>) {
+        let width = self.cells.area.width;
+        let rows = rows.start..rows.end.min(from.area().height).max(rows.start);
+        if rows.is_empty() {
+            return;
+        }
+        self.straighten();
+        let first = self.cells.area.height;
+        for y in rows.clone() {
+            let row = from.row(y).iter().take(width.into());
+            let missing = usize::from(width).saturating_sub(row.len());
+            self.cells.content.extend(row.cloned().chain(std::iter::repeat_n(Cell::EMPTY, missing)));
+        }
+        self.cells.area.height = first.saturating_add(rows.len() as u16);
+        self.links.push_rows(&from.links, rows.clone(), first);
+        self.pictures.push_rows(&from.pictures, rows, first);
+        self.forget_rows();
+    }
+
+    /// Its rows in another width: what is too long continues on the next row.
+    pub(crate) fn wrapped(&self, width: u16) -> Frame {
+        let mut wrapped = Frame::blank(Rect { width, height: 0, ..Rect::default() });
+        for y in 0..self.area().height {
+            let row = self.row(y);
+            let used = row.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
+            if used <= usize::from(width) {
+                wrapped.push_rows(self, y..y + 1);
+                continue;
+            }
+            let mut rest = row.get(..used).unwrap_or_default();
+            while !rest.is_empty() {
+                let mut taken = rest.len().min(width.into()).max(1);
+                // A wide character is not cut.
+                let ends_wide = |at: usize| rest.get(at - 1).is_some_and(|cell| cell.symbol().width() > 1);
+                if taken < rest.len() && taken > 1 && ends_wide(taken) {
+                    taken -= 1;
+                }
+                let (now, later) = rest.split_at(taken);
+                let missing = usize::from(width).saturating_sub(taken);
+                wrapped.cells.content.extend(now.iter().cloned());
+                wrapped.cells.content.extend(std::iter::repeat_n(Cell::EMPTY, missing));
+                wrapped.cells.area.height = wrapped.cells.area.height.saturating_add(1);
+                rest = later;
+            }
+        }
+        wrapped.forget_rows();
+        wrapped
     }
 
     /// Makes it cells alone, without pictures, as it is when something is drawn over it.
@@ -193,6 +247,16 @@ impl<T: Clone> Layer<T> {
             }
         }
         self.0 = kept;
+    }
+
+    /// Adds what lies on rows of another one; the first of them becomes row `first`.
+    fn push_rows(&mut self, from: &Layer<T>, rows: Range<u16>, first: u16) {
+        let placed = from.0.iter().filter(|placed| rows.contains(&placed.y));
+        self.0.extend(placed.map(|placed| Placed {
+            y: first.saturating_add(placed.y - rows.start),
+            columns: placed.columns.clone(),
+            what: placed.what.clone(),
+        }));
     }
 
     /// Takes away what lies on the first rows; the others move up.

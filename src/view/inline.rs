@@ -15,6 +15,7 @@ use super::transcript::Unprinted;
 use super::{Drawing, LEAST, console, draw_below, footer, overlay, shown_overlay, too_small};
 use crate::app::Model;
 use crate::app::geometry::Laid;
+use crate::app::overlay::Overlay;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
@@ -31,6 +32,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         BoxRows::cut(canvas, cursor, page)
     });
     let is_full = console::is_full(model);
+    let has_list = shown_overlay(model).is_some_and(Overlay::is_list);
     let regions = match &boxed {
         Some(boxed) => layout::regions(model, screen).with_box(boxed.rows.height),
         None if is_full => Regions { transcript: Rect { height: 0, ..screen }, ..Regions::default() },
@@ -53,6 +55,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         ..Laid::default()
     };
     let more = unprinted.more;
+    let floats = is_full || has_list || (boxed.is_none() && regions.completion.height > 0);
     if is_full {
         let area = Rect { y: finished, ..screen };
         laid.cursor = console::draw_full(model, memo.theme(), area, frame.buffer());
@@ -64,7 +67,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         let below = draw_below(model, memo.theme(), &regions, frame);
         laid.cursor = laid.cursor.or(below);
     }
-    Drawing { laid, finished, more }
+    Drawing { laid, finished, more, floats }
 }
 
 /// Gives the frame that many blank rows.

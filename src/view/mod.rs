@@ -81,6 +81,8 @@ pub struct Drawing {
     pub finished: u16,
     /// More is finished than was drawn; the next frame has it.
     pub more: bool,
+    /// There is a list that is soon gone: it may lie on rows that are finished, which are below it then.
+    pub floats: bool,
 }
 
 /// Draws the model on the kind of screen that it is on. The frame is as large as the screen, and blank or

@@ -76,7 +76,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         list_page: page,
         ..known
     };
-    Drawing { laid, finished, more }
+    Drawing { laid, finished, more, floats: false }
 }
 
 /// Rows of the terminal of a command that has the keyboard.

@@ -105,7 +105,7 @@ impl LiveScreen {
         let mut drawing = Drawing::default();
         let drawn = self.tty.draw(|frame| {
             drawing = view::draw(model, memo, frame);
-            Painted { cursor: drawing.laid.cursor, finished: drawing.finished }
+            Painted { cursor: drawing.laid.cursor, finished: drawing.finished, floats: drawing.floats }
         })?;
         for job in self.memo.missing_pictures() {
             self.pictures.start(job)?;

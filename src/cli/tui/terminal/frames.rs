@@ -40,6 +40,8 @@ pub struct Painted {
     pub cursor: Option<(u16, u16)>,
     /// Rows at the top that are finished, on the shell's screen.
     pub finished: u16,
+    /// What is below them there is soon gone, and may lie on rows that are finished.
+    pub floats: bool,
 }
 
 impl Tty {
@@ -65,10 +67,11 @@ impl Tty {
                 screen.compose(painted.cursor, &mut self.scratch)?;
             }
             Surface::Inline(region) => {
-                let mut next = Frame::blank(size());
+                let size = size();
+                let mut next = Frame::blank(size);
                 let painted = fill(&mut next);
                 self.widths.fit(&mut next);
-                region.compose(next, painted, &mut self.scratch)?;
+                region.compose(&next, painted, size.height, &mut self.scratch)?;
             }
         }
         if self.scratch.is_empty() {

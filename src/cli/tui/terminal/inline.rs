@@ -4,7 +4,12 @@
 //! is. It grows by line feeds, so what is above moves into the terminal's scrollback as any output
 //! does. The rows at the top of a frame that are finished stay where they were written and are no part
 //! of the region any more.
+//!
+//! A list that is soon gone would push rows into the scrollback and leave blank ones when it closes. So it
+//! lies on rows above the region instead, as far as it is known what they show; closing it shows them again.
+//! What is finished meanwhile is held below it, too, and printed then.
 
+use std::borrow::Cow;
 use std::io;
 
 use crossterm::cursor::{Hide, Show};
@@ -23,6 +28,10 @@ pub(super) struct InlineScreen {
     shown: Frame,
     /// Where the cursor is in it.
     cursor: Cursor,
+    /// The finished rows above it that are on the screen for certain.
+    above: Frame,
+    /// Finished rows that a list lies on, in order: they follow those above, and are not on the screen.
+    covered: Frame,
     /// The terminal may have moved or cut the rows.
     stale: bool,
     /// Whether the terminal wraps rows that have become too long for it.
@@ -35,6 +44,20 @@ struct Cursor {
     row: u16,
     /// Its column where it is shown.
     shown_at: Option<u16>,
+}
+
+/// What is written for a frame.
+struct Laying<'a> {
+    /// What is on the rows that are written to: those of the region, and of those above that it takes.
+    shown: Cow<'a, Frame>,
+    /// Rows that it takes.
+    taken: u16,
+    /// What is to be there.
+    rows: Cow<'a, Frame>,
+    /// Finished rows that are below it.
+    covered: Frame,
+    /// Finished rows at the top of it.
+    visible: u16,
 }
 
 impl InlineScreen {
@@ -50,11 +73,23 @@ impl InlineScreen {
 
     /// Forgets what is shown: the terminal was another program's, and the cursor is below its output.
     pub(super) fn forget(&mut self) {
-        *self = InlineScreen::new(self.reflows);
+        let covered = std::mem::take(&mut self.covered);
+        *self = InlineScreen { covered, ..InlineScreen::new(self.reflows) };
     }
 
-    /// Takes the region from the screen; the cursor is where it began.
+    /// Takes the region from the screen; the cursor is where it began. What it lies on is shown again.
     pub(super) fn erase(&mut self) -> String {
+        let mut bytes = Vec::new();
+        if self.covered.area().height > 0 {
+            let width = self.covered.area().width;
+            let blank = Frame::blank(Rect { width, height: 1, ..Rect::default() });
+            // In memory, which takes any number of bytes.
+            let _ = self.compose(&blank, Painted::default(), u16::MAX, &mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned() + &self.erase_region()
+    }
+
+    fn erase_region(&mut self) -> String {
         let Cursor { row, .. } = self.cursor;
         let rows = self.shown.area().height;
         self.forget();
@@ -69,29 +104,40 @@ impl InlineScreen {
         }
     }
 
-    /// Writes what leads from what is shown to the next frame; nothing when that looks the same.
-    pub(super) fn compose(&mut self, next: Frame, painted: Painted, out: &mut Vec<u8>) -> io::Result<()> {
-        let mut next = next;
+    /// Writes what leads from what is shown to the next frame, on a screen of so many rows; nothing when that
+    /// looks the same.
+    pub(super) fn compose(
+        &mut self,
+        next: &Frame,
+        painted: Painted,
+        screen: u16,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let area = next.area();
         if area.height == 0 || area.width == 0 {
             return Ok(());
         }
-        let wanted = painted.cursor.filter(|(x, y)| *x < area.width && *y < area.height);
         let mut cells = Vec::new();
         let stale = self.stale || self.shown.area().height == 0 || self.shown.area().width != area.width;
         if stale {
             self.go_back(area.width, &mut cells);
         }
-        let mut row = frame_encoder::encode_region(&self.shown, &next, self.cursor.row, wanted, &mut cells);
         // The cursor stays in the region, which begins below what is finished.
-        let first = painted.finished.min(area.height - 1);
-        if row < first {
-            cells.extend_from_slice(format!("\x1b[{}B", first - row).as_bytes());
-            row = first;
+        let finished = painted.finished.min(area.height - 1);
+        let Laying { shown, taken, rows, covered, visible } =
+            self.lay(next, finished, painted.floats, screen);
+        let wanted = painted.cursor.filter(|(x, y)| *x < area.width && (finished..area.height).contains(y));
+        let wanted = wanted.map(|(x, y)| (x, y - finished + visible));
+        let from = self.cursor.row + taken;
+        let mut row = frame_encoder::encode_region(&shown, &rows, from, wanted, &mut cells);
+        if row < visible {
+            cells.extend_from_slice(format!("\x1b[{}B", visible - row).as_bytes());
+            row = visible;
         }
-        let is_same = !stale && next == self.shown && painted.finished == 0;
-        let now = Cursor { row: row - painted.finished.min(row), shown_at: wanted.map(|(x, _)| x) };
+        let is_same = !stale && visible == 0 && rows == shown;
+        let now = Cursor { row: row - visible, shown_at: wanted.map(|(x, _)| x) };
         if is_same && now == self.cursor {
+            self.covered = covered;
             return Ok(());
         }
         queue!(out, BeginSynchronizedUpdate)?;
@@ -103,10 +149,51 @@ impl InlineScreen {
             queue!(out, Show)?;
         }
         queue!(out, EndSynchronizedUpdate)?;
-        next.drop_rows(painted.finished);
-        modes::set_region(Some(next.area().height.saturating_sub(now.row + 1)));
-        (self.shown, self.cursor, self.stale) = (next, now, false);
+        let mut region = rows.into_owned();
+        let height = region.area().height - visible;
+        if taken > 0 || self.above.area().width != area.width {
+            let kept = self.above.area().height.saturating_sub(taken);
+            let above = std::mem::replace(&mut self.above, Frame::blank(Rect { height: 0, ..area }));
+            self.above.push_rows(&above, 0..kept);
+        }
+        self.above.push_rows(&region, 0..visible);
+        self.above.drop_rows(self.above.area().height.saturating_sub(screen.saturating_sub(height)));
+        region.drop_rows(visible);
+        modes::set_region(Some(height.saturating_sub(now.row + 1)));
+        (self.shown, self.cursor, self.covered, self.stale) = (region, now, covered, false);
         Ok(())
+    }
+
+    /// Divides what is finished into rows that are seen and rows that a list lies on. The region ends where it
+    /// ended, as long as there are rows for it.
+    fn lay<'a>(&'a self, next: &'a Frame, finished: u16, floats: bool, screen: u16) -> Laying<'a> {
+        let Rect { width, height, .. } = next.area();
+        let none = Frame::blank(Rect { width, height: 0, ..Rect::default() });
+        let (known, region) = (self.shown.area().height, height - finished);
+        let above = self.above.area().height;
+        let taken = if floats { above.min(region.saturating_sub(known)) } else { 0 };
+        let is_plain = taken == 0 && self.covered.area().height == 0 && (finished == 0 || !floats);
+        if is_plain {
+            let (shown, rows) = (Cow::Borrowed(&self.shown), Cow::Borrowed(next));
+            return Laying { shown, taken, rows, covered: none, visible: finished };
+        }
+        let mut pool = none.clone();
+        pool.push_rows(&self.above, above - taken..above);
+        pool.push_rows(&self.covered, 0..self.covered.area().height);
+        pool.push_rows(next, 0..finished);
+        let all = pool.area().height;
+        let visible = match floats {
+            // No more than a screen is held back.
+            true => (known + taken).saturating_sub(region).max(all.saturating_sub(screen)).min(all),
+            false => all,
+        };
+        let (mut shown, mut rows, mut covered) = (none.clone(), none.clone(), none);
+        shown.push_rows(&self.above, above - taken..above);
+        shown.push_rows(&self.shown, 0..known);
+        rows.push_rows(&pool, 0..visible);
+        rows.push_rows(next, finished..height);
+        covered.push_rows(&pool, visible..all);
+        Laying { shown: Cow::Owned(shown), taken, rows: Cow::Owned(rows), covered, visible }
     }
 
     /// Goes to where the region begins, in a terminal of a new width: what is there is written again.
@@ -118,6 +205,9 @@ impl InlineScreen {
         out.extend_from_slice(b"\r\x1b[K");
         self.cursor.row = 0;
         self.shown = Frame::blank(Rect { width, height: 1, ..Rect::default() });
+        // Where the terminal has put those above is not known.
+        self.above = Frame::default();
+        self.covered = self.covered.wrapped(width);
     }
 
     /// Rows between the beginning of the region and the cursor, in a terminal of a new width.

@@ -26,6 +26,17 @@ impl Shell {
 
     /// Draws a frame; its bytes.
     fn draw(&mut self, finished: &[String], live: &[String], cursor: Option<(u16, u16)>) -> Vec<u8> {
+        self.draw_as(finished, live, cursor, false)
+    }
+
+    /// The same with a region that lies on what is above it, or does not.
+    fn draw_as(
+        &mut self,
+        finished: &[String],
+        live: &[String],
+        cursor: Option<(u16, u16)>,
+        floats: bool,
+    ) -> Vec<u8> {
         let width = self.terminal.screen().size().1.get();
         let rows = u16::try_from(finished.len() + live.len()).unwrap();
         let mut next = Frame::blank(Rect::new(0, 0, width, rows));
@@ -35,7 +46,8 @@ impl Shell {
         let finished_rows = u16::try_from(finished.len()).unwrap();
         let cursor = cursor.map(|(x, y)| (x, y + finished_rows));
         let mut out = Vec::new();
-        self.region.compose(next, Painted { cursor, finished: finished_rows }, &mut out).unwrap();
+        let painted = Painted { cursor, finished: finished_rows, floats };
+        self.region.compose(&next, painted, HEIGHT, &mut out).unwrap();
         self.terminal.process(&out);
         self.printed.extend_from_slice(finished);
         out
@@ -80,6 +92,11 @@ enum Step {
         live: Vec<String>,
         cursor: Option<(u16, u16)>,
     },
+    /// A list opens, or is drawn again while rows are finished.
+    List {
+        finished: Vec<String>,
+        list: Vec<String>,
+    },
     /// The terminal gets another width, and cuts what is too long.
     Resize {
         width: u16,
@@ -95,7 +112,10 @@ fn step() -> impl Strategy<Value = Step> {
         prop::collection::vec(text(), 1..=usize::from(HEIGHT)),
         prop::option::of((0..WIDTH / 2, 0..HEIGHT)),
     );
+    let list =
+        (prop::collection::vec(text(), 0..9), prop::collection::vec("[x-z]{1,7}", 1..=usize::from(HEIGHT)));
     prop_oneof![
+        4 => list.prop_map(|(finished, list)| Step::List { finished, list }),
         8 => frame.prop_map(|(finished, live, cursor)| Step::Frame { finished, live, cursor }),
         1 => (WIDTH / 2..WIDTH * 2).prop_map(|width| Step::Resize { width }),
         1 => Just(Step::Suspend),
@@ -122,6 +142,14 @@ proptest! {
                         prop_assert_eq!((usize::from(at.0) + above, at.1), (rows + usize::from(y), x));
                     }
                     shown = live;
+                }
+                Step::List { finished, list } => {
+                    let fit = |row: String| row.chars().take(4).collect::<String>();
+                    let finished: Vec<_> = finished.into_iter().map(fit).collect();
+                    shell.draw_as(&finished, &list, None, true);
+                    // Closing it shows what it was on, at its place.
+                    shown = texts(&["> "]);
+                    shell.draw(&[], &shown, None);
                 }
                 Step::Resize { width } => {
                     let height = HEIGHT.try_into().unwrap();
@@ -175,7 +203,8 @@ fn rows_that_the_terminal_wrapped_are_found_again() {
     let mut next = Frame::blank(Rect::new(0, 0, 10, 3));
     next.buffer().set_string(0, 0, "0123456789", Style::new());
     next.buffer().set_string(0, 1, "> 23456", Style::new());
-    region.compose(next, Painted { cursor: Some((6, 1)), finished: 0 }, &mut Vec::new()).unwrap();
+    let painted = Painted { cursor: Some((6, 1)), ..Painted::default() };
+    region.compose(&next, painted, HEIGHT, &mut Vec::new()).unwrap();
     for (width, above) in [(10, 1), (9, 2), (5, 3), (4, 4), (20, 1)] {
         assert_eq!(region.rows_above(width), above, "at {width} columns");
     }
@@ -194,4 +223,51 @@ fn terminals_that_cut_rows_are_known() {
     assert!(said(&[("TERM", "screen-256color"), ("TMUX", "/tmp/x")]));
     assert!(!said(&[("TERM", "xterm-256color"), ("XTERM_VERSION", "XTerm(390)")]));
     assert!(!said(&[("TERM", "screen")]) && !said(&[("TERM", "linux")]));
+}
+
+#[test]
+fn a_list_leaves_the_screen_as_it_was() {
+    let long: Vec<String> = (0..20).map(|n| format!("row {n}")).collect();
+    let (live, list) = (texts(&["> ", "footer"]), texts(&["list", "a", "b", "c", "d", "end"]));
+    let mut shell = Shell::new();
+    shell.draw(&long, &live, Some((2, 0)));
+    let before = shell.terminal.screen().contents();
+    let above = shell.terminal.screen().scrollback_len();
+    for rows in [6, 4, 5, 3] {
+        shell.draw_as(&[], &list[..rows], Some((1, 1)), true);
+        assert_eq!(shell.rows().last(), Some(&list[rows - 1]));
+    }
+    shell.draw(&[], &live, Some((2, 0)));
+    assert_eq!(shell.terminal.screen().contents(), before);
+    assert_eq!(shell.terminal.screen().scrollback_len(), above);
+    // What is finished while it is open comes once it is closed.
+    shell.draw_as(&[], &list, None, true);
+    shell.draw_as(&texts(&["new 1", "new 2"]), &list, None, true);
+    assert!(!shell.terminal.screen().contents().contains("new"));
+    shell.draw_as(&texts(&["new 3"]), &list, None, true);
+    shell.draw(&texts(&["new 4"]), &live, Some((2, 0)));
+    assert_eq!(shell.rows(), shell.wanted(&live));
+    assert_eq!(shell.rows().last().map(String::as_str), Some("footer"));
+    // It is taken away with everything that it was on.
+    shell.draw_as(&texts(&["new 5"]), &list, None, true);
+    let bytes = shell.region.erase();
+    shell.terminal.process(bytes.as_bytes());
+    assert_eq!(shell.rows(), shell.wanted(&[]));
+}
+
+#[test]
+fn a_list_that_is_open_while_the_window_changes_hides_nothing_for_good() {
+    let long: Vec<String> = (0..20).map(|n| format!("row {n} 日é")).collect();
+    let (live, list) = (texts(&["> "]), texts(&["list", "a", "b", "c", "d", "end"]));
+    let mut shell = Shell::new();
+    shell.draw(&long, &live, None);
+    shell.draw_as(&[], &list, None, true);
+    shell.terminal.screen_mut().set_size(HEIGHT.try_into().unwrap(), 7.try_into().unwrap());
+    shell.region.redraw();
+    shell.draw_as(&[], &list, None, true);
+    shell.draw(&[], &live, None);
+    let text = shell.rows().concat().replace(' ', "");
+    for n in 15..20 {
+        assert!(text.contains(&format!("row{n}日é")), "{n}: {text}");
+    }
 }
