@@ -196,3 +196,12 @@ fn the_search_service_is_looked_at() {
     let (_, found) = json_of(&home, &[]);
     assert!(is_missing(&found), "{found}");
 }
+
+#[test]
+fn over_ssh_it_says_how_to_test_the_option_key() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, text) = doctor(&home, &[], &[("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")]);
+    assert!(text.contains("option key") && text.contains("press Option+T (Alt+T) in tau"), "{text}");
+    let (_, found) = json_of(&home, &[]);
+    assert_eq!(found["option key"].is_object(), cfg!(target_os = "macos"), "{found}");
+}

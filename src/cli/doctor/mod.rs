@@ -8,6 +8,7 @@ mod connections;
 mod display;
 mod echo;
 mod files;
+mod option_key;
 mod report;
 mod sandbox;
 mod search;
@@ -64,9 +65,11 @@ fn examine(environment: Environment) -> Vec<Section> {
     let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
     let mut terminal = bounded("terminal", move || display::terminal(&terminals));
     echo::add_to(&mut terminal);
-    vec![
-        settings,
-        terminal,
+    let mut sections = vec![settings, terminal];
+    if option_key::is_asked() {
+        sections.push(bounded(option_key::NAME, option_key::option_key));
+    }
+    sections.extend([
         bounded("clipboard", display::clipboard),
         bounded("search", move || search::search(&search_settings, &keys)),
         bounded("model", move || connections::model(&environment)),
@@ -75,7 +78,8 @@ fn examine(environment: Environment) -> Vec<Section> {
         bounded("disk", move || files::disk(&paths, &sessions)),
         bounded("limits", files::limits),
         bounded("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
-    ]
+    ]);
+    sections
 }
 
 /// What `probe` finds, or that it took too long. A probe that hangs is left behind.
