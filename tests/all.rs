@@ -45,6 +45,7 @@ mod inline;
 mod keyboard;
 mod kills;
 mod laws;
+mod leader;
 mod library;
 mod links;
 mod mcp;

@@ -428,7 +428,7 @@ fn who_reads_above_comes_back_there() {
     also(&mut screen, command_request("c1", COMMAND, (11, 26)));
     let read = [
         "τ tau 0.0.0",
-        "  f1 keys and commands · ! runs a command · @ names a file · / commands",
+        "  ? keys and commands · ! runs a command · @ names a file · / commands",
         "",
         "▌ prompt 0",
     ];

@@ -206,7 +206,7 @@ fn what_is_too_large_for_the_terminal_is_not_sent_and_said_to_be() {
             screen.fold(Msg::Agent(event));
         }
         screen.take_effects();
-        screen.fold(Msg::Key("ctrl+x".parse().unwrap()));
+        screen.fold(Msg::Key("ctrl+x c".parse().unwrap()));
         let effects = screen.take_effects();
         let [Effect::Ask(ticket, ShellRequest::Clipboard { .. })] = effects.as_slice() else {
             panic!("{} effects", effects.len());

@@ -285,7 +285,7 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
         }
         screen.wait_until("the top of all", |cells| {
             let shown = cells.contents();
-            shown.contains("message number 0.") && (!home || shown.contains("f1 keys"))
+            shown.contains("message number 0.") && (!home || shown.contains("? keys"))
         });
         assert!(!screen.text().contains("earlier messages"), "{}", screen.text());
         screen.type_keys(END);

@@ -51,6 +51,9 @@ fn press_share(share: usize) {
 
 /// What a terminal sends for a key: as all do where they can, otherwise in the kitty protocol.
 fn sent_for(key: &str) -> String {
+    if let Some((leader, second)) = key.split_once(' ') {
+        return sent_for(leader) + &sent_for(second);
+    }
     let Key { code, .. } = key.parse().unwrap();
     let held = |name: &str, value: u8| if key.contains(name) { value } else { 0 };
     let number = 1 + held("shift+", 1) + held("alt+", 2) + held("ctrl+", 4);

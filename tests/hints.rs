@@ -29,14 +29,14 @@ fn at_work(mut screen: Screen) -> String {
 fn a_rebound_key_is_the_one_that_hints_name() {
     let frame = at_work(rebound(&[]));
     for hint in
-        ["esc stops", "steer with enter, queue with alt+enter, stop with esc", "f1 keys", "ctrl+t to show"]
+        ["esc stops", "steer with enter, queue with alt+enter, stop with esc", "? keys", "ctrl+t to show"]
     {
         assert!(frame.contains(hint), "{hint}: {frame}");
     }
     let keys: &[(&str, &[&str])] =
         &[("cancel", &["f5"]), ("follow-up", &[]), ("help", &["f6"]), ("toggle-thinking", &["ctrl+t", "f7"])];
     let frame = at_work(rebound(keys));
-    for hint in ["f5 stops", "steer with enter, stop with f5", "f6 keys", "ctrl+t to show"] {
+    for hint in ["f5 stops", "steer with enter, stop with f5", "? keys", "ctrl+t to show"] {
         assert!(frame.contains(hint), "{hint}: {frame}");
     }
     assert!(!frame.contains("esc") && !frame.contains("alt+enter"), "{frame}");

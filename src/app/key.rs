@@ -26,6 +26,9 @@ impl Mods {
     /// Super, also called Command and Windows.
     pub(crate) const SUPER: Mods = Mods(8);
 
+    /// Pressed after the leader, which is written before it: `ctrl+x t`.
+    pub(crate) const LED: Mods = Mods(16);
+
     /// The modifiers with their names, in the order in which they are written.
     const NAMES: [(&'static str, Mods); 4] =
         [("ctrl", Mods::CTRL), ("alt", Mods::ALT), ("shift", Mods::SHIFT), ("super", Mods::SUPER)];
@@ -159,6 +162,40 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key that begins others: not every terminal sends Alt and Shift with a letter, so those keys have a
+    /// second spelling that begins with it.
+    pub(crate) const LEADER: Key = Key { code: KeyCode::Char('x'), mods: Mods::CTRL };
+
+    /// This key, pressed after the leader.
+    pub(crate) fn led(self) -> Key {
+        Key { mods: self.mods.with(Mods::LED), ..self }
+    }
+
+    /// Whether it was pressed after the leader.
+    pub(crate) fn is_led(&self) -> bool {
+        self.mods.has(Mods::LED)
+    }
+
+    /// Whether every terminal sends it, as it is delivered: on a Mac, Option with a letter types a character,
+    /// Ctrl with an arrow or a digit is the window manager's, F-keys are for light and sound, Home, End and
+    /// PageUp scroll Terminal's own window; and without a keyboard protocol Shift is not told from no Shift.
+    pub(crate) fn arrives_everywhere(&self) -> bool {
+        let mods = self.mods.without(Mods::LED);
+        let is_sent_with_ctrl = |c: char| (c.is_ascii_lowercase() && !"im".contains(c)) || "_]\\".contains(c);
+        match self.code {
+            KeyCode::F(_) | KeyCode::Home | KeyCode::End => false,
+            KeyCode::PageUp | KeyCode::PageDown | KeyCode::Insert => false,
+            KeyCode::Tab => mods.without(Mods::SHIFT).is_none(),
+            // These are sent as Escape and `b` or `f`, or as Alt with the arrow.
+            KeyCode::Left | KeyCode::Right => mods.without(Mods::ALT).is_none(),
+            KeyCode::Char(c) if mods == Mods::CTRL => is_sent_with_ctrl(c),
+            KeyCode::Char(_) | KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace | KeyCode::Delete => {
+                mods.is_none()
+            }
+            KeyCode::Up | KeyCode::Down => mods.is_none(),
+        }
+    }
+
     /// A key in its one form: shift is dropped where the character shows it, and a letter held
     /// with ctrl, alt or super is lower case with shift as a modifier.
     pub fn new(code: KeyCode, mods: Mods) -> Self {
@@ -194,6 +231,11 @@ impl Key {
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let wrong = || KeyError(text.to_owned());
         let text = text.trim();
+        if let Some((first, second)) = text.split_once(char::is_whitespace) {
+            let key = Key::parse(second).map_err(|_| wrong())?;
+            let is_led = Key::parse(first) == Ok(Key::LEADER) && !key.is_led();
+            return if is_led { Ok(key.led()) } else { Err(wrong()) };
+        }
         // The plus key itself: `+`, `ctrl++`.
         let (head, code) = match text.strip_suffix('+') {
             Some("") => ("", "+"),
@@ -233,6 +275,9 @@ fn single_lower(character: char) -> char {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_led() {
+            write!(f, "{} ", Key::LEADER)?;
+        }
         for (name, mods) in Mods::NAMES {
             if self.mods.has(mods) {
                 write!(f, "{name}+")?;
@@ -265,7 +310,7 @@ impl<'de> Deserialize<'de> for Key {
 
 /// A text that is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a key (write it as ctrl+o, shift+tab, alt+enter, f1, space or a)")]
+#[error("`{0}` is not a key (write it as ctrl+o, shift+tab, alt+enter, ctrl+x t, f1, space or a)")]
 pub struct KeyError(String);
 
 /// What the mouse did, where, with which modifiers.

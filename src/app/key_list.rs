@@ -129,6 +129,9 @@ fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>
     if key.typed().is_some() && row.context != KeyContext::Panel {
         return Err(format!("{key} is needed to type; press it with ctrl or alt, or press another key"));
     }
+    if keymap.begins_others(key) && row.context != KeyContext::Panel {
+        return Err(format!("{key} begins other keys; press another key"));
+    }
     match keymap.bound(row.context, key) {
         Some(action) if action == row.action => Err(format!("{key} is already a key of \"{}\"", row.name)),
         Some(other) if ESSENTIAL.contains(&other) && keymap.keys_of(other).len() == 1 => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::action::{self, Action, KeyContext, TABLE};
-use super::key::Key;
+use super::key::{Key, Mods};
 
 /// What is wrong with the keys that the user has set for an action.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,12 @@ impl Keymap {
                 }
             }
         }
+        if let Some(action) = keymap.action(Key::LEADER).filter(|_| keymap.keys.keys().any(Key::is_led)) {
+            faults.push(KeyFault {
+                action: action.name().to_owned(),
+                text: format!("{} no longer begins other keys", Key::LEADER),
+            });
+        }
         (keymap, faults)
     }
 
@@ -85,6 +91,11 @@ impl Keymap {
         self.keys.get(&key).copied()
     }
 
+    /// Whether the key is the leader, and begins others.
+    pub(crate) fn begins_others(&self, key: Key) -> bool {
+        key == Key::LEADER && self.action(key).is_none() && self.keys.keys().any(Key::is_led)
+    }
+
     /// What the key means to a selected panel.
     pub(crate) fn panel_action(&self, key: Key) -> Option<Action> {
         self.panel.get(&key).copied()
@@ -95,9 +106,21 @@ impl Keymap {
         self.of_action.get(&action).into_iter().flatten().map(Key::to_string).collect()
     }
 
-    /// The key to show in a hint: the first of the action's keys, `None` when it has none.
+    /// The key to show in a hint: the first of the action's keys, on a Mac the first that arrives there as
+    /// delivered; `None` when it has none.
     pub fn hint(&self, action: Action) -> Option<String> {
-        self.of_action.get(&action)?.first().map(Key::to_string)
+        let keys = self.of_action.get(&action)?;
+        let arriving = keys.iter().find(|key| key.arrives_everywhere()).filter(|_| cfg!(target_os = "macos"));
+        arriving.or(keys.first()).map(Key::to_string)
+    }
+
+    /// The second keys that follow the leader, with the names of their actions.
+    pub(crate) fn led(&self) -> impl Iterator<Item = (String, &'static str)> {
+        let led = self.keys.iter().filter(|(key, _)| key.is_led());
+        led.map(|(key, action)| {
+            let second = Key { mods: key.mods.without(Mods::LED), ..*key };
+            (second.to_string(), action.name())
+        })
     }
 }
 
@@ -116,6 +139,51 @@ mod tests {
                 assert!(seen.insert((for_panels, key)), "{name} of {} is taken", row.name);
             }
         }
+    }
+
+    /// On a Mac as delivered, in a terminal without a keyboard protocol.
+    #[test]
+    fn every_action_that_has_a_key_has_one_that_arrives_everywhere() {
+        for row in TABLE {
+            let keys: Vec<Key> = row.keys.iter().map(|name| name.parse().expect(name)).collect();
+            assert!(keys.iter().any(Key::arrives_everywhere), "{}: {:?}", row.name, row.keys);
+        }
+        let arrives = |name: &str| name.parse::<Key>().expect(name).arrives_everywhere();
+        for name in
+            ["ctrl+a", "ctrl+_", "ctrl+x t", "ctrl+x enter", "shift+tab", "alt+left", "?", "delete", "up"]
+        {
+            assert!(arrives(name), "{name}");
+        }
+        for name in [
+            "alt+t",
+            "alt+enter",
+            "ctrl+shift+p",
+            "shift+enter",
+            "ctrl+up",
+            "ctrl+7",
+            "f1",
+            "ctrl+i",
+            "pageup",
+        ] {
+            assert!(!arrives(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_leader_begins_others_unless_it_means_something_itself() {
+        let (keymap, faults) = Keymap::new(&BTreeMap::new());
+        assert!(faults.is_empty() && keymap.begins_others(Key::LEADER));
+        let thinking: Key = "ctrl+x t".parse().expect("a key");
+        assert_eq!(keymap.action(thinking), Some(Action::Thinking));
+        assert_eq!(thinking.to_string(), "ctrl+x t");
+        assert!(keymap.led().any(|(key, name)| key == "t" && name == "thinking"));
+        for nonsense in ["ctrl+y t", "ctrl+x ctrl+x t", "ctrl+x", "ctrl+x tt"] {
+            assert_ne!(nonsense.parse::<Key>().ok().map(|key| key.is_led()), Some(true), "{nonsense}");
+        }
+        let own = BTreeMap::from([("copy-answer".to_owned(), vec!["ctrl+x".to_owned()])]);
+        let (keymap, faults) = Keymap::new(&own);
+        assert!(!keymap.begins_others(Key::LEADER));
+        assert_eq!(faults[0].text, "ctrl+x no longer begins other keys");
     }
 
     #[test]

@@ -99,6 +99,8 @@ pub struct Model {
     pub remark: Option<(Printable, Millis)>,
     /// A second press of the quit key until then quits.
     pub quit_armed: Option<Millis>,
+    /// The leader was pressed; the next key belongs to it.
+    pub led: bool,
     /// Until then, what is typed is taken as meant for a command that has just ended.
     pub typed_ahead: Option<Millis>,
     /// Until then, Enter is taken as meant for a prompt that has just gone.

@@ -85,6 +85,10 @@ fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
     let mut entries: Vec<(String, &str)> = Vec::new();
     for row in action::TABLE.iter().filter(|row| row.action.group() == group) {
         let (key, label) = (model.keymap.hint(row.action), help::label(row.action));
+        let key = match row.action {
+            action::Action::Help => Some(key.map_or_else(|| "?".to_owned(), |key| format!("?/{key}"))),
+            _ => key,
+        };
         match (entries.last_mut(), key) {
             (Some((keys, before)), Some(key)) if *before == label && both(keys, &key).len() <= KEYS => {
                 *keys = both(keys, &key);
@@ -103,12 +107,17 @@ fn both(first: &str, second: &str) -> String {
 }
 
 /// What can be typed besides text: in a few words, and in full.
-const NOTES: [(&str, &str, &str); 5] = [
+const NOTES: [(&str, &str, &str); 6] = [
     ("!command", "run it", "run it; the model gets the output with your next message"),
     ("!!command", "run it, hidden", "run it; the model never sees it"),
     ("!vim, !sudo x", "in a terminal", "runs in a terminal; give it the keyboard with the key above"),
     ("@file", "name a file", "mention a file of the project"),
     ("a long paste", "tab expands it", "becomes a chip; tab after it expands it"),
+    (
+        "ctrl+x, a key",
+        "no alt needed",
+        "does what other keys do with alt, ctrl+shift or fn; type ctrl+x here to list them",
+    ),
 ];
 
 fn filtered(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {

@@ -7,7 +7,6 @@ use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::agent::protocol::model::Api;
 use crate::app::Model;
-use crate::app::action::Action;
 
 /// The rows of the head.
 pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
@@ -19,8 +18,8 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
         Span::styled("tau", strong),
         Span::styled(format!(" {}", model.boot.version), muted),
     ])];
-    let key = model.keymap.hint(Action::Help).unwrap_or_else(|| "/help".to_owned());
-    let text = format!("  {key} keys and commands · ! runs a command · @ names a file · / commands");
+    // Terminals and editors take F1 for themselves; this is typed anywhere.
+    let text = "  ? keys and commands · ! runs a command · @ names a file · / commands";
     rows.push(Line::styled(text, muted));
     // Until a real model is chosen.
     let uses_demo = model.status.model.as_ref().is_none_or(|ai| ai.api == Api::Scripted);

@@ -87,7 +87,9 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     if misdirected::ends_ignored(model, key) {
         return Some(None);
     }
-    match model.approvals.key(key) {
+    // What follows the leader answers nothing.
+    let step = if key.is_led() { PromptStep::Ignored } else { model.approvals.key(key) };
+    match step {
         PromptStep::Ignored => return other(model, key, action),
         PromptStep::Handled => {}
         PromptStep::Answer(ApprovalAnswer::Deny { reason: Some(text), .. })

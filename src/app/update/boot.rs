@@ -98,6 +98,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         chosen_models: ChosenModels::default(),
         remark: None,
         quit_armed: None,
+        led: false,
         typed_ahead: None,
         enter_held: None,
         misdirected: Misdirected::default(),

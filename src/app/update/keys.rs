@@ -3,7 +3,7 @@
 //! else they are typed.
 
 use super::{
-    actions, approval, completion, find, misdirected, overlays, panels, pictures, terminal_focus, vim,
+    actions, approval, completion, find, leader, misdirected, overlays, panels, pictures, terminal_focus, vim,
 };
 use crate::app::action::Action;
 use crate::app::completion::CompletionKind;
@@ -12,6 +12,7 @@ use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let Some(key) = leader::joined(model, key) else { return };
     let open = misdirected::open(model);
     route(model, key, effects);
     let left = misdirected::open(model) < open;
@@ -24,6 +25,9 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
     if !model.overlays.is_empty() && !overlays::is_for_draft(model, key) {
         return overlays::key(model, key, effects);
+    }
+    if key.is_led() {
+        return leader::press(model, key, effects);
     }
     if let Some(action) = find::press(model, key) {
         return action.into_iter().for_each(|action| actions::run(model, action, effects));
@@ -78,6 +82,7 @@ fn move_cursor(model: &mut Model, key: Key) {
 
 /// Pasted text is inserted and shown; nothing in it is a key, and it never sends anything.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    model.led = false;
     if terminal_focus::paste(model, text, effects) {
         return;
     }

@@ -20,6 +20,7 @@ mod find;
 mod interrupt;
 mod key_list;
 mod keys;
+mod leader;
 mod login;
 mod misdirected;
 mod models;

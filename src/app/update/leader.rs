@@ -1,0 +1,56 @@
+//! Keys that begin with another one: the leader, then the key itself.
+
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::key::{Key, KeyCode, Mods};
+use crate::app::model::Model;
+
+use super::{actions, approval, completion, find, misdirected};
+
+/// The key that was pressed, with the leader before it if that waits. `None` for the leader itself, and for
+/// what means nothing after it.
+pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
+    if std::mem::take(&mut model.led) {
+        model.remark = None;
+        // The finger may still be on Ctrl.
+        let without_ctrl = Key { mods: key.mods.without(Mods::CTRL), ..key };
+        let found =
+            [key, without_ctrl].map(Key::led).into_iter().find(|key| model.keymap.action(*key).is_some());
+        if found.is_none() && key.code != KeyCode::Esc {
+            model.remark(&format!("{} means nothing; ? lists the keys", key.led()));
+        }
+        return found;
+    }
+    let is_ours = model.jobs.owner().is_none() && model.overlays.is_empty();
+    if !is_ours || !model.keymap.begins_others(key) {
+        return Some(key);
+    }
+    model.led = true;
+    let keys: Vec<String> = model.keymap.led().map(|(key, name)| format!("{key} {name}")).collect();
+    model.remark(&format!("{key} and: {}", keys.join(" · ")));
+    None
+}
+
+/// A key that was pressed after the leader does what it means, and nothing else.
+pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
+    let Some(action) = model.keymap.action(key) else { return };
+    if model.transcript.find.is_some() && !find::looks_only(action) {
+        return;
+    }
+    if model.transcript.selected_panel().is_some() && !find::looks_only(action) {
+        model.transcript.leave_panel();
+    }
+    if let Some(action) = approval::press(model, key, effects) {
+        let from = model.transcript.position;
+        action.into_iter().for_each(|action| actions::run(model, action, effects));
+        return approval::moved(model, from);
+    }
+    model.quit_armed = None;
+    model.tree_armed = None;
+    if action == Action::FollowUp && misdirected::holds(model) {
+        return;
+    }
+    actions::run(model, action, effects);
+    model.composer.settle();
+    completion::refresh(model, effects);
+}
