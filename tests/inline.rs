@@ -246,6 +246,11 @@ fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
             terminal.wait_until("the screen of before", |cells| {
                 cells.contents().contains("ask for") && cells.cursor_position() == cursor
             });
+            // A remark in the footer goes by itself.
+            let end = std::time::Instant::now() + crate::screen::PATIENCE;
+            while terminal.rows() != before && std::time::Instant::now() < end {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
             assert_eq!(terminal.rows(), before, "{open} at {columns}x{rows} after {prompts} prompts");
         }
         // What comes next is printed below it all.

@@ -239,7 +239,10 @@ mod tests {
         };
         assert_eq!(made("models", "f5", false), "models=f5");
         assert_eq!(made("models", "f5", true), "models=ctrl+l f5");
-        assert_eq!(made("models", "alt+p", true), "models=ctrl+l alt+p, previous-model=ctrl+shift+p");
+        assert_eq!(
+            made("models", "alt+p", true),
+            "models=ctrl+l alt+p, previous-model=ctrl+shift+p ctrl+x p"
+        );
         assert_eq!(made("models", "ctrl+p", false), "models=ctrl+p, next-model=");
         assert_eq!(made("clear", "f5", false), "clear=ctrl+c f5", "ctrl+c stays");
         let map = keymap(&[("models", &["f5"])]);

@@ -8,6 +8,10 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::report::{Advice, Fact, Section};
+use crate::tools::regular_files::read_text;
+
+/// Larger files are no settings.
+const LARGEST: u64 = 4 << 20;
 
 /// What Option with a letter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +56,7 @@ fn is_far() -> bool {
 /// What Option does.
 pub(super) fn option_key() -> Section {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let file = |path: &Path| std::fs::read_to_string(path).ok();
+    let file = |path: &Path| read_text(path, LARGEST).ok();
     let home = std::env::home_dir().unwrap_or_default();
     let machine = Machine { home: &home, variable: &variable, file: &file, preferences: &exported };
     if is_far() { over_ssh() } else { examine(&machine) }
@@ -265,7 +269,7 @@ fn plist(text: &str) -> Option<Value> {
 /// Deepest nesting that is read.
 const DEEPEST: usize = 32;
 
-/// The next tag without its marks; the text goes on behind it.
+/// The next tag without its marks; the text continues behind it.
 fn tag<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let from = rest.get(rest.find('<')? + 1..)?;
     let (name, behind) = from.split_once('>')?;
@@ -273,7 +277,7 @@ fn tag<'a>(rest: &mut &'a str) -> Option<&'a str> {
     Some(name)
 }
 
-/// The element with which the text goes on; `None` where a list ends.
+/// The element with which the text continues; `None` where a list ends.
 fn element(rest: &mut &str, depth: usize) -> Option<Value> {
     let name = tag(rest).filter(|name| !name.starts_with('/') && depth < DEEPEST)?;
     let value = match name {
