@@ -240,12 +240,12 @@ fn keys(typed: &str) {
     screen.type_keys("\x1b");
     screen.wait_for("enter changes");
     screen.type_keys("\r\x1bOQ");
-    screen.wait_for("f2 is the only key of \"give-keyboard\"");
+    screen.wait_for("f2 is a key of \"give-keyboard\"; take it for \"models\"?");
     screen.type_keys("a");
     screen.wait_for("ctrl+l, f2");
     screen.wait_for("saved to config.toml");
     wait_for_file(&file, "models = [\"ctrl+l\", \"f2\"]");
-    wait_for_file(&file, "give-keyboard = []");
+    wait_for_file(&file, "give-keyboard = [\"ctrl+x g\"]");
     wait_for_file(&file, "# mine\n[keys] # other keys\nhelp = [\"f9\"] # far\n");
     // It works at once.
     screen.type_keys("\x1b");
