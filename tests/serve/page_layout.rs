@@ -33,6 +33,9 @@ pub const LAYOUT: &str = r"
   if (half > Math.max(whole / 2, 160) + 1) faults.push(`the question takes ${half} of ${whole}`);
   const list = document.querySelector('#asks');
   if (document.querySelectorAll('.ask').length === 1 && list.scrollHeight > list.clientHeight) faults.push('the place of the card scrolls');
+  for (const part of card.querySelectorAll('.body pre, .body .diff')) {
+    if (part.scrollHeight > part.clientHeight + 1) faults.push(`a ${part.tagName} scrolls within the card`);
+  }
   const buttons = [...card.querySelectorAll('.foot button')];
   if (!buttons.length) faults.push('no buttons');
   if (document.querySelector('dialog[open]')) return faults;

@@ -18,7 +18,8 @@ const ends = new WeakSet();
 /** Whether the end of a part of a card's body is on the screen, or was. */
 function reachedEnd(part) {
   const body = part.closest(".body");
-  if (body && part.getBoundingClientRect().bottom <= body.getBoundingClientRect().bottom + 4) ends.add(part);
+  const isWhole = part.scrollTop + part.clientHeight >= part.scrollHeight - 4;
+  if (body && isWhole && part.getBoundingClientRect().bottom <= body.getBoundingClientRect().bottom + 4) ends.add(part);
   return ends.has(part);
 }
 
