@@ -248,7 +248,7 @@ fn a_rule_is_shown_edited_and_looked_up() {
     check(
         &mut screen,
         "<tab><enter>",
-        ApprovalAnswer::AllowAlways { rules: vec![rule], scope: RuleScope::Project, hunks: None },
+        ApprovalAnswer::AllowAlways { rules: vec![rule], scope: RuleScope::Local, hunks: None },
     );
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     let rule = "bash(rm -rf build)".to_owned();

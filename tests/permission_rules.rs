@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use tau::agent::permissions::{Rule, Verdict};
 use tau::agent::settings::permission_rules;
 
+use crate::harness::shared;
 use crate::time_limit::RunInTime;
 
 struct Place {
@@ -125,9 +126,9 @@ fn rules_are_added_and_removed_in_a_file() {
     let place = Place::new("# mine\n[permissions]\ndeny = [\"bash(rm *)\"] # no\n", "");
     let (path, rule) = (place.path("home/config.toml"), "bash(make *)".parse::<Rule>().unwrap());
     let listed = || place.tau(&["permissions"]).0;
-    permission_rules::add(Path::new(&path), Verdict::Allow, &rule).unwrap();
+    permission_rules::add(&shared(Path::new(&path)), Verdict::Allow, &rule).unwrap();
     assert!(listed().contains("allow  bash(make *)"), "{}", listed());
-    permission_rules::remove(Path::new(&path), Verdict::Allow, &rule).unwrap();
+    permission_rules::remove(&shared(Path::new(&path)), Verdict::Allow, &rule).unwrap();
     assert!(!listed().contains("make") && listed().contains("bash(rm *)"), "{}", listed());
     assert!(std::fs::read_to_string(&path).unwrap().contains("# mine"));
 }

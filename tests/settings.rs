@@ -157,19 +157,19 @@ fn the_environment_wins_over_the_file() {
 fn saving_one_setting_keeps_the_file() {
     let home = Home::new();
     let path = home.paths().config_file();
-    write::save(&path, "theme", "day").unwrap();
+    write::save(&home.paths().shared(path.clone()), "theme", "day").unwrap();
     fs::write(&path, "# mine\ntheme = 'x'\n\n[keys]\nquit = [\"q\"]\n").unwrap();
-    write::save(&path, "theme", "night").unwrap();
-    write::save(&path, "model", "a/b").unwrap();
+    write::save(&home.paths().shared(path.clone()), "theme", "night").unwrap();
+    write::save(&home.paths().shared(path.clone()), "model", "a/b").unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text, "# mine\ntheme = \"night\"\nmodel = \"a/b\"\n\n[keys]\nquit = [\"q\"]\n");
-    assert!(write::save(&path, "colour", "x").is_err());
-    assert!(write::save(&path, "mouse", "x").is_err());
+    assert!(write::save(&home.paths().shared(path.clone()), "colour", "x").is_err());
+    assert!(write::save(&home.paths().shared(path.clone()), "mouse", "x").is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     let real = home.path().join("dotfiles.toml");
     fs::rename(&path, &real).unwrap();
     symlink(&real, &path).unwrap();
-    write::save(&path, "theme", "link").unwrap();
+    write::save(&home.paths().shared(path.clone()), "theme", "link").unwrap();
     assert!(path.is_symlink() && fs::read_to_string(&real).unwrap().contains("\"link\""));
 }
 

@@ -19,7 +19,7 @@ use tau::cli::args::CliArgs;
 use tau::cli::compose::{AgentPrompt, Setup};
 use tau::cli::reload;
 
-use crate::harness::{Screen, boot, text};
+use crate::harness::{Screen, boot, shared, text};
 use crate::time_limit::RunInTime;
 
 fn write(path: &Path, text: &str) {
@@ -36,14 +36,14 @@ fn trust_is_for_files_as_they_are() {
     write(&folder.join(".tau/config.toml"), "thinking = 'high'\n");
     let trust = || Project::of(&folder).unwrap().trust(&kept).unwrap();
     assert_eq!(trust(), Trust::Unknown);
-    Project::of(&folder).unwrap().answer(&kept, true).unwrap();
+    Project::of(&folder).unwrap().answer(&shared(&kept), true).unwrap();
     assert_eq!(trust(), Trust::Trusted);
     write(&folder.join(".tau/SYSTEM.md"), "You are somebody else.");
     assert_eq!(trust(), Trust::Changed, "a file more");
-    Project::of(&folder).unwrap().answer(&kept, true).unwrap();
+    Project::of(&folder).unwrap().answer(&shared(&kept), true).unwrap();
     write(&folder.join(".tau/config.toml"), "thinking = 'low'\n");
     assert_eq!(trust(), Trust::Changed, "another content");
-    Project::of(&folder).unwrap().answer(&kept, false).unwrap();
+    Project::of(&folder).unwrap().answer(&shared(&kept), false).unwrap();
     assert_eq!(trust(), Trust::Refused);
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
@@ -68,7 +68,7 @@ fn no_folder_makes_the_answers_unreadable() {
             write(&dir.path().join(folder).join(".tau").join(file), &"\u{1}".repeat(60_000));
         }
         let project = Project::of(&dir.path().join(folder)).unwrap();
-        project.answer(&kept, true).unwrap();
+        project.answer(&shared(&kept), true).unwrap();
         assert_eq!(project.trust(&kept).unwrap(), Trust::Trusted, "{folder}");
     }
 }
@@ -98,6 +98,26 @@ fn a_project_names_no_address_key_or_program() {
     check("pass_env = ['HOME']", Err("a project cannot set `pass_env`"));
     check("[keys]\nquit = []", Err("config.toml:1: a project cannot set `keys`"));
     check("them = 1", Err("unknown name `them`; did you mean `theme`?"));
+}
+
+/// The personal settings of a project count more than the shared ones, are named by themselves, and need trust.
+#[test]
+fn personal_settings_of_a_project_count_more_and_need_trust() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, kept) = (dir.path().join("work"), dir.path().join("trust.json"));
+    write(&folder.join(".tau/config.local.toml"), "thinking = 'low'\n");
+    let project = || Project::of(&folder).unwrap();
+    assert_eq!(project().names(), [".tau/config.local.toml"]);
+    assert_eq!(project().trust(&kept).unwrap(), Trust::Unknown);
+    project().answer(&shared(&kept), true).unwrap();
+    write(&folder.join(".tau/config.toml"), "thinking = 'high'\nhide_thinking = true\n");
+    assert_eq!(project().trust(&kept).unwrap(), Trust::Changed);
+    let settings = project().settings().unwrap();
+    let shown = format!("{settings:?}");
+    assert!(shown.contains("thinking: Some(Low)") && shown.contains("hide_thinking: Some(true)"), "{shown}");
+    write(&folder.join(".tau/config.local.toml"), "api_key = 'x'\n");
+    let error = project().settings().unwrap_err().to_string();
+    assert!(error.contains("config.local.toml:1: a project cannot set `api_key`"), "{error}");
 }
 
 #[test]
@@ -148,7 +168,7 @@ fn run(args: &[&str], trusted: Option<bool>) -> (Option<i32>, String) {
     fs::create_dir_all(folder.join(".git")).unwrap();
     fs::create_dir(folder.join("sub")).unwrap();
     if let Some(trusted) = trusted {
-        Project::of(&folder).unwrap().answer(&home.join("trust.json"), trusted).unwrap();
+        Project::of(&folder).unwrap().answer(&shared(&home.join("trust.json")), trusted).unwrap();
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(["-p", "hello"]).args(args).current_dir(&folder).stdin(std::process::Stdio::null());
@@ -197,14 +217,14 @@ fn a_session_has_the_settings_of_its_own_directory() {
     let (code, told) = run(&here, &["--model", "demo", "--session-id", "one"]);
     let unused = format!("ignoring {}/.tau/config.toml", there.display());
     assert!(code == Some(0) && told.contains(&unused), "{told}");
-    Project::of(&there).unwrap().answer(&home.join("trust.json"), true).unwrap();
+    Project::of(&there).unwrap().answer(&shared(&home.join("trust.json")), true).unwrap();
     for wanted in [["--session", "one"], ["--session-id", "one"]] {
         let (code, told) = run(&here, &wanted);
         assert!(code == Some(3) && told.contains("nosuch/there"), "{told}");
     }
     // And the settings of the directory tau was started in are not used.
     fs::remove_dir_all(there.join(".tau")).unwrap();
-    Project::of(&here).unwrap().answer(&home.join("trust.json"), true).unwrap();
+    Project::of(&here).unwrap().answer(&shared(&home.join("trust.json")), true).unwrap();
     let (code, told) = run(&here, &["--session", "one"]);
     assert!(code == Some(0) && !told.contains("nosuch"), "the session's own model answers: {told}");
     assert!(run(&here, &[]).1.contains("nosuch/here"), "a new session runs here");
@@ -360,7 +380,7 @@ fn what_is_different_is_found_out() {
     let first = folder();
     assert_eq!((first.trust, first.changes.len(), &first.place), (Trust::Unknown, 2, &None));
     assert_eq!(first.changes[1].lines, ["+theme = 'light'", "+thinking = 'low'"]);
-    Project::of(&root).unwrap().answer(&kept, true).unwrap();
+    Project::of(&root).unwrap().answer(&shared(&kept), true).unwrap();
     assert_eq!((folder().trust, folder().changes), (Trust::Trusted, vec![]));
     fs::remove_file(root.join(".tau/SYSTEM.md")).unwrap();
     write(&root.join(".tau/config.toml"), "theme = 'light'\nthinking = 'high'\n");
@@ -445,7 +465,7 @@ impl Started {
         let root = self.dir.path().join(folder).canonicalize().unwrap();
         self.setup.refresh_projects().unwrap();
         let project = self.setup.project.shown(&root).unwrap().clone();
-        project.answer(&self.setup.paths.trust_file(), trusted).unwrap();
+        project.answer(&shared(&self.setup.paths.trust_file()), trusted).unwrap();
         let (setup, applied) = reload::reload(&self.setup, &self.prompt).unwrap();
         self.setup = setup;
         applied
@@ -511,7 +531,7 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
         "auto_compact = false\nhide_thinking = true\n[permissions]\ndeny = ['bash(x)']\n",
     );
     write(&other.path().join(".tau/SYSTEM.md"), "The role over there.");
-    Project::of(other.path()).unwrap().answer(&started.setup.paths.trust_file(), true).unwrap();
+    Project::of(other.path()).unwrap().answer(&shared(&started.setup.paths.trust_file()), true).unwrap();
     let (there, applied) =
         reload::in_directory(&started.setup, &started.prompt, other.path()).unwrap().unwrap();
     assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));

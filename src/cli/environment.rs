@@ -22,6 +22,7 @@ use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::proxy::Proxy;
 use crate::agent::provider::{Failure, Transport};
 use crate::agent::secrets::Secret;
+use crate::agent::settings::trust::Project;
 use crate::agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, table};
 use crate::agent::undo::UndoOptions;
 use crate::app::keymap::{KeyFault, Keymap};
@@ -94,9 +95,9 @@ impl Environment {
         fault = fault.or_else(|| hook_files::guards_fault(&paths, &projects));
         let mut stand_in = fault.as_ref().map(|_| guards::stand_in(&paths)).unwrap_or_default();
         let mut settings = settings.overlaid(stand_in.clone());
-        for project in projects.trusted() {
-            match project.settings() {
-                Ok(project) => settings = settings.overlaid(project),
+        for file in projects.trusted().flat_map(Project::settings_of_files) {
+            match file {
+                Ok(file) => settings = settings.overlaid(file),
                 Err(error) => on_bad_config.tolerate(error.to_string(), &mut notices)?,
             }
         }
@@ -357,7 +358,7 @@ pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> Str
     if let Some(name) = table::row(key).and_then(|row| row.columns.env).filter(is_set) {
         return name.to_owned();
     }
-    let projects = project.trusted().map(|project| project.folder().join("config.toml"));
+    let projects = project.trusted().flat_map(|project| project.settings_files().map(|(path, _)| path));
     let files = [paths.config_file()].into_iter().chain(projects);
     let mut lines = files.filter_map(|file| {
         let line = line_of_key(&file, &key.split('.').collect::<Vec<_>>())?;

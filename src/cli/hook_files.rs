@@ -8,7 +8,7 @@ use crate::agent::extensions::hooks::{self, HookFile, HookFormat};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::settings::guards;
 use crate::agent::settings::private_files::read_capped;
-use crate::agent::settings::trust::{OTHERS_HOOKS, uses_others_hooks};
+use crate::agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
 use crate::agent::settings::{MAX_BYTES, Paths, SettingsError};
 
 /// The user's hooks of another agent, in the home directory.
@@ -67,7 +67,7 @@ fn of_user(path: &Path, format: HookFormat) -> Option<HookFile> {
 
 /// The texts that were trusted, and not what the files hold now.
 fn of_projects(projects: &ProjectSettings) -> impl Iterator<Item = HookFile> {
-    let formats = [("config.toml", HookFormat::Toml)].into_iter();
+    let formats = SETTINGS.map(|name| (name, HookFormat::Toml)).into_iter();
     let formats = formats.chain(OTHERS_HOOKS.map(|name| (name, HookFormat::Json)));
     projects.trusted().flat_map(move |project| {
         formats.clone().filter_map(|(name, format)| {

@@ -42,11 +42,11 @@ fn work(args: &McpArgs) -> Result<Exit, Refusal> {
         McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
         McpAction::Add { name, variables, headers, command } => {
             let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
-            add(&file, &server).map_err(Refusal::config)?;
+            add(&environment.paths.shared(file.clone()), &server).map_err(Refusal::config)?;
             say(&format!("added {name} to {}; `tau mcp test {name}` tries it\n", file.display()))
         }
         McpAction::Remove { name } => {
-            if remove(&file, name).map_err(Refusal::config)? {
+            if remove(&environment.paths.shared(file.clone()), name).map_err(Refusal::config)? {
                 let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
                 let is_forgotten = known.is_some_and(|known| logins.forget(&known.server) == Ok(true));
                 let login = if is_forgotten { " and forgot its login" } else { "" };

@@ -30,7 +30,7 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredS
         if let Some((path, text)) = project.file(MCP_FILE) {
             add(mcp_servers::of_json_text(&path, text), &path, true);
         }
-        if let Some((path, text)) = project.file("config.toml") {
+        for (path, text) in project.settings_files() {
             add(mcp_servers::of_text(&path, text), &path, true);
         }
     }

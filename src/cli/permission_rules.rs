@@ -6,11 +6,17 @@ use std::path::{Path, PathBuf};
 use super::args::CliArgs;
 use super::hook_files;
 use super::project_settings::ProjectSettings;
-use crate::agent::engine::behavior::{ReadRules, SaveRule};
-use crate::agent::permissions::{Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict};
+use crate::agent::engine::behavior::{ReadRules, SaveRule, SavedRule};
+use crate::agent::permissions::{
+    LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
+};
 use crate::agent::protocol::approval::RuleScope;
-use crate::agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, Trust, uses_others_hooks};
-use crate::agent::settings::{MAX_BYTES, Paths, SettingsError, claude_permissions, permission_rules};
+use crate::agent::settings::trust::{
+    FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, Trust, uses_others_hooks,
+};
+use crate::agent::settings::{
+    MAX_BYTES, Paths, SettingsError, claude_permissions, local_file, paths, permission_rules,
+};
 use crate::tools::regular_files::read_text;
 use crate::tools::sandbox::support::Support;
 
@@ -23,14 +29,15 @@ pub(crate) fn read(
     let (user, mut wrong) = permission_rules::of_file(&paths.config_file());
     let mut rules = user.rules;
     for project in project.trusted() {
-        let Some((path, text)) = project.file("config.toml") else { continue };
-        let (found, errors) = permission_rules::of_text(&path, text, true);
-        wrong.extend(errors);
-        if !found.unprotected.is_empty() {
-            let text = "a project cannot set `unprotected`; set it in your own config.toml";
-            wrong.push(SettingsError(format!("{}: {text}", path.display())));
+        for (path, text) in project.settings_files() {
+            let (found, errors) = permission_rules::of_text(&path, text, true);
+            wrong.extend(errors);
+            if !found.unprotected.is_empty() {
+                let text = "a project cannot set `unprotected`; set it in your own config.toml";
+                wrong.push(SettingsError(format!("{}: {text}", path.display())));
+            }
+            rules.extend(found.rules);
         }
-        rules.extend(found.rules);
     }
     let (of_others, _) = of_others(project);
     rules.extend(of_others);
@@ -41,7 +48,7 @@ pub(crate) fn read(
         own: own.into_iter().flatten().collect(),
         unconfined: !Support::here().confines_unasked(),
     };
-    let untrusted = project.untrusted().filter_map(|project| project.file("config.toml"));
+    let untrusted = project.untrusted().flat_map(Project::settings_files);
     let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
     let others = project.untrusted().flat_map(|project| of_project(project).0);
     (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
@@ -98,7 +105,7 @@ pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> R
 
 /// The texts in which trusted projects set rules: what differs when their rules do.
 pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
-    let names = || std::iter::once("config.toml").chain(OTHERS_HOOKS);
+    let names = || SETTINGS.into_iter().chain(OTHERS_HOOKS);
     let files = project.trusted().flat_map(|project| names().filter_map(|name| project.file(name)));
     let with_rules = files.filter(|(_, text)| text.contains("permissions"));
     with_rules.map(|(path, text)| (path, text.to_owned())).collect()
@@ -118,29 +125,39 @@ pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
             RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
             RuleSource::Session | RuleSource::Granted(_) => None,
         });
-        let added = edit.add.as_ref().and_then(|(list, rule, scope)| match (scope, &removed) {
-            (RuleScope::Session | RuleScope::Once, _) => None,
-            (RuleScope::User, _) => Some((paths.config_file(), false, (*list, rule))),
-            // It stays in its file, which may be in a directory above.
-            (RuleScope::Project, Some((path, true, _))) => Some((path.clone(), true, (*list, rule))),
-            (RuleScope::Project, _) => Some((cwd.join(FOLDER).join("config.toml"), true, (*list, rule))),
+        let added = edit.add.as_ref().and_then(|(list, rule, scope)| {
+            let name = match scope {
+                RuleScope::Session | RuleScope::Once => return None,
+                RuleScope::User => return Some((paths.config_file(), false, (*list, rule))),
+                RuleScope::Local => LOCAL,
+                RuleScope::Project => SHARED,
+            };
+            let path = match &removed {
+                // It stays in its folder, which may be in a directory above.
+                Some((path, true, _)) => path.with_file_name(name),
+                _ => cwd.join(FOLDER).join(name),
+            };
+            Some((path, true, (*list, rule)))
         });
+        let file = added.as_ref().map(|(path, ..)| files.shown(path, cwd));
         let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
-        match (removed, added) {
+        let remark = match (removed, added) {
             (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
-                files.change(&to, is_project, Some(old), Some(new))
+                files.change(&to, is_project, Some(old), Some(new))?
             }
             // What is added holds before what it replaces is gone.
             (removed, added) => {
-                if let Some((path, is_project, rule)) = added {
-                    files.change(&path, is_project, None, Some(rule))?;
+                let remark = match added {
+                    Some((path, is_project, rule)) => files.change(&path, is_project, None, Some(rule))?,
+                    None => None,
+                };
+                if let Some((path, is_project, rule)) = removed {
+                    files.change(&path, is_project, Some(rule), None)?;
                 }
-                match removed {
-                    Some((path, is_project, rule)) => files.change(&path, is_project, Some(rule), None),
-                    None => Ok(()),
-                }
+                remark
             }
-        }
+        };
+        Ok(SavedRule { file, remark })
     })
 }
 
@@ -152,21 +169,32 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Changes a file.
+    /// Changes a file; what the user should know besides.
     fn change(
         &self,
         path: &Path,
         is_project: bool,
         remove: Option<(Verdict, &Rule)>,
         add: Option<(Verdict, &Rule)>,
-    ) -> Result<(), String> {
-        let write = || permission_rules::change(path, remove, add).map_err(|error| error.to_string());
-        let root = path.parent().and_then(Path::parent).filter(|_| is_project);
-        let Some(root) = root else { return write() };
+    ) -> Result<Option<String>, String> {
+        let write = || {
+            let file = self.paths.shared(path.to_owned());
+            permission_rules::change(&file, remove, add).map_err(|error| error.to_string())
+        };
+        let folder = path.parent().filter(|_| is_project);
+        let Some((folder, root)) = folder.and_then(|folder| Some((folder, folder.parent()?))) else {
+            return write().map(|()| None);
+        };
         if !root.is_dir() {
             return Err(format!(
                 "{} no longer exists; add the rule for the session or everywhere",
                 root.display()
+            ));
+        }
+        if let Some(link) = local_file::leads_out(root, &[folder, path]) {
+            return Err(format!(
+                "{} is a link out of this project; add the rule for the session or everywhere",
+                link.display()
             ));
         }
         let file = self.paths.trust_file();
@@ -180,7 +208,17 @@ impl Files<'_> {
         write()?;
         // It was trusted as it was before.
         let project = project().ok_or("the rule was written, but it cannot be read again")?;
-        project.answer(&file, true).map_err(|error| error.to_string())
+        project.answer(&self.paths.shared(file), true).map_err(|error| error.to_string())?;
+        let is_local = path.ends_with(LOCAL) && add.is_some();
+        Ok(is_local.then(|| local_file::ignore(folder).err()).flatten())
+    }
+
+    /// A file, as the user knows it who works in `cwd`.
+    fn shown(&self, path: &Path, cwd: &Path) -> String {
+        match path.strip_prefix(cwd) {
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => paths::in_short(path),
+        }
     }
 }
 

@@ -71,5 +71,6 @@ pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<()
     if let Some(value) = value {
         row.set(&mut Settings::default(), OsStr::new(value)).map_err(|error| format!("{key}: {error}"))?;
     }
-    write::set(&setup.paths.config_file(), row, value).map_err(|error| error.to_string())
+    let file = setup.paths.shared(setup.paths.config_file());
+    write::set(&file, row, value).map_err(|error| error.to_string())
 }

@@ -124,7 +124,7 @@ fn source(rule: &ListedRule) -> String {
     match rule.scope {
         _ if !rule.in_force => "not trusted".to_owned(),
         RuleScope::Session | RuleScope::Once => "this session".to_owned(),
-        RuleScope::Project | RuleScope::User => {
+        RuleScope::Local | RuleScope::Project | RuleScope::User => {
             let place = rule.place.as_ref().map(short_place).unwrap_or_default();
             match rule.scope == RuleScope::User && place.starts_with('.') {
                 true => format!("~/{place}"),

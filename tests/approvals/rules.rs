@@ -130,7 +130,7 @@ fn a_rule_is_added_with_its_list_and_scope() {
     screen.keys("<up>");
     look_up(&mut screen, "bash(make *)", Verdict::Deny, &["make all"]);
     has(&mut screen, &["‹deny›", "would have denied 1 earlier call: make all"]);
-    screen.keys("<tab><tab>");
+    screen.keys("<tab><tab><tab>");
     has(&mut screen, &["‹everywhere›"]);
     // What is no rule is not sent.
     screen.keys("<backspace>");
@@ -253,7 +253,7 @@ async fn rules_are_added_changed_and_removed_and_hold_at_once() {
         screen.wait_for("is missing at the end");
         screen.type_keys(")");
         screen.wait_for("would have covered no earlier call");
-        screen.type_keys("\t\t");
+        screen.type_keys("\t\t\t");
         screen.wait_for("‹everywhere›");
         screen.type_keys("\r");
         screen.wait_for("saved: allow bash(mkdir *)");
@@ -294,6 +294,63 @@ async fn rules_are_added_changed_and_removed_and_hold_at_once() {
         screen.type_keys("\r");
         screen.wait_for("removed: deny bash(mkdir *)");
         assert_eq!(file(screen, ".tau/config.toml").as_deref(), Some("[permissions]\ndeny = []\n"));
+    })
+    .await;
+}
+
+/// "This project, only me" writes a file that git ignores, and nothing else is left in the repository.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
+    let make = |name: &str| calling(&[("bash", json!({ "command": format!("mkdir {name}") }))]);
+    let acts = vec![make("one"), saying("Finished."), make("two"), saying("Over.")];
+    play(acts, "git init -q; git add -A", "", (110, 30), |screen| {
+        screen.type_keys("go\r");
+        screen.wait_for("Run this command?");
+        screen.wait_for("› 1 Yes, once");
+        screen.press_until("a", "Type a rule");
+        screen.press_until("\t", "‹this project, only me›");
+        let list = screen.text();
+        let typed = list.lines().find(|line| line.contains("Type a rule")).unwrap();
+        let number = typed.chars().find(char::is_ascii_digit).unwrap().to_string();
+        screen.type_keys(&number);
+        screen.wait_for("rule: ");
+        screen.type_keys("\x15bash(mkdir *)");
+        screen.wait_for("rule: bash(mkdir *)");
+        screen.type_keys("\r");
+        screen.wait_for("Finished.");
+        screen.wait_for("added `allow bash(mkdir *)` to .tau/config.local.toml");
+        let rule = "[permissions]\nallow = [\"bash(mkdir *)\"]\n";
+        assert_eq!(file(screen, ".tau/config.local.toml").as_deref(), Some(rule));
+        let mut names: Vec<String> = std::fs::read_dir(screen.home().join("work/.tau"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, [".gitignore", "config.local.toml"]);
+        let git = std::process::Command::new("git")
+            .args(["status", "--porcelain", "--untracked-files=all"])
+            .current_dir(screen.home().join("work"))
+            .output()
+            .unwrap();
+        assert!(git.status.success(), "{git:?}");
+        assert_eq!(String::from_utf8(git.stdout).unwrap(), "");
+        // It holds.
+        screen.type_keys("again\r");
+        screen.wait_for("Over.");
+        assert!(screen.home().join("work/two").is_dir());
+        open(screen);
+        screen.type_keys("mkdir");
+        screen.wait_for(".tau/config.local.toml:2");
+        // It becomes one of the project's own.
+        screen.type_keys("\r");
+        screen.wait_for("‹this project, only me›");
+        screen.type_keys("\t");
+        screen.wait_for("‹this project›");
+        screen.type_keys("\r");
+        screen.wait_for("saved: allow bash(mkdir *)");
+        screen.wait_for(".tau/config.toml:2");
+        assert_eq!(file(screen, ".tau/config.toml").as_deref(), Some(rule));
+        assert_eq!(file(screen, ".tau/config.local.toml").as_deref(), Some("[permissions]\nallow = []\n"));
     })
     .await;
 }

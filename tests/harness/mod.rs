@@ -19,6 +19,8 @@ use tau::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
 };
 use tau::agent::protocol::model::{Api, Model as AiModel};
+use tau::agent::settings::Paths;
+use tau::agent::settings::private_files::SharedFile;
 use tau::app::boot::Boot;
 use tau::app::geometry::{Laid, Size};
 use tau::app::msg::Millis;
@@ -31,6 +33,12 @@ pub use answering::answering;
 
 /// Time of the first message; any time would do, as long as it is always the same.
 pub const START: Millis = 1_767_323_045_000;
+
+/// A file as the program changes it; its lock is in a folder beside that of the file.
+pub fn shared(path: &Path) -> SharedFile {
+    let folder = path.parent().unwrap();
+    Paths::under(&folder.join("locks")).shared(path.to_owned())
+}
 
 /// A running screen.
 pub struct Screen {

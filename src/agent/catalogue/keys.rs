@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
@@ -15,7 +14,7 @@ use crate::agent::protocol::model::{Api, Model};
 pub use crate::agent::provider::key_source::{KeyFuture, KeySource};
 use crate::agent::provider::{Failure, FailureKind};
 use crate::agent::secrets::Secret;
-use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::agent::settings::private_files::{SharedFile, read_capped, write_private};
 use crate::agent::settings::{MAX_BYTES, Paths, Settings};
 use crate::tools::paths::reason;
 
@@ -24,7 +23,7 @@ pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The keys of the user.
 pub struct Keys {
-    auth_file: PathBuf,
+    auth_file: SharedFile,
     files: Mutex<KeyFiles>,
     env: EnvLookup,
     /// The key of the flag, for this provider only: a key never goes to another one.
@@ -115,7 +114,7 @@ impl Keys {
             Some((provider.or_else(named)?, key))
         });
         Keys {
-            auth_file: paths.config.join("auth.json"),
+            auth_file: paths.shared(paths.config.join("auth.json")),
             files: Mutex::new(KeyFiles { catalogue, config }),
             env,
             flag: flag.map(|(provider, key)| (provider, KeySpec::parse(key.expose()))),
@@ -201,7 +200,8 @@ impl Keys {
                 Some(json) => (format!(":{}", json.line()), not_json(json)),
                 None => (String::new(), reason(&error)),
             };
-            let message = format!("{}{place}: {why}; fix or delete the file", self.auth_file.display());
+            let message =
+                format!("{}{place}: {why}; fix or delete the file", self.auth_file.path().display());
             Failure::new(FailureKind::Config, message)
         };
         self.read_stored().map(drop).map_err(failed)
@@ -264,16 +264,16 @@ impl Keys {
     }
 
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
-        let _lock = LockFile::take(&self.auth_file.with_extension("json.lock"))?;
+        let _lock = self.auth_file.lock()?;
         let mut stored = self.read_stored()?;
         change(&mut stored);
         let mut text = serde_json::to_vec_pretty(&stored)?;
         text.push(b'\n');
-        write_private(&self.auth_file, &text)
+        write_private(self.auth_file.path(), &text)
     }
 
     fn read_stored(&self) -> io::Result<Map<String, Value>> {
-        match read_capped(&self.auth_file, MAX_BYTES) {
+        match read_capped(self.auth_file.path(), MAX_BYTES) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Map::new()),
             Err(error) => Err(error),

@@ -234,7 +234,16 @@ pub struct RuleEdit {
     pub add: Option<(Verdict, Rule, RuleScope)>,
 }
 
-type Save = dyn Fn(&RuleEdit, &Path) -> Result<(), String> + Send + Sync;
+/// What came of a change of the rules in files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedRule {
+    /// The file that has the rule now, as the user knows it, if one was added.
+    pub file: Option<String>,
+    /// What else the user should know.
+    pub remark: Option<String>,
+}
+
+type Save = dyn Fn(&RuleEdit, &Path) -> Result<SavedRule, String> + Send + Sync;
 
 /// Changes rules in their files; the path is the directory of the session.
 #[derive(Clone)]
@@ -242,11 +251,11 @@ pub struct SaveRule(Arc<Save>);
 
 impl SaveRule {
     /// Calls `save` for each change. Its error is a sentence for the user.
-    pub fn new(save: impl Fn(&RuleEdit, &Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn new(save: impl Fn(&RuleEdit, &Path) -> Result<SavedRule, String> + Send + Sync + 'static) -> Self {
         SaveRule(Arc::new(save))
     }
 
-    pub(crate) fn save(&self, edit: &RuleEdit, cwd: &Path) -> Result<(), String> {
+    pub(crate) fn save(&self, edit: &RuleEdit, cwd: &Path) -> Result<SavedRule, String> {
         (self.0)(edit, cwd)
     }
 }

@@ -5,6 +5,7 @@ use super::sandbox_gate;
 use super::state::Engine;
 use crate::agent::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
 use crate::agent::protocol::approval::RuleScope;
+use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::rules::{ListedRule, PermissionRules, RuleChange};
 
 /// All rules, for people.
@@ -99,7 +100,14 @@ pub(super) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), Str
     let is_in_files = edit.remove.is_some() || edit.add.is_some();
     if is_in_files {
         let save = engine.config.behavior.save_rule.as_ref();
-        save.ok_or("here rules can be added to the session only")?.save(&edit, engine.cwd())?;
+        let save = save.ok_or("here rules can be added to the session only")?;
+        let saved = save.save(&edit, engine.cwd())?;
+        if let (Some((list, rule, _)), Some(file)) = (&edit.add, &saved.file) {
+            engine.notice(NoticeLevel::Info, format!("added `{} {rule}` to {file}", list.name()), None);
+        }
+        if let Some(remark) = saved.remark {
+            engine.notice(NoticeLevel::Warning, remark, None);
+        }
     }
     let is_read = is_in_files && read(engine);
     let permissions = &mut engine.config.behavior.permissions;

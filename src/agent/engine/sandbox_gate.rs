@@ -157,7 +157,7 @@ pub(super) fn add_writable(
             return Ok(Arc::new(policy.in_workspace(engine.cwd())));
         }
         RuleScope::Session => {}
-        RuleScope::Project => {
+        RuleScope::Project | RuleScope::Local => {
             return Err("a project cannot change the sandbox; choose this session or everywhere".to_owned());
         }
         RuleScope::User => {

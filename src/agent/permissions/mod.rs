@@ -84,6 +84,9 @@ pub struct RuleInForce {
     pub source: RuleSource,
 }
 
+/// The settings of a project that one user has for himself.
+pub(crate) const LOCAL: &str = "config.local.toml";
+
 /// Where a rule comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleSource {
@@ -100,6 +103,7 @@ impl RuleSource {
     pub fn scope(&self) -> RuleScope {
         match self {
             RuleSource::Session | RuleSource::Granted(_) => RuleScope::Session,
+            RuleSource::File { path, is_project: true, .. } if path.ends_with(LOCAL) => RuleScope::Local,
             RuleSource::File { is_project: true, .. } => RuleScope::Project,
             RuleSource::File { is_project: false, .. } => RuleScope::User,
         }

@@ -176,6 +176,8 @@ pub enum RuleScope {
     /// Until tau ends.
     #[default]
     Session,
+    /// In this directory, for this user only: its `.tau/config.local.toml`.
+    Local,
     /// In this directory: its `.tau/config.toml`.
     Project,
     /// For this call only: a path that the sandbox lets it change. Rules have no such scope.

@@ -124,10 +124,8 @@ pub(crate) fn fault<'a>(
         Err(error) => Some(error),
     };
     own.or_else(|| {
-        projects.find_map(|project| {
-            let (path, text) = project.file("config.toml")?;
-            of_text(&path, text, true)
-        })
+        projects
+            .find_map(|project| project.settings_files().find_map(|(path, text)| of_text(&path, text, true)))
     })
 }
 

@@ -1,21 +1,21 @@
 //! Adding an MCP server to a `config.toml`, and taking one out of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use toml_edit::{Array, InlineTable, Item, Table, TableLike, value};
 
 use super::mcp_servers::{McpServer, McpTransport, check_name};
+use super::private_files::SharedFile;
 use super::{SettingsError, write};
 
 /// Adds a server to a `config.toml`, in place of one of that name; the rest stays as it is written.
 ///
 /// # Errors
 /// When the server is not one, or the file cannot be read or written, or is not understood.
-pub fn add(path: &Path, server: &McpServer) -> Result<(), SettingsError> {
+pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
     check_name(&server.name).map_err(SettingsError)?;
-    write::change(path, |file| {
-        let Some(servers) = table_in(file, "mcp") else { return };
+    write::change(file, |all| {
+        let Some(servers) = table_in(all, "mcp") else { return };
         let mut table = Table::new();
         match &server.transport {
             McpTransport::Stdio { command, args, env, .. } => {
@@ -38,10 +38,10 @@ pub fn add(path: &Path, server: &McpServer) -> Result<(), SettingsError> {
 ///
 /// # Errors
 /// As [`add`].
-pub fn remove(path: &Path, name: &str) -> Result<bool, SettingsError> {
+pub fn remove(file: &SharedFile, name: &str) -> Result<bool, SettingsError> {
     let mut is_removed = false;
-    write::change(path, |file| {
-        let servers = file.get_mut("mcp").and_then(Item::as_table_like_mut);
+    write::change(file, |all| {
+        let servers = all.get_mut("mcp").and_then(Item::as_table_like_mut);
         is_removed = servers.is_some_and(|servers| servers.remove(name).is_some());
     })?;
     Ok(is_removed)
@@ -66,8 +66,15 @@ fn insert_texts(table: &mut Table, name: &str, texts: &BTreeMap<String, String>)
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::super::mcp_servers::{of_file, of_text};
     use super::*;
+    use crate::agent::settings::Paths;
+
+    fn shared(path: &Path) -> SharedFile {
+        Paths::under(&path.with_extension("tau")).shared(path.to_owned())
+    }
 
     #[test]
     fn servers_are_added_and_removed_and_comments_stay() {
@@ -80,15 +87,19 @@ mod tests {
         );
         std::fs::write(&path, "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n").unwrap();
         for server in servers.iter().chain(&servers) {
-            add(&path, server).unwrap();
+            add(&shared(&path), server).unwrap();
         }
         let text = "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n\n[mcp.a]\ncommand = \"x\"\n\
                     args = [\"-y\", \"z\"]\nenv = { A = \"$B\" }\n\n[mcp.b]\nurl = \"http://h\"\n";
         assert_eq!(read(), text);
         assert_eq!(of_file(&path).0.len(), 3);
-        assert!(remove(&path, "a").unwrap() && remove(&path, "b").unwrap() && !remove(&path, "a").unwrap());
+        assert!(
+            remove(&shared(&path), "a").unwrap()
+                && remove(&shared(&path), "b").unwrap()
+                && !remove(&shared(&path), "a").unwrap()
+        );
         assert_eq!(read(), "mouse = false # no\n\n# mine\n[mcp.own] # why\ncommand = \"o\"\n");
         let odd = McpServer { name: "a/b".to_owned(), ..servers[0].clone() };
-        assert!(add(&path, &odd).is_err());
+        assert!(add(&shared(&path), &odd).is_err());
     }
 }

@@ -12,6 +12,7 @@ pub mod folder;
 pub(crate) mod guards;
 pub mod hooks;
 pub(crate) mod images;
+pub(crate) mod local_file;
 pub mod mcp_edit;
 pub mod mcp_servers;
 mod names;

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::private_files::SharedFile;
+
 /// The folders tau uses. None is created before something is written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
@@ -11,7 +13,7 @@ pub struct Paths {
     pub config: PathBuf,
     /// `sessions/`, prompt history, `undo/`, `mcp-logins/`.
     pub data: PathBuf,
-    /// Logs and crash reports.
+    /// Logs, crash reports, locks of files that are elsewhere.
     pub state: PathBuf,
     /// What may be deleted at any time.
     pub cache: PathBuf,
@@ -91,7 +93,21 @@ impl Paths {
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
+
+    /// A file that several processes may change. Its lock is in the state folder, under a name that one file has
+    /// by whatever path it is named.
+    pub fn shared(&self, path: PathBuf) -> SharedFile {
+        let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+        let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
+        let name = real.file_name().unwrap_or_default().to_string_lossy();
+        let kept = name.get(..name.floor_char_boundary(LONGEST_STEM)).unwrap_or_default();
+        let lock = format!("{kept}-{:016x}.lock", hash(real.as_os_str().as_bytes()));
+        SharedFile::new(path, self.state.join("locks").join(lock))
+    }
 }
+
+/// How much of a file's name is in the name of its lock, in bytes.
+const LONGEST_STEM: usize = 60;
 
 /// Longest name of a file on the usual file systems, in bytes.
 const LONGEST_NAME: usize = 255;
@@ -124,6 +140,17 @@ pub(crate) fn lossless(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("bytes:{}", hexadecimal(path.as_os_str().as_bytes())), str::to_owned)
 }
 
+/// A path, with the home directory as `~`.
+pub fn in_short(path: &Path) -> String {
+    let home = directories::BaseDirs::new();
+    let below = home.as_ref().and_then(|dirs| path.strip_prefix(dirs.home_dir()).ok());
+    match below {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
 /// Bytes as two lower-case hexadecimal digits each.
 pub(in crate::agent) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
@@ -149,6 +176,30 @@ mod tests {
         assert_eq!(names[2], format!("--{}-ad27198f19b70a25--", "a".repeat(234)), "names stay the same");
         assert_ne!(names[2], names[3]);
         assert!(cwd_name(Path::new(&"\u{20ac}".repeat(200))).len() <= 255);
+    }
+
+    #[test]
+    fn a_file_has_one_lock_by_whatever_path_and_none_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, paths) = (dir.path().join("work"), Paths::under(&dir.path().join("tau")));
+        std::fs::create_dir(&folder).unwrap();
+        let lock = |path: PathBuf| paths.shared(path).lock;
+        let missing = lock(folder.join("config.toml"));
+        assert!(missing.starts_with(&paths.state), "{missing:?}");
+        std::fs::write(folder.join("config.toml"), "").unwrap();
+        std::os::unix::fs::symlink(&folder, dir.path().join("link")).unwrap();
+        assert_eq!(lock(folder.join("config.toml")), missing);
+        assert_eq!(lock(dir.path().join("link/config.toml")), missing);
+        assert_ne!(lock(folder.join("config.local.toml")), missing);
+        let long = lock(folder.join("\u{20ac}".repeat(80)));
+        assert!(long.file_name().unwrap().len() < 100, "{long:?}");
+        let file = paths.shared(folder.join("config.toml"));
+        let held = file.lock().unwrap();
+        assert!(super::super::private_files::LockFile::try_take(&missing).unwrap().is_none());
+        drop(held);
+        let names: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["config.toml"]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml_edit::{Array, Item, Table};
 
+use super::private_files::SharedFile;
 use super::toml_file::{line_of, read_file};
 use super::{SettingsError, write};
 use crate::agent::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
@@ -90,16 +91,16 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
 ///
 /// # Errors
 /// When the file cannot be read or written, or is not understood.
-pub fn add(path: &Path, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
-    change(path, None, Some((list, rule)))
+pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
+    change(file, None, Some((list, rule)))
 }
 
 /// Takes a rule out of a list of the file, with the comment in its line.
 ///
 /// # Errors
 /// As [`add`].
-pub fn remove(path: &Path, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
-    change(path, Some((list, rule)), None)
+pub fn remove(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
+    change(file, Some((list, rule)), None)
 }
 
 /// Removes a rule and adds another in one go; in the same list the new one takes the place of the old.
@@ -107,14 +108,14 @@ pub fn remove(path: &Path, list: Verdict, rule: &Rule) -> Result<(), SettingsErr
 /// # Errors
 /// As [`add`].
 pub fn change(
-    path: &Path,
+    file: &SharedFile,
     remove: Option<(Verdict, &Rule)>,
     add: Option<(Verdict, &Rule)>,
 ) -> Result<(), SettingsError> {
-    write::change(path, |file| {
+    write::change(file, |table| {
         if let (Some((from, old)), Some((to, new))) = (remove, add)
             && from == to
-            && let Some(rules) = list_in(file, to)
+            && let Some(rules) = list_in(table, to)
             && !rules.iter().any(|given| is_rule(given, new))
             && let Some(given) = rules.iter_mut().find(|given| is_rule(given, old))
         {
@@ -124,14 +125,14 @@ pub fn change(
             return;
         }
         if let Some((list, rule)) = add
-            && let Some(rules) = list_in(file, list)
+            && let Some(rules) = list_in(table, list)
             && !rules.iter().any(|given| is_rule(given, rule))
         {
             push(rules, &rule.to_string());
         }
         if let Some((list, rule)) = remove.filter(|removed| Some(*removed) != add)
-            && file.contains_key("permissions")
-            && let Some(rules) = list_in(file, list)
+            && table.contains_key("permissions")
+            && let Some(rules) = list_in(table, list)
         {
             let place = |rules: &Array| rules.iter().position(|given| is_rule(given, rule));
             while let Some(at) = place(rules) {
@@ -198,6 +199,11 @@ fn raw(text: Option<&toml_edit::RawString>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::settings::Paths;
+
+    fn shared(path: &Path) -> SharedFile {
+        Paths::under(&path.with_extension("tau")).shared(path.to_owned())
+    }
 
     #[test]
     fn rules_are_read_with_their_lines_and_mistakes_reported() {
@@ -238,22 +244,22 @@ mod tests {
         let path = folder.path().join("config.toml");
         let rule = |text: &str| text.parse::<Rule>().unwrap();
         let read = || std::fs::read_to_string(&path).unwrap();
-        add(&path, Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(make *)\"]\n");
         let text =
             "mouse = false # no\n\n[permissions] # mine\nallow = [\n    \"bash(ls)\", # why\n]\n# end\n";
         std::fs::write(&path, text).unwrap();
-        add(&path, Verdict::Allow, &rule("bash(make *)")).unwrap();
-        add(&path, Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
+        add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         let (found, wrong) = of_file(&path);
         assert_eq!((found.rules.len(), wrong), (2, Vec::new()), "{}", read());
         for kept in ["mouse = false # no", "# mine", "# why", "# end"] {
             assert!(read().contains(kept), "{}", read());
         }
-        remove(&path, Verdict::Allow, &rule("bash(make *)")).unwrap();
+        remove(&shared(&path), Verdict::Allow, &rule("bash(make *)")).unwrap();
         assert_eq!(read(), text);
         std::fs::write(&path, "[permissions]\nallow = 1\n").unwrap();
-        assert!(add(&path, Verdict::Allow, &rule("bash(make *)")).is_err());
+        assert!(add(&shared(&path), Verdict::Allow, &rule("bash(make *)")).is_err());
     }
 
     #[test]
@@ -269,7 +275,7 @@ mod tests {
             ("[]", "[\"bash(x)\"]"),
         ] {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
-            add(&path, Verdict::Allow, &"bash(x)".parse().unwrap()).unwrap();
+            add(&shared(&path), Verdict::Allow, &"bash(x)".parse().unwrap()).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(text, format!("[permissions]\nallow = {longer}\n"));
         }
@@ -282,7 +288,7 @@ mod tests {
         let rule = |text: &str| text.parse::<Rule>().unwrap();
         let without = |list: &str, gone: &str| {
             std::fs::write(&path, format!("[permissions]\nallow = {list}\n")).unwrap();
-            remove(&path, Verdict::Allow, &rule(gone)).unwrap();
+            remove(&shared(&path), Verdict::Allow, &rule(gone)).unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
             assert_eq!(of_file(&path).1, [], "{text}");
             text.trim_start_matches("[permissions]\nallow = ").trim_end().to_owned()
@@ -309,11 +315,11 @@ mod tests {
         std::fs::write(&path, "[permissions]\nallow = [\"bash(a)\", \"bash(b)\"] # mine\n").unwrap();
         let read = || std::fs::read_to_string(&path).unwrap();
         let (a, b, c) = (rule("bash(a)"), rule("bash(b)"), rule("bash(c)"));
-        change(&path, Some((Verdict::Allow, &a)), Some((Verdict::Allow, &c))).unwrap();
+        change(&shared(&path), Some((Verdict::Allow, &a)), Some((Verdict::Allow, &c))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(c)\", \"bash(b)\"] # mine\n");
-        change(&path, Some((Verdict::Allow, &c)), Some((Verdict::Deny, &c))).unwrap();
+        change(&shared(&path), Some((Verdict::Allow, &c)), Some((Verdict::Deny, &c))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
-        change(&path, Some((Verdict::Allow, &b)), Some((Verdict::Allow, &b))).unwrap();
+        change(&shared(&path), Some((Verdict::Allow, &b)), Some((Verdict::Allow, &b))).unwrap();
         assert_eq!(read(), "[permissions]\nallow = [\"bash(b)\"] # mine\ndeny = [\"bash(c)\"]\n");
     }
 }

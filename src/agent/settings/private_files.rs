@@ -6,7 +6,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use crate::tools::regular_files::open_with;
 pub(crate) use crate::tools::regular_files::{open_regular, read_capped};
@@ -34,6 +34,35 @@ pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new.persist(&target).map_err(|failed| failed.error)?;
     // The rename itself is on disk only when the folder is.
     File::open(dir)?.sync_all()
+}
+
+/// A file that several processes change, and the lock with which they do it in turn. The lock is not beside the
+/// file: that may be in a repository of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedFile {
+    path: PathBuf,
+    pub(super) lock: PathBuf,
+}
+
+impl SharedFile {
+    /// The file `path`, with the lock `lock`.
+    pub(super) fn new(path: PathBuf, lock: PathBuf) -> Self {
+        SharedFile { path, lock }
+    }
+
+    /// The file itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Errors
+    /// Those of the file system; they are about the lock and name it.
+    pub(crate) fn lock(&self) -> io::Result<LockFile> {
+        LockFile::take(&self.lock)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
+    }
 }
 
 /// A file that holds a lock as long as this lives.

@@ -16,15 +16,20 @@ use serde::{Deserialize, Serialize};
 use super::claude_permissions;
 use super::names::GROUPS;
 use super::paths::lossless;
-use super::private_files::{LockFile, read_capped, write_private};
+use super::private_files::{SharedFile, read_capped, write_private};
 use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, SettingsError, read_toml_text, table};
+use crate::agent::permissions::LOCAL;
 use crate::tools::regular_files::read_text;
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
-/// The files in it that have an effect.
-const ACTING: [&str; 3] = ["config.toml", "SYSTEM.md", MCP_FILE];
+/// The settings in it: those that its users share, and those of one user, which count more.
+pub(crate) const SETTINGS: [&str; 2] = [SHARED, LOCAL];
+/// The settings that the users of a project share.
+pub(crate) const SHARED: &str = "config.toml";
+/// The files in it that have an effect, besides its settings.
+const ACTING: [&str; 2] = ["SYSTEM.md", MCP_FILE];
 /// The MCP servers of a project, where other agents have them.
 pub(crate) const MCP_FILE: &str = "../.mcp.json";
 /// The permission rules and hooks of a project, where another agent has them; hooks are used if the user wants that.
@@ -102,12 +107,12 @@ impl Project {
             let bytes = read_capped(&path, LARGEST).ok().filter(|_| inside)?;
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
-        let mut files: BTreeMap<String, String> = ACTING[1..].iter().filter_map(text).collect();
+        let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
         let mut unread = Vec::new();
         let others = OTHERS_HOOKS.iter().filter(|_| !is_home(&root));
-        for name in std::iter::once(&ACTING[0]).chain(others) {
+        for name in SETTINGS.iter().chain(others) {
             let text = match guard(&root, name) {
-                Ok(Some(text)) if *name == ACTING[0] => Some(text),
+                Ok(Some(text)) if SETTINGS.contains(name) => Some(text),
                 Ok(text) => text.and_then(|text| only_used(&text, uses_others)),
                 Err(error) => {
                     unread.push((root.join(shown_name(name)), error.to_string()));
@@ -193,7 +198,7 @@ impl Project {
 
     /// Everything in the directory that has an effect once it is trusted, there or not.
     pub(crate) fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
-        let files = ACTING.iter().map(|name| place(&self.root, name));
+        let files = SETTINGS.iter().chain(&ACTING).map(|name| place(&self.root, name));
         let files = files.chain(OTHERS_HOOKS.iter().map(|name| place(&self.root, name)));
         files.chain(EXTENSIONS.iter().map(|(folder, _)| self.root.join(folder)))
     }
@@ -203,26 +208,22 @@ impl Project {
         self.root.join(FOLDER)
     }
 
-    /// The settings in its `config.toml`.
+    /// The files with its settings and their texts; what a later one sets counts more.
+    pub(crate) fn settings_files(&self) -> impl DoubleEndedIterator<Item = (PathBuf, &str)> {
+        SETTINGS.iter().filter_map(|name| self.file(name))
+    }
+
+    /// The settings in its files.
     ///
     /// # Errors
     /// When a line is not understood, or sets what only the user can set.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
-        let Some(text) = self.files.get("config.toml") else { return Ok(Settings::default()) };
-        let path = self.folder().join("config.toml");
-        let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(&path, text)?;
-        let own = |key: &&toml::Spanned<String>| {
-            let key = key.get_ref();
-            GROUPS.contains(&&**key) || table::row(key).is_some_and(|row| !row.columns.project)
-        };
-        match given.keys().find(own) {
-            Some(key) => {
-                let (line, key) = (line_of(text, key.span().start), key.get_ref());
-                let text = format!("a project cannot set `{key}`; set it in your own config.toml");
-                Err(SettingsError(format!("{}:{line}: {text}", path.display())))
-            }
-            None => read_toml_text(&path, text),
-        }
+        self.settings_of_files().try_fold(Settings::default(), |all, file| Ok(all.overlaid(file?)))
+    }
+
+    /// The settings in each of its files; what a later one sets counts more.
+    pub(crate) fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, SettingsError>> {
+        self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
     /// What the user has answered about it; `file` keeps the answers.
@@ -244,9 +245,10 @@ impl Project {
     ///
     /// # Errors
     /// When `file` cannot be read or written.
-    pub fn answer(&self, file: &Path, trusted: bool) -> Result<(), SettingsError> {
+    pub fn answer(&self, file: &SharedFile, trusted: bool) -> Result<(), SettingsError> {
+        let _lock = file.lock().map_err(|error| SettingsError(error.to_string()))?;
+        let file = file.path();
         let failed = |error: io::Error| SettingsError(format!("{}: {error}", file.display()));
-        let _lock = LockFile::take(&file.with_extension("json.lock")).map_err(failed)?;
         let mut kept = load(file)?;
         let root = lossless(&self.root);
         kept.trusted.remove(&root);
@@ -270,6 +272,23 @@ pub(crate) fn uses_others_hooks(paths: &Paths) -> bool {
     Settings::load_leniently(paths).0.claude_hooks == Some(true)
 }
 
+/// The settings in a text of a project that came from `path`.
+fn settings_in(path: &Path, text: &str) -> Result<Settings, SettingsError> {
+    let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(path, text)?;
+    let own = |key: &&toml::Spanned<String>| {
+        let key = key.get_ref();
+        GROUPS.contains(&&**key) || table::row(key).is_some_and(|row| !row.columns.project)
+    };
+    match given.keys().find(own) {
+        Some(key) => {
+            let (line, key) = (line_of(text, key.span().start), key.get_ref());
+            let text = format!("a project cannot set `{key}`; set it in your own config.toml");
+            Err(SettingsError(format!("{}:{line}: {text}", path.display())))
+        }
+        None => read_toml_text(path, text),
+    }
+}
+
 /// Where a file of a project is.
 fn place(root: &Path, name: &str) -> PathBuf {
     match name.strip_prefix(BESIDE) {
@@ -286,7 +305,7 @@ fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
         Err(error) if absent.contains(&error.kind()) => Ok(None),
         Err(error) => Err(error),
         Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
-        Ok(_) => read_text(&path, if name == ACTING[0] { LARGEST } else { MAX_BYTES }).map(Some),
+        Ok(_) => read_text(&path, if SETTINGS.contains(&name) { LARGEST } else { MAX_BYTES }).map(Some),
     }
 }
 

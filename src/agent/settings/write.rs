@@ -6,7 +6,7 @@ use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use super::private_files::{LockFile, read_capped, write_private};
+use super::private_files::{SharedFile, read_capped, write_private};
 use super::table::SettingRow;
 use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
@@ -16,21 +16,21 @@ use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 /// # Errors
 /// When the file cannot be read or written, when it is not understood (it is then left alone), or
 /// when the setting does not take a text.
-pub fn save(path: &Path, key: &str, value: &str) -> Result<(), SettingsError> {
-    change(path, |file| put(file, key, Some(Value::from(value))))
+pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), SettingsError> {
+    change(file, |table| put(table, key, Some(Value::from(value))))
 }
 
 /// Sets a setting to what is typed for it, or removes it.
 ///
 /// # Errors
 /// As [`save`].
-pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
+pub(crate) fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
     let value = value.map(|text| typed(row.kind, text));
     match row.key.split_once('.') {
-        Some((group, key)) => change(path, |file| {
-            put_into(file, group, BTreeMap::from([(key.to_owned(), value)]));
+        Some((group, key)) => change(file, |table| {
+            put_into(table, group, BTreeMap::from([(key.to_owned(), value)]));
         }),
-        None => change(path, |file| put(file, row.key, value)),
+        None => change(file, |table| put(table, row.key, value)),
     }
 }
 
@@ -39,12 +39,12 @@ pub(crate) fn set(path: &Path, row: &SettingRow, value: Option<&str>) -> Result<
 /// # Errors
 /// As [`save`].
 pub(crate) fn set_keys(
-    path: &Path,
+    file: &SharedFile,
     keys: &BTreeMap<String, Option<Vec<String>>>,
 ) -> Result<(), SettingsError> {
     let list = |keys: &Vec<String>| Value::Array(keys.iter().collect());
     let values = keys.iter().map(|(action, keys)| (action.clone(), keys.as_ref().map(list))).collect();
-    change(path, |file| put_into(file, "keys", values))
+    change(file, |table| put_into(table, "keys", values))
 }
 
 /// The typed text as a TOML value. A malformed number is refused later, when the file is checked.
@@ -75,9 +75,10 @@ fn typed(kind: ValueKind, text: &str) -> Value {
 }
 
 /// Changes the file; what does not fit the settings afterwards is refused.
-pub(super) fn change(path: &Path, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
+pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
+    let path = file.path();
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
-    let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(failed)?;
+    let _lock = file.lock().map_err(|error| SettingsError(error.to_string()))?;
     let text = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => String::from_utf8(bytes)
             .map_err(|_| SettingsError(format!("{}: not UTF-8; save it as UTF-8 text", path.display())))?,

@@ -33,8 +33,9 @@ pub(crate) enum PromptStep {
 use PromptStep::{Answer, Handled, Ignored, Remark};
 
 /// The scopes of a rule, in the order in which they are shown.
-pub(crate) const SCOPES: [(RuleScope, &str); 3] = [
+pub(crate) const SCOPES: [(RuleScope, &str); 4] = [
     (RuleScope::Session, "this session"),
+    (RuleScope::Local, "this project, only me"),
     (RuleScope::Project, "this project"),
     (RuleScope::User, "everywhere"),
 ];
@@ -180,7 +181,7 @@ impl Approval {
     }
 
     /// Where a rule can hold that is added here, with the words for it.
-    pub(crate) fn scopes(&self) -> &'static [(RuleScope, &'static str); 3] {
+    pub(crate) fn scopes(&self) -> &'static [(RuleScope, &'static str)] {
         if self.request.adds_path() { &WRITABLE_SCOPES } else { &SCOPES }
     }
 

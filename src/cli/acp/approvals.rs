@@ -19,8 +19,9 @@ const DENY: &str = "deny";
 const STOP: &str = "deny-and-stop";
 
 /// The scopes of a rule, by the ids of their options, and the end of what they are called.
-const ALWAYS: [(&str, RuleScope, &str); 3] = [
+const ALWAYS: [(&str, RuleScope, &str); 4] = [
     ("always-session", RuleScope::Session, "in this session"),
+    ("always-local", RuleScope::Local, "in this project, for you only"),
     ("always-project", RuleScope::Project, "in this project"),
     ("always-user", RuleScope::User, "everywhere"),
 ];

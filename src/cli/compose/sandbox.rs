@@ -70,7 +70,8 @@ fn save_writable(paths: Paths) -> SaveWritable {
         let (settings, _) = Settings::load_leniently(&paths);
         let mut all = settings.sandbox.writable.unwrap_or_default();
         all.push(text.to_owned());
-        write::set(&paths.config_file(), row, Some(&all.join(","))).map_err(|error| error.to_string())
+        write::set(&paths.shared(paths.config_file()), row, Some(&all.join(",")))
+            .map_err(|error| error.to_string())
     })
 }
 

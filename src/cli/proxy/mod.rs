@@ -25,7 +25,7 @@ use super::{log, plain, table};
 use crate::agent::demo::DemoTransport;
 use crate::agent::provider::key_refresh::KeyRefresh;
 use crate::agent::provider::scripted::Router;
-use crate::agent::settings::private_files::{LockFile, read_capped};
+use crate::agent::settings::private_files::{LockFile, SharedFile, read_capped};
 use crate::app::token_count;
 use crate::tools::counted::counted;
 use ledger::{Ledger, Tally};
@@ -49,9 +49,9 @@ fn work(args: &ProxyArgs) -> Result<Exit, Refusal> {
     let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join("proxy.toml"));
     match &args.action {
         None => serve(args, environment, file),
-        Some(ProxyAction::Add { name, limits }) => add(&file, name, limits),
+        Some(ProxyAction::Add { name, limits }) => add(&environment.paths.shared(file), name, limits),
         Some(ProxyAction::Remove { name }) => {
-            tokens::change(&file, name, None).map_err(Refusal::config)?;
+            tokens::change(&environment.paths.shared(file), name, None).map_err(Refusal::config)?;
             Ok(say(&format!("removed {name}\n")))
         }
         Some(ProxyAction::List) => {
@@ -67,7 +67,7 @@ fn used_file(environment: &Environment) -> PathBuf {
     environment.paths.data.join("proxy-usage.json")
 }
 
-fn add(file: &Path, name: &str, limits: &LimitArgs) -> Result<Exit, Refusal> {
+fn add(file: &SharedFile, name: &str, limits: &LimitArgs) -> Result<Exit, Refusal> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_@".contains(c);
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
         let text = "name the token with up to 64 letters, digits, `.`, `-`, `_` and `@`";
@@ -81,7 +81,7 @@ fn add(file: &Path, name: &str, limits: &LimitArgs) -> Result<Exit, Refusal> {
     let sha256 = tokens::hash(token.expose());
     let row = TokenRow { sha256, models, requests_per_minute, at_once, tokens_per_day, dollars_per_day };
     tokens::change(file, name, Some(&row)).map_err(Refusal::config)?;
-    warn(&format!("added {name} to {}; this is its token, which is not shown again:", file.display()));
+    warn(&format!("added {name} to {}; this is its token, which is not shown again:", file.path().display()));
     Ok(say(&format!("{}\n", token.expose())))
 }
 

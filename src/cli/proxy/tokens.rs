@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::protocol::model::Model;
 use crate::agent::secrets::Secret;
 use crate::agent::settings::MAX_BYTES;
-use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::agent::settings::private_files::{SharedFile, read_capped, write_private};
 use crate::tools::regular_files::read_text;
 
 /// What every token begins with, so that people and scanners know one when they see it.
@@ -130,9 +130,10 @@ pub fn hash(token: &str) -> String {
 ///
 /// # Errors
 /// A sentence: a name that is taken or unknown, a file that cannot be read or written.
-pub fn change(path: &Path, name: &str, row: Option<&TokenRow>) -> Result<(), String> {
+pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(), String> {
+    let path = file.path();
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let _lock = LockFile::take(&path.with_extension("toml.lock")).map_err(|error| named(&error))?;
+    let _lock = file.lock().map_err(|error| error.to_string())?;
     let known = TokenTable::read(path)?;
     match (row.is_some(), known.tokens.contains_key(name)) {
         (true, true) => return Err(format!("the token {name:?} exists already; remove it first")),
@@ -208,6 +209,7 @@ mod tests {
     fn tokens_are_added_and_removed_and_the_file_keeps_its_comments() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("proxy.toml");
+        let shared = crate::agent::settings::Paths::under(dir.path()).shared(path.clone());
         let mut file = TokenFile::open(path.clone()).unwrap();
         assert_eq!(file.current().unwrap().tokens.len(), 0);
         std::fs::write(&path, "# ours\n[tokens.old]\nsha256 = \"").unwrap();
@@ -218,8 +220,8 @@ mod tests {
         assert_ne!(token, new_token().unwrap());
         let row =
             TokenRow { sha256: hash(token.expose()), models: vec!["a/*".into()], ..TokenRow::default() };
-        change(&path, "new", Some(&row)).unwrap();
-        assert!(change(&path, "new", Some(&row)).unwrap_err().contains("already"));
+        change(&shared, "new", Some(&row)).unwrap();
+        assert!(change(&shared, "new", Some(&row)).unwrap_err().contains("already"));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# ours\n[tokens.old]") && !text.contains(token.expose()), "{text}");
         let table = file.current().unwrap();
@@ -229,8 +231,8 @@ mod tests {
         );
         assert_eq!(table.owner("tau_proxy_guess"), None);
         assert_eq!(table.owner(""), None);
-        change(&path, "new", None).unwrap();
-        assert!(change(&path, "new", None).unwrap_err().contains("no token"));
+        change(&shared, "new", None).unwrap();
+        assert!(change(&shared, "new", None).unwrap_err().contains("no token"));
         assert_eq!(file.current().unwrap().owner(token.expose()), None);
         assert!(file.current().unwrap().owner("x").is_some());
     }

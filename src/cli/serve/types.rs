@@ -242,6 +242,7 @@ impl From<ScopeName> for RuleScope {
     fn from(name: ScopeName) -> Self {
         match name {
             ScopeName::Session => RuleScope::Session,
+            ScopeName::Local => RuleScope::Local,
             ScopeName::Project => RuleScope::Project,
             ScopeName::User => RuleScope::User,
         }
@@ -254,6 +255,8 @@ impl From<ScopeName> for RuleScope {
 pub(crate) enum ScopeName {
     /// Until the session is closed.
     Session,
+    /// In this directory, for this user only.
+    Local,
     /// In this directory.
     Project,
     /// Everywhere.

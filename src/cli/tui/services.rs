@@ -25,6 +25,7 @@ use crate::agent::session::search::LastExchange;
 use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::folder::Folder;
+use crate::agent::settings::private_files::SharedFile;
 use crate::agent::settings::trust::{Project, uses_others_hooks};
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
@@ -53,7 +54,7 @@ pub struct Services {
     pub sessions: PathBuf,
     /// The cache of the session list.
     pub index: PathBuf,
-    pub config_file: PathBuf,
+    pub config_file: SharedFile,
     /// The settings in use: trust in a folder changes them. The projects in it are those that were
     /// shown last.
     pub setup: Mutex<Setup>,
@@ -343,7 +344,7 @@ impl Services {
             sessions: setup.settings.session_root(&setup.paths),
             index: setup.paths.session_index(),
             prompt,
-            config_file: setup.paths.config_file(),
+            config_file: setup.paths.shared(setup.paths.config_file()),
             served: Mutex::default(),
             files: FileIndex::new(setup.cwd.clone()),
             setup: Mutex::new(setup),
@@ -405,7 +406,7 @@ impl Services {
             let text = "the settings have changed since they were shown; /trust shows the current ones";
             return Err(text.to_owned());
         }
-        if let Err(error) = shown.answer(&setup.paths.trust_file(), trusted) {
+        if let Err(error) = shown.answer(&setup.paths.shared(setup.paths.trust_file()), trusted) {
             return Err(error.to_string());
         }
         match reload::reload(&setup, &self.prompt) {

@@ -55,7 +55,8 @@ impl Services {
     /// Saves keys of the user and applies what follows.
     pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, String> {
         let mut setup = self.locked_setup();
-        write::set_keys(&setup.paths.config_file(), keys).map_err(|error| error.to_string())?;
+        write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys)
+            .map_err(|error| error.to_string())?;
         self.apply_saved(&mut setup)
     }
 

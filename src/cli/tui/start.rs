@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
@@ -38,6 +38,7 @@ use crate::agent::provider::http::RuntimeThread;
 use crate::agent::session::Session;
 use crate::agent::settings::MAX_BYTES;
 use crate::agent::settings::folder::Folder;
+use crate::agent::settings::paths;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, ScreenKind, Size};
@@ -269,7 +270,7 @@ fn folders(setup: &Setup) -> Vec<Folder> {
     let folders = setup.project.folders(&setup.project_dir, &setup.paths.trust_file()).unwrap_or_default();
     folders
         .into_iter()
-        .map(|folder| Folder { place: folder.place.map(|_| in_short(&folder.root)), ..folder })
+        .map(|folder| Folder { place: folder.place.map(|_| paths::in_short(&folder.root)), ..folder })
         .collect()
 }
 
@@ -295,7 +296,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         at: jiff::Timestamp::now().as_millisecond(),
         size: Size { width: area.width, height: area.height },
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        place: in_short(&setup.cwd),
+        place: paths::in_short(&setup.cwd),
         attached: None,
         model: setup.model.clone(),
         thinking: setup.thinking,
@@ -321,7 +322,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         screen: ScreenKind::new(settings.inline, settings.screen_reader),
         notices,
         folders: folders(setup),
-        instructions: setup.instructions().iter().map(|path| in_short(path)).collect(),
+        instructions: setup.instructions().iter().map(|path| paths::in_short(path)).collect(),
         sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
         more_commands: true,
         pick_session: setup.args.resume,
@@ -354,16 +355,5 @@ fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
         Ok(theme) => Ok((name.clone(), HashMap::from([(name, theme)]))),
         Err(error) if setup.args.settings.0.theme.is_some() => Err(format!("--theme: {error}")),
         Err(error) => Err(format!("{}: {error}", environment::origin(&setup.paths, &setup.project, "theme"))),
-    }
-}
-
-/// A path, with the home directory as `~`.
-fn in_short(path: &Path) -> String {
-    let home = directories::BaseDirs::new();
-    let below = home.as_ref().and_then(|dirs| path.strip_prefix(dirs.home_dir()).ok());
-    match below {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
     }
 }

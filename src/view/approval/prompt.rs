@@ -167,7 +167,7 @@ fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
     if draft.line.text().trim_start().starts_with("sandbox_writable(") {
         let text = match draft.scope {
             RuleScope::Once => "this call can change everything in it",
-            RuleScope::Session | RuleScope::Project | RuleScope::User => {
+            RuleScope::Session | RuleScope::Local | RuleScope::Project | RuleScope::User => {
                 "commands can change everything in it from then on"
             }
         };

@@ -68,7 +68,7 @@ export function approval(request, decide) {
   };
   const reason = element("input", { placeholder: "Why not? (optional)", "aria-label": "Reason for denying" });
   const deny = (stop) => decide({ decision: "deny", stop, ...(reason.value.trim() ? { reason: reason.value.trim() } : {}) });
-  const scope = element("select", { "aria-label": "Where the rule holds" }, [["session", "in this session"], ["project", "in this directory"], ["user", "everywhere"]].map(([value, name]) => element("option", { value }, name)));
+  const scope = element("select", { "aria-label": "Where the rule holds" }, [["session", "in this session"], ["local", "in this directory, for you only"], ["project", "in this directory"], ["user", "everywhere"]].map(([value, name]) => element("option", { value }, name)));
   const rules = request.suggestedRules || [];
   const exact = request.canAllowExact && row(element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_exact", ...chosen() })) }, "Always allow exactly this, in this session"));
   const family = rules.length > 0 && row(element("button", { type: "button", onclick: () => allow(() => ({ decision: "allow_always", rules, scope: scope.value, ...chosen() })) }, "Always allow"), element("code", {}, asked(rules.join(" and "))), scope);
