@@ -61,6 +61,7 @@ mod path_completion;
 mod permission_paths;
 mod permission_rules;
 mod permissions;
+mod personal_settings;
 mod pictures;
 mod pipes;
 mod providers;

@@ -100,26 +100,6 @@ fn a_project_names_no_address_key_or_program() {
     check("them = 1", Err("unknown name `them`; did you mean `theme`?"));
 }
 
-/// The personal settings of a project count more than the shared ones, are named by themselves, and need trust.
-#[test]
-fn personal_settings_of_a_project_count_more_and_need_trust() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, kept) = (dir.path().join("work"), dir.path().join("trust.json"));
-    write(&folder.join(".tau/config.local.toml"), "thinking = 'low'\n");
-    let project = || Project::of(&folder).unwrap();
-    assert_eq!(project().names(), [".tau/config.local.toml"]);
-    assert_eq!(project().trust(&kept).unwrap(), Trust::Unknown);
-    project().answer(&shared(&kept), true).unwrap();
-    write(&folder.join(".tau/config.toml"), "thinking = 'high'\nhide_thinking = true\n");
-    assert_eq!(project().trust(&kept).unwrap(), Trust::Changed);
-    let settings = project().settings().unwrap();
-    let shown = format!("{settings:?}");
-    assert!(shown.contains("thinking: Some(Low)") && shown.contains("hide_thinking: Some(true)"), "{shown}");
-    write(&folder.join(".tau/config.local.toml"), "api_key = 'x'\n");
-    let error = project().settings().unwrap_err().to_string();
-    assert!(error.contains("config.local.toml:1: a project cannot set `api_key`"), "{error}");
-}
-
 #[test]
 fn the_prompt_is_made_of_files_and_made_again() {
     let dir = tempfile::tempdir().unwrap();

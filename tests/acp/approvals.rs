@@ -35,8 +35,16 @@ async fn the_options_are_those_of_the_prompt_on_the_screen() {
         .iter()
         .map(|option| option["optionId"].as_str().unwrap())
         .collect();
-    let expected =
-        ["allow", "always-exact", "always-session", "always-project", "always-user", "deny", "deny-and-stop"];
+    let expected = [
+        "allow",
+        "always-exact",
+        "always-session",
+        "always-local",
+        "always-project",
+        "always-user",
+        "deny",
+        "deny-and-stop",
+    ];
     assert_eq!(options, expected, "{params}");
     let diff = &params["toolCall"]["content"][0];
     assert_eq!((&diff["type"], &diff["newText"]), (&json!("diff"), &json!("new\n")), "{diff}");
@@ -64,7 +72,7 @@ async fn offered(client: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_client_that_hides_the_names_of_options_gets_the_narrowest_of_each_kind() {
     assert_eq!(offered("CodeCompanion.nvim").await, ["allow", "always-exact", "deny"]);
-    assert_eq!(offered("zed").await.len(), 7);
+    assert_eq!(offered("zed").await.len(), 8);
 }
 
 #[tokio::test]

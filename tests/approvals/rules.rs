@@ -335,7 +335,9 @@ async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
         assert!(git.status.success(), "{git:?}");
         assert_eq!(String::from_utf8(git.stdout).unwrap(), "");
         // It holds.
-        screen.type_keys("again\r");
+        screen.type_keys("once more, please");
+        screen.wait_for_composer("once more, please");
+        screen.type_keys("\r");
         screen.wait_for("Over.");
         assert!(screen.home().join("work/two").is_dir());
         open(screen);

@@ -144,7 +144,7 @@ async fn always_makes_a_rule_for_the_command() {
         screen.wait_for("rule:");
         screen.type_keys("\x15bash(cat *)");
         screen.wait_for("rule: bash(cat *)");
-        screen.type_keys("\t\t");
+        screen.type_keys("\t\t\t");
         screen.wait_for("‹everywhere›");
         screen.type_keys("\r");
         screen.wait_for("Finished.");

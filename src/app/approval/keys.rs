@@ -49,6 +49,7 @@ impl Approvals {
     pub(crate) fn key(&mut self, key: Key) -> PromptStep {
         let same = self.same_kind();
         let Some(open) = self.pending.get_mut(self.open) else { return Ignored };
+        open.is_sent = false;
         let step = match open.stage {
             PromptStage::Choice if open.is_answered => return Ignored,
             PromptStage::Choice => match (key.code, key.mods) {

@@ -83,6 +83,8 @@ pub struct Approval {
     pub(crate) insists: Option<KeyCode>,
     /// The answer was sent.
     pub(crate) is_answered: bool,
+    /// An answer was sent that may be refused, and nothing was typed since.
+    pub(crate) is_sent: bool,
 }
 
 /// What the prompt asks for.
@@ -168,6 +170,7 @@ impl Approval {
             stage: PromptStage::Choice,
             selected: 0,
             is_answered: false,
+            is_sent: false,
             request: request.clone(),
         }
     }
@@ -280,7 +283,8 @@ impl Approvals {
             return (None, None);
         };
         let ended = self.pending.remove(index);
-        let typed = Some(ended).filter(|it| index == self.open && it.line().is_some()).map(|it| it.stage);
+        let is_typed = |it: &Approval| index == self.open && it.line().is_some() && !it.is_sent;
+        let typed = Some(ended).filter(is_typed).map(|it| it.stage);
         self.revision = self.revision.wrapping_add(1);
         if index < self.open || self.open >= self.pending.len() {
             self.open = self.open.saturating_sub(1);
@@ -324,6 +328,13 @@ impl Approvals {
         }
         let id = self.open().map(|open| open.request.id.as_str());
         self.seen.as_ref().is_some_and(|(seen, since)| Some(seen.as_str()) == id && now - since >= QUIET)
+    }
+
+    /// An answer was sent. What is typed from now on is for the draft, also if the prompt is still there.
+    pub(crate) fn sent(&mut self, id: &str) {
+        for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
+            approval.is_sent = true;
+        }
     }
 
     /// The answer to the open prompt was sent: the next one that waits is opened.

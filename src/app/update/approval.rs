@@ -199,6 +199,7 @@ fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<E
     // A rule may be refused; the call is still waiting then.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
     effects.push(Effect::Agent(AgentCommand::AnswerApproval { id: id.to_owned(), answer }));
+    model.approvals.sent(id);
     if is_final {
         model.approvals.answered(id);
     }

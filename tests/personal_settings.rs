@@ -1,0 +1,61 @@
+//! `.tau/config.local.toml`: what one user sets in a project, beside what its users share.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tau::agent::settings::trust::{Project, Trust};
+
+use crate::harness::shared;
+use crate::time_limit::RunInTime;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// The personal settings of a project count more than the shared ones, are named by themselves, and need trust.
+#[test]
+fn personal_settings_of_a_project_count_more_and_need_trust() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, kept) = (dir.path().join("work"), dir.path().join("trust.json"));
+    write(&folder.join(".tau/config.local.toml"), "thinking = 'low'\n");
+    let project = || Project::of(&folder).unwrap();
+    assert_eq!(project().names(), [".tau/config.local.toml"]);
+    assert_eq!(project().trust(&kept).unwrap(), Trust::Unknown);
+    project().answer(&shared(&kept), true).unwrap();
+    write(&folder.join(".tau/config.toml"), "thinking = 'high'\nhide_thinking = true\n");
+    assert_eq!(project().trust(&kept).unwrap(), Trust::Changed);
+    let settings = project().settings().unwrap();
+    let shown = format!("{settings:?}");
+    assert!(shown.contains("thinking: Some(Low)") && shown.contains("hide_thinking: Some(true)"), "{shown}");
+    write(&folder.join(".tau/config.local.toml"), "api_key = 'x'\n");
+    let error = project().settings().unwrap_err().to_string();
+    assert!(error.contains("config.local.toml:1: a project cannot set `api_key`"), "{error}");
+}
+
+fn tau(home: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+    command.args(args).current_dir(home.join("work")).env_clear().env("HOME", home);
+    command.env("TAU_HOME", home.join("tau")).output_in_time()
+}
+
+/// The rules of both files hold, each with its own place; without trust those of neither do, and nothing is hidden.
+#[test]
+fn the_rules_of_both_files_hold_and_say_where_they_are() {
+    let home = tempfile::tempdir().unwrap();
+    let work = home.path().join("work");
+    write(&work.join(".tau/config.toml"), "[permissions]\nallow = [\"bash(make *)\"]\n");
+    write(&work.join(".tau/config.local.toml"), "[permissions]\ndeny = [\"bash(make clean)\"]\n");
+    let said = |args: &[&str]| {
+        let Output { stdout, stderr, .. } = tau(home.path(), args);
+        String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap()
+    };
+    let trusted = said(&["permissions", "test", "--trust", "--mode", "ask", "make clean"]);
+    assert!(trusted.contains("deny") && trusted.contains(".tau/config.local.toml:2"), "{trusted}");
+    let trusted = said(&["permissions", "test", "--trust", "--mode", "ask", "make all"]);
+    assert!(trusted.contains("allow") && trusted.contains(".tau/config.toml:2"), "{trusted}");
+    let not = said(&["permissions", "test", "--mode", "ask", "make all"]);
+    assert!(!not.lines().next().unwrap().contains("allow"), "{not}");
+    assert!(not.contains(".tau/config.local.toml"), "{not}");
+}
