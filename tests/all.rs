@@ -16,6 +16,7 @@ mod agent;
 mod approvals;
 mod asking;
 mod background;
+mod completion;
 mod contrast;
 mod copying;
 mod cut_answers;

@@ -1,9 +1,8 @@
-//! What is generated from the definition of the arguments: completions for shells, and the man page.
+//! What is generated from the definition of the arguments: the man page; for completions, see `completion_scripts`.
 //!
-//! Pure: both are text, which `mod` prints. The definition is in `args`.
+//! Pure: it is text, which `mod` prints. The definition is in `args`.
 
 use clap::{Command, CommandFactory};
-use clap_complete::Shell;
 
 use super::args::CliArgs;
 use super::args::subcommand::commands;
@@ -11,7 +10,7 @@ use super::exit::Exit;
 
 /// Everything that can be completed: the flags and the commands. Prompts are not, and a script for zsh would take the
 /// first word for one.
-fn definition() -> Command {
+pub(super) fn definition() -> Command {
     let tau = CliArgs::command();
     let flags = tau.get_arguments().filter(|argument| !argument.is_positional()).cloned();
     let version = env!("CARGO_PKG_VERSION");
@@ -21,13 +20,6 @@ fn definition() -> Command {
         .disable_version_flag(true)
         .args(flags)
         .subcommands(commands())
-}
-
-/// The completions for a shell.
-pub fn completions(shell: Shell) -> String {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut definition(), "tau", &mut script);
-    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// The man page, in roff, with the arguments that the help leaves out.
@@ -77,6 +69,9 @@ fn sections() -> String {
 mod tests {
     use super::*;
     use clap::ValueEnum;
+    use clap_complete::Shell;
+
+    use super::super::completion_scripts::completions;
 
     #[test]
     fn every_flag_is_completed_in_every_shell_and_on_the_page() {

@@ -11,6 +11,7 @@ pub(crate) mod attach;
 pub mod auth;
 pub mod batch;
 mod browser;
+pub(crate) mod completion_scripts;
 pub mod compose;
 pub mod crash;
 pub(crate) mod doctor;
@@ -32,6 +33,7 @@ mod mcp;
 mod mcp_login;
 pub(crate) mod mcp_servers;
 mod models;
+pub(crate) mod name_completion;
 pub(crate) mod outgoing;
 pub mod output_schema;
 pub mod permission_rules;
@@ -79,7 +81,13 @@ pub fn main() -> std::process::ExitCode {
 fn run() -> Exit {
     hardening::close_process();
     signals::survive_file_size_limit();
-    let arguments = args::command_words::as_flags(std::env::args_os().collect());
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, word, rest @ ..] = arguments.as_slice()
+        && word == name_completion::WORD
+    {
+        return crash::or_crash(name_completion::run(rest));
+    }
+    let arguments = args::command_words::as_flags(arguments);
     let subcommand = Subcommand::read(&arguments);
     if !matches!(subcommand, Ok(Some(Subcommand::Sandbox(_)))) {
         hardening::keep_descriptors();
@@ -104,7 +112,7 @@ fn run() -> Exit {
         Ok(Some(Subcommand::Attach(args))) => return crash::or_crash(attach::start::run(args)),
         Ok(Some(Subcommand::Serve(args))) => return crash::or_crash(serve::run(*args)),
         Ok(Some(Subcommand::Auth(args))) => return crash::or_crash(auth::run(args)),
-        Ok(Some(Subcommand::Completions(args))) => return say(&man_pages::completions(args.shell)),
+        Ok(Some(Subcommand::Completions(args))) => return say(&completion_scripts::completions(args.shell)),
         Ok(Some(Subcommand::Man(_))) => return say(&man_pages::man()),
         Err(error) => return args::print_clap_error(&error),
     }

@@ -207,7 +207,7 @@ settings! {
     not_in_files
     /// Provider; with a base URL, any name
     provider: String, Columns {
-        env: Some("TAU_PROVIDER"), flag: flag("provider", "NAME", "Model"), ..COLUMNS
+        env: Some("TAU_PROVIDER"), flag: flag("provider", "PROVIDER", "Model"), ..COLUMNS
     };
     /// Wire format of the server at the base URL
     api: Api, Columns {

@@ -49,12 +49,12 @@ pub enum McpAction {
     },
     /// Remove a server from your config.toml
     Remove {
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "SERVER")]
         name: String,
     },
     /// Start a server, and list its tools
     Test {
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "SERVER")]
         name: String,
         /// Use the servers of this directory
         #[arg(long)]
@@ -62,7 +62,7 @@ pub enum McpAction {
     },
     /// Log in to a server at a URL, in your browser
     Login {
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "SERVER")]
         name: String,
         /// Only print the address to open, as on a machine without a browser
         #[arg(long)]
@@ -73,7 +73,7 @@ pub enum McpAction {
     },
     /// Forget the login at a server
     Logout {
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "SERVER")]
         name: String,
         /// Use the servers of this directory
         #[arg(long)]

@@ -1,0 +1,90 @@
+//! The completion scripts of shells: those that clap makes from the definition of the arguments, and in bash, zsh and
+//! fish the names of models, sessions and others, which the scripts ask tau for.
+
+use clap::Command;
+use clap_complete::Shell;
+
+use super::man_pages::definition;
+use super::name_completion::{BASH, Names, WORD, WORDS};
+
+/// The completions for a shell.
+pub fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "tau", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    match shell {
+        Shell::Bash => script + &of_bash(),
+        Shell::Zsh => of_zsh(&script),
+        Shell::Fish => script + &of_fish(),
+        _ => script,
+    }
+}
+
+/// Names first; without any, what clap's function finds.
+fn of_bash() -> String {
+    format!(
+        r#"
+_tau_with_names() {{
+    local name
+    COMPREPLY=()
+    while IFS= read -r name; do
+        COMPREPLY+=("${{name%%$'\t'*}}")
+    done < <(command tau {WORD} {BASH} "$COMP_WORDBREAKS" "${{COMP_LINE:0:COMP_POINT}}" 2>/dev/null </dev/null)
+    [[ ${{#COMPREPLY[@]}} -gt 0 ]] || _tau "$@"
+}}
+
+if [[ "${{BASH_VERSINFO[0]}}" -eq 4 && "${{BASH_VERSINFO[1]}}" -ge 4 || "${{BASH_VERSINFO[0]}}" -gt 4 ]]; then
+    complete -F _tau_with_names -o nosort -o bashdefault -o default tau
+else
+    complete -F _tau_with_names -o bashdefault -o default tau
+fi
+"#
+    )
+}
+
+/// The script is the function `_tau`, which zsh loads by that name: clap's gets another.
+fn of_zsh(script: &str) -> String {
+    let names = format!(
+        r#"
+_tau_names() {{
+    local -a lines names shown
+    local line
+    lines=("${{(@f)$(command tau {WORD} {WORDS} "${{(@Q)words[1,CURRENT-1]}}" "${{(Q)PREFIX}}" 2>/dev/null </dev/null)}}")
+    for line in $lines; do
+        names+=("${{line%%$'\t'*}}")
+        shown+=("${{line/$'\t'/  -- }}")
+    done
+    (( $#names )) || return 1
+    [[ $PREFIX == --*=* ]] && compset -P '*='
+    compadd -V names -l -d shown -a names
+}}
+
+_tau() {{
+    _tau_names || _tau_words "$@"
+}}
+
+_tau_words() {{
+"#
+    );
+    script.replacen("\n_tau() {\n", &names, 1)
+}
+
+/// Names for every flag that takes some, and for other words.
+fn of_fish() -> String {
+    let mut text = format!(
+        "\nfunction __tau_names\n    set -l current (commandline -ct)\n    \
+         command tau {WORD} {WORDS} (commandline -opc) \"$current\" 2>/dev/null </dev/null\nend\n\
+         complete -c tau -n 'count (__tau_names) >/dev/null' -f -a '(__tau_names)'\n"
+    );
+    for flag in flags(&definition()) {
+        text.push_str(&format!("complete -c tau -l {flag} -x -a '(__tau_names)'\n"));
+    }
+    text
+}
+
+/// The flags that take names, of tau and of its commands.
+fn flags(command: &Command) -> std::collections::BTreeSet<String> {
+    let own = command.get_arguments().filter(|argument| Names::of(argument).is_some());
+    let own = own.filter_map(|argument| argument.get_long().map(str::to_owned));
+    own.chain(command.get_subcommands().flat_map(flags)).collect()
+}
