@@ -54,6 +54,7 @@ mod model_cycle;
 mod models;
 mod motion;
 mod notifications;
+mod offers;
 mod onboarding;
 mod order;
 mod panels;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::background::Background;
 use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
+use super::offer::Offers;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
 use crate::agent::settings::editing_mode::EditingMode;
@@ -72,6 +73,8 @@ pub struct Boot {
     pub instructions: Vec<String>,
     /// The agent is asked for further commands: those of prompt templates and skills.
     pub more_commands: bool,
+    /// What the user is asked about when it is first of use.
+    pub offers: Offers,
     /// Open the session picker first.
     pub pick_session: bool,
 }

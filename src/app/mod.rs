@@ -37,6 +37,7 @@ pub mod mode_question;
 pub mod model;
 pub(crate) mod model_order;
 pub mod msg;
+pub mod offer;
 pub mod outcome;
 pub(crate) mod overlay;
 pub mod picker;

@@ -16,6 +16,7 @@ use super::jobs::Jobs;
 use super::keymap::Keymap;
 use super::misdirected::Misdirected;
 use super::msg::Millis;
+use super::offer::Offers;
 use super::overlay::Overlay;
 use super::picker::PickerKind;
 use super::printable::Printable;
@@ -28,12 +29,21 @@ use super::transcript::Transcript;
 use super::undo::UndoDialog;
 use crate::agent::protocol::command::{Queue, QueuedMessage};
 use crate::agent::protocol::extension::McpResource;
+use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::settings::chosen_models::ChosenModels;
 use crate::tools::plan::WorkPlan;
 
 /// How long a remark is shown, in milliseconds.
 pub(crate) const REMARK: Millis = 2_500;
+
+/// A message that waits for an answer of the user.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeldPrompt {
+    pub text: String,
+    pub images: Vec<Block>,
+    pub streaming: Queue,
+}
 
 /// The state of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +74,12 @@ pub struct Model {
     pub plan: Option<WorkPlan>,
     /// One row is shown of it.
     pub is_plan_folded: bool,
+    /// What the user is still to be asked about.
+    pub(super) offers: Offers,
+    /// Messages that wait for the answer to such a question.
+    pub(super) held: Vec<HeldPrompt>,
+    /// The folders with project settings are looked at once the answer is kept.
+    pub(super) reads_folders: bool,
     /// The user is still to be asked for the permission mode.
     pub(super) asks_mode: bool,
     /// What commands are confined by, in words for the status line.

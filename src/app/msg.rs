@@ -11,6 +11,7 @@ use super::key::{Key, Mouse};
 use super::request::{Applied, ShellReply, Ticket};
 use super::terminal_facts::TerminalAnswer;
 use crate::agent::AgentEvent;
+use crate::agent::protocol::message::Block;
 use crate::agent::settings::folder::Folder;
 
 /// Milliseconds since 1970, never going backwards within a run.
@@ -54,6 +55,8 @@ pub enum Msg {
     Connection(Connection),
     /// A frame was laid out.
     Laid(Laid),
+    /// The program was started with a prompt.
+    Started { text: String, images: Vec<Block> },
     /// The program was continued after a stop; the screen is drawn again.
     Continued,
 }

@@ -9,6 +9,7 @@ use super::key_list::KeysView;
 use super::line_edit::LineEdit;
 use super::mode_question::ModeQuestion;
 use super::msg::Millis;
+use super::offer::OfferView;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
 use super::plan::PlanView;
@@ -50,6 +51,8 @@ pub enum Overlay {
     Plan(Box<PlanView>),
     /// Which permission mode is to be used.
     Mode(ModeQuestion),
+    /// Whether something is to be turned on.
+    Offer(OfferView),
     /// What the session changed.
     Changes(Box<ChangesView>),
     /// The model asks.
@@ -134,6 +137,7 @@ impl Overlay {
             | Overlay::Queue(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
+            | Overlay::Offer(_)
             | Overlay::Changes(_)
             | Overlay::Form(_)
             | Overlay::Questions(_)

@@ -132,6 +132,8 @@ requests! {
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
     /// Keep the answer to the question of the first start.
     ChooseMode { chosen: ChosenMode } => choose_mode -> Applied(Applied);
+    /// Set settings, from now on or in this session only.
+    Decide { settings: Vec<(String, String)>, kept: bool } => decide -> Applied(Applied);
     /// Change keys of actions.
     SetKeys { keys: KeyChanges } => set_keys -> Applied(Applied);
     /// Turn an extension on or off, by its name in the setting `extensions_off`.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::args::CliArgs;
 use super::exit::Refusal;
 use super::project_settings::ProjectSettings;
-use super::{hook_files, mcp_servers, permission_rules};
+use super::{hook_files, mcp_servers, offers, permission_rules};
 use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use crate::agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
 use crate::agent::catalogue::user::{AdHoc, UserFile};
@@ -115,6 +115,8 @@ impl Environment {
         let here = std::env::current_dir().ok();
         let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));
         notices.extend(ignored.flatten());
+        let asks_nobody = on_bad_config == OnBadConfig::Refuse && cwd.is_some();
+        notices.extend(asks_nobody.then(|| offers::hooks_notice(&settings, &projects)).flatten());
         let env = |name: &str| std::env::var(name).ok();
         let (mut settings, wrong) = settings.with_env_leniently(&env);
         if let Some((of_env, strict)) = guards::fault_of_env(&wrong) {

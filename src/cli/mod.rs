@@ -34,6 +34,7 @@ mod mcp_login;
 pub(crate) mod mcp_servers;
 mod models;
 pub(crate) mod name_completion;
+pub(crate) mod offers;
 pub(crate) mod outgoing;
 pub mod output_schema;
 pub mod permission_rules;

@@ -34,6 +34,7 @@ mod list;
 pub mod markdown;
 pub mod memo;
 pub(crate) mod mode_question;
+pub(crate) mod offer;
 pub(crate) mod overlay;
 pub mod panel;
 pub mod parts;

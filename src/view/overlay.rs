@@ -8,8 +8,8 @@ use super::dialog::{OverlayLayout, frame, inner_width};
 use super::memo::Memo;
 use super::theme::{Theme, ThemeToken};
 use super::{
-    changes, extensions, form, help, key_list, mode_question, picker, plan, queue, rule_list, settings, tree,
-    trust, user_questions, wrap,
+    changes, extensions, form, help, key_list, mode_question, offer, picker, plan, queue, rule_list,
+    settings, tree, trust, user_questions, wrap,
 };
 use crate::agent::protocol::event::Question;
 use crate::app::Model;
@@ -43,6 +43,7 @@ pub fn draw(
         Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
         Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
         Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
+        Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
         Overlay::Form(view) => form::draw(view, theme, area, buffer),
         Overlay::Questions(view) => user_questions::draw(view, theme, area, buffer),
         Overlay::Asked { question, selected, .. } => {

@@ -23,6 +23,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
             ("Queue", "queue-list", "┌ Queued messages"),
             ("Plan", "plan", "┌ Plan"),
             ("Mode", "mode-question", "┌ Permissions"),
+            ("Offer", "offer-web", "┌ Web"),
             ("Changes", "changes", "┌ Changes of this session"),
             ("Questions", "user-questions", "┌ The model asks"),
             ("Form", "form", "┌ tracker asks"),

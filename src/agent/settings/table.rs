@@ -247,7 +247,7 @@ settings! {
         default: "`read`, `bash`, `edit`, `write`", env: None, flag: flag("tools", "A,B", "Model"),
         project: true, live: true, ..COLUMNS
     };
-    /// The model may fetch web pages
+    /// The model may fetch web pages; the screen asks if it is not set
     web_fetch: bool, Columns {
         default: "`false`", flag: rare_flag("web-fetch", "BOOL"), live: true, ..COLUMNS
     };
@@ -261,7 +261,7 @@ settings! {
     mcp: McpTable, Columns { project: true, live: true, ..COLUMNS };
     /// Your commands that run on events: a list for each, as `[[hooks.PreToolUse]]`
     hooks: HookTable, Columns { project: true, live: true, ..COLUMNS };
-    /// Also run the hooks in `~/.claude/settings.json`, and in `.claude/settings*.json` of trusted projects
+    /// Also run the hooks in `~/.claude/settings.json`, and in `.claude/settings*.json` of trusted projects; the screen asks if it is not set
     claude_hooks: bool, Columns { default: "`false`", live: true, ..COLUMNS };
     /// Folder for session files
     session_dir: PathBuf, Columns {

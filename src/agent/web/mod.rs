@@ -136,12 +136,9 @@ impl Web {
         vec![Arc::new(WebFetch::new(Arc::clone(&self.0))), Arc::new(WebSearchTool::new(Arc::clone(&self.0)))]
     }
 
-    /// Adds the tools that are on, if `is_wanted` says so of their names.
-    pub fn add_to(&self, tools: Toolbox, is_wanted: impl Fn(&str) -> bool) -> Toolbox {
-        let on = self.all().into_iter().filter(|tool| {
-            let name = &tool.spec().name;
-            is_wanted(name) && self.0.options().is_on(name)
-        });
+    /// Adds those of the tools of whose names `is_on` says so.
+    pub fn add_to(&self, tools: Toolbox, is_on: impl Fn(&str) -> bool) -> Toolbox {
+        let on = self.all().into_iter().filter(|tool| is_on(&tool.spec().name));
         on.fold(tools, Toolbox::with)
     }
 }

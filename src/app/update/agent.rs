@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    approval, changes, completion, context, extensions, notify, panels, plan, prompt_commands, queue,
+    approval, changes, completion, context, extensions, notify, offers, panels, plan, prompt_commands, queue,
     rule_list, session, tree, undo,
 };
 use crate::agent::AgentEvent;
@@ -52,7 +52,10 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
         AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
         AgentEvent::RulesChanged => rule_list::changed(model, effects),
-        AgentEvent::ModelChanged { .. } => approval::ask_for_mode(model),
+        AgentEvent::ModelChanged { .. } => {
+            approval::ask_for_mode(model);
+            offers::at_start(model);
+        }
         AgentEvent::PlanChanged { plan } => plan::changed(model, plan.as_ref()),
         AgentEvent::SessionOpened { session, .. } => {
             approval::forget(model);

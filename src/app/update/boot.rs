@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{approval, sessions, trust};
+use super::{approval, offers, sessions, trust};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::settings::chosen_models::ChosenModels;
 use crate::agent::settings::editing_mode::EditingMode;
@@ -52,6 +52,7 @@ pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     let waiting = boot.folders.iter().filter(|folder| folder.is_open()).cloned();
     trust::push_questions(&mut model, waiting);
     approval::ask_for_mode(&mut model);
+    offers::at_start(&mut model);
     (model, effects)
 }
 
@@ -78,6 +79,9 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         approvals: Approvals::default(),
         plan: None,
         is_plan_folded: false,
+        offers: boot.offers.clone(),
+        held: Vec::new(),
+        reads_folders: false,
         asks_mode: boot.ask_permission_mode,
         sandbox: boot.sandbox.clone(),
         settings_fault: boot.settings_fault.clone(),

@@ -73,7 +73,11 @@ pub(super) fn without_words(model: &Model, key: Key) -> Option<Overlay> {
     let top = model.overlays.last().filter(|_| key.typed().is_some())?;
     let takes_none = match top {
         Overlay::Plan(view) => view.comment.is_none(),
-        Overlay::Trust(_) | Overlay::Queue(_) | Overlay::Mode(_) | Overlay::Asked { .. } => true,
+        Overlay::Trust(_)
+        | Overlay::Queue(_)
+        | Overlay::Mode(_)
+        | Overlay::Offer(_)
+        | Overlay::Asked { .. } => true,
         Overlay::Picker { .. }
         | Overlay::Help(_)
         | Overlay::Login { .. }

@@ -26,6 +26,7 @@ mod misdirected;
 mod models;
 mod mouse;
 mod notify;
+mod offers;
 mod overlays;
 mod palette;
 mod panels;
@@ -57,6 +58,7 @@ use super::model::Model;
 use super::msg::{Msg, Stamped};
 use super::request::NO_TICKET;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::query::Query;
 
 pub use boot::boot;
@@ -87,6 +89,9 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
             }
         }
         Msg::Connection(connection) => model.connection = connection,
+        Msg::Started { text, images } => {
+            offers::prompt(&mut model, text, images, Queue::FollowUp, &mut effects);
+        }
         Msg::Continued => {}
     }
     overlays::enter_again(&mut model, &mut effects);

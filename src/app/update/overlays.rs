@@ -1,8 +1,8 @@
 //! Keys and pastes of the overlay on top, and where a choice in it goes.
 
 use super::{
-    actions, approval, changes, extensions, key_list, login, misdirected, models, pickers, plan, queue,
-    rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
+    actions, approval, changes, extensions, key_list, login, misdirected, models, offers, pickers, plan,
+    queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::QuestionAnswer;
@@ -11,6 +11,7 @@ use crate::app::effect::Effect;
 use crate::app::form::FormView;
 use crate::app::key::{Key, KeyCode};
 use crate::app::model::Model;
+use crate::app::offer::OfferView;
 use crate::app::outcome::KeyOutcome;
 use crate::app::overlay::{self, Overlay};
 use crate::app::picker::{Picker, PickerChoice, PickerKind};
@@ -54,6 +55,7 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     match model.overlays.last_mut() {
         Some(Overlay::Questions(view)) => view.is_early(now),
         Some(Overlay::Plan(view)) => view.is_early(now),
+        Some(Overlay::Offer(view)) => view.is_early(now),
         _ => false,
     }
 }
@@ -133,6 +135,7 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
             Closed => approval::mode_postponed(effects),
             Ignored | Handled => model.overlays.push(Overlay::Mode(question)),
         },
+        Overlay::Offer(view) => offer_key(model, view, key, effects),
         Overlay::Form(form) => form_key(model, form, key, effects),
         Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
         Overlay::Asked { id, question, mut selected } => {
@@ -141,6 +144,15 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
                 Closed | Ignored | Handled => model.overlays.push(Overlay::Asked { id, question, selected }),
             }
         }
+    }
+}
+
+fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec<Effect>) {
+    let is_early = decides(key) && view.is_early(model.now);
+    match if is_early { KeyOutcome::Handled } else { view.key(key) } {
+        KeyOutcome::Done(answer) => offers::answered(model, view.offer, Some(answer), effects),
+        KeyOutcome::Closed => offers::answered(model, view.offer, None, effects),
+        KeyOutcome::Ignored | KeyOutcome::Handled => model.overlays.push(Overlay::Offer(view)),
     }
 }
 
@@ -234,6 +246,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
             Overlay::Trust(_)
             | Overlay::Queue(_)
             | Overlay::Mode(_)
+            | Overlay::Offer(_)
             | Overlay::Changes(_)
             | Overlay::Extensions(_)
             | Overlay::Asked { .. },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{
-    approval, completion, copy, extensions, key_list, keys, login, models, pictures, plan, sessions,
+    approval, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan, sessions,
     settings, status_line, trust,
 };
 use crate::agent::protocol::event::NoticeLevel;
@@ -151,6 +151,10 @@ impl TakeReply for Replies<'_> {
 
     fn choose_mode(&mut self, chosen: ChosenMode, answer: Result<Applied, String>) {
         approval::mode_kept(self.model, chosen, answer, self.effects);
+    }
+
+    fn decide(&mut self, _settings: Vec<(String, String)>, _kept: bool, answer: Result<Applied, String>) {
+        offers::decided(self.model, answer, self.effects);
     }
 
     fn set_keys(&mut self, _keys: KeyChanges, answer: Result<Applied, String>) {

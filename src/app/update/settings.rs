@@ -58,6 +58,7 @@ pub(super) fn listed(
         | Overlay::Rules(_)
         | Overlay::Plan(_)
         | Overlay::Mode(_)
+        | Overlay::Offer(_)
         | Overlay::Form(_)
         | Overlay::Questions(_)
         | Overlay::Asked { .. } => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{queue, slash, terminal_focus, undo};
+use super::{offers, queue, slash, terminal_focus, undo};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::Queue;
 use crate::agent::protocol::event::NoticeLevel;
@@ -85,7 +85,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     }
     sent(model, &text, effects);
     let text = text.trim_end().to_owned();
-    effects.push(Effect::Agent(AgentCommand::Prompt { text, images, streaming: queue }));
+    offers::prompt(model, text, images, queue, effects);
 }
 
 /// Says that there is no such command.

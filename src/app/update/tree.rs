@@ -53,6 +53,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
             | Overlay::Settings(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
+            | Overlay::Offer(_)
             | Overlay::Form(_)
             | Overlay::Questions(_)
             | Overlay::Asked { .. } => {}

@@ -200,6 +200,10 @@ impl PerformRequest for Arc<AttachedRequests> {
         Err("the mode of a session on a server is chosen there".to_owned())
     }
 
+    async fn decide(&self, _: &Call, _: Vec<(String, String)>, _: bool) -> Result<Applied, String> {
+        Err("what a session on a server may use is chosen there".to_owned())
+    }
+
     async fn set_keys(&self, call: &Call, keys: KeyChanges) -> Result<Applied, String> {
         self.here.set_keys(call, keys).await.map(without_commands)
     }

@@ -251,7 +251,9 @@ impl Setup {
             (None, None) => Toolbox::standard(),
         };
         let is_wanted = |name: &str| flag.is_none_or(|names| names.iter().any(|wanted| wanted == name));
-        Ok(self.web.add_to(self.with_shell(tools), is_wanted))
+        // By these settings: what is shared with a setup that was read later follows that.
+        let options = web::options(&self.settings);
+        Ok(self.web.add_to(self.with_shell(tools), |name| is_wanted(name) && options.is_on(name)))
     }
 
     /// Those of these names that are custom tools.

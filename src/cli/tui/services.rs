@@ -237,6 +237,11 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.keep_mode(chosen)).await
     }
 
+    async fn decide(&self, _: &Call, settings: Vec<(String, String)>, kept: bool) -> Result<Applied, String> {
+        let services = Arc::clone(self);
+        blocking(move || services.decide_settings(&settings, kept)).await
+    }
+
     async fn set_keys(&self, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.change_keys(&keys)).await

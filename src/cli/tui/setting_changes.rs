@@ -1,9 +1,11 @@
 //! Settings that are changed on the screen: saved, and applied at once.
 
+use std::ffi::OsStr;
+
 use super::services::Services;
 use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::agent::settings::chosen_models::ChosenModels;
-use crate::agent::settings::write;
+use crate::agent::settings::{paths, table, write};
 use crate::app::effect::SavedSetting;
 use crate::app::request::{Applied, KeyChanges, SettingList};
 use crate::cli::compose::Setup;
@@ -50,6 +52,31 @@ impl Services {
         chosen.save(&setup.paths)?;
         let applied = self.apply_saved(&mut setup)?;
         Ok(Applied { text: String::new(), ..applied })
+    }
+
+    /// Sets settings, in the user's file or for this session only, and applies what follows.
+    pub(super) fn decide_settings(
+        &self,
+        settings: &[(String, String)],
+        kept: bool,
+    ) -> Result<Applied, String> {
+        let mut setup = self.locked_setup();
+        for (key, value) in settings {
+            if kept {
+                setting_list::change(&setup, key, Some(value))?;
+            } else {
+                let row = table::row(key).ok_or_else(|| format!("no setting \"{key}\""))?;
+                row.set(&mut setup.args.settings.0, OsStr::new(value))
+                    .map_err(|error| format!("{key}: {error}"))?;
+            }
+        }
+        let applied = self.apply_saved(&mut setup)?;
+        let place = match kept {
+            true => format!("saved in {}", paths::in_short(&setup.paths.config_file())),
+            false => "for this session".to_owned(),
+        };
+        let set: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        Ok(Applied { text: format!("{}: {place}", set.join(", ")), ..applied })
     }
 
     /// Saves keys of the user and applies what follows.

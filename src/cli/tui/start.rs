@@ -42,6 +42,7 @@ use crate::agent::settings::paths;
 use crate::app::background::{AUTO, Background};
 use crate::app::boot::Boot;
 use crate::app::geometry::{Motion, ScreenKind, Size};
+use crate::app::offer::Offers;
 use crate::app::request::NO_TICKET;
 use crate::app::{self, Msg};
 use crate::cli::attach::link::{self, Linked};
@@ -52,7 +53,7 @@ use crate::cli::environment::{Connections, OnBadConfig};
 use crate::cli::exit::{Exit, Refusal, fail};
 use crate::cli::profile::FrontEndProfile;
 use crate::cli::signals::Signals;
-use crate::cli::{crash, environment, prompts, sessions};
+use crate::cli::{crash, environment, offers, prompts, sessions};
 use crate::tools::regular_files::read_text;
 use crate::view::Memo;
 use crate::view::theme::Theme;
@@ -111,6 +112,7 @@ pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Ex
         folders: Vec::new(),
         instructions: Vec::new(),
         sandbox: String::new(),
+        offers: Offers::default(),
         pick_session: false,
         ..boot
     };
@@ -211,9 +213,7 @@ async fn connect(
     let query = Query::Commands;
     screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
     for prompt in prompts {
-        let streaming = crate::agent::protocol::command::Queue::FollowUp;
-        let command = AgentCommand::Prompt { text: prompt.text, images: prompt.images, streaming };
-        screen.effects.push_back(crate::app::Effect::Agent(command));
+        screen.fold(Msg::Started { text: prompt.text, images: prompt.images }).map_err(io)?;
     }
     tokio::task::spawn_blocking(move || scratch.sweep());
     let (sender, replies) = mpsc::channel(REPLIES);
@@ -325,6 +325,11 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         instructions: setup.instructions().iter().map(|path| paths::in_short(path)).collect(),
         sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
         more_commands: true,
+        // As with the mode: an answer could not be kept.
+        offers: match setup.settings_fault {
+            Some(_) => Offers::default(),
+            None => offers::of(&setup.args, settings, &setup.project, &setup.keys),
+        },
         pick_session: setup.args.resume,
     };
     (boot, Memo::new(depth, custom))

@@ -1,0 +1,91 @@
+//! What is asked when it is first of use: hooks of another agent at the start, tools for the web before a message that
+//! names a page. Such a message waits for the answer.
+
+use super::trust;
+use crate::agent::AgentCommand;
+use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::message::Block;
+use crate::agent::protocol::model::Api;
+use crate::app::effect::Effect;
+use crate::app::model::{HeldPrompt, Model};
+use crate::app::offer::{Offer, OfferAnswer, OfferView, WebOffer, has_address};
+use crate::app::overlay::Overlay;
+use crate::app::request::{Applied, ShellRequest};
+
+/// Asks about hooks, once a model answers that is not the demo.
+pub(super) fn at_start(model: &mut Model) {
+    let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
+    if let Some(offer) = model.offers.hooks.take_if(|_| is_real) {
+        // Below what asks already: questions of trust and of the permission mode come first.
+        model.overlays.insert(0, Overlay::Offer(OfferView::new(Offer::Hooks(offer), model.now)));
+    }
+}
+
+/// Sends a message, or asks first: then it waits, and later ones wait behind it.
+pub(super) fn prompt(
+    model: &mut Model,
+    text: String,
+    images: Vec<Block>,
+    streaming: Queue,
+    effects: &mut Vec<Effect>,
+) {
+    if !model.held.is_empty() {
+        return model.held.push(HeldPrompt { text, images, streaming });
+    }
+    match model.offers.web.take_if(|_| has_address(&text)) {
+        Some(offer) => {
+            model.held.push(HeldPrompt { text, images, streaming });
+            model.overlays.push(Overlay::Offer(OfferView::new(Offer::Web(offer), model.now)));
+        }
+        None => effects.push(Effect::Agent(AgentCommand::Prompt { text, images, streaming })),
+    }
+}
+
+/// The user has answered; `None` if the question was closed.
+pub(super) fn answered(
+    model: &mut Model,
+    offer: Offer,
+    answer: Option<OfferAnswer>,
+    effects: &mut Vec<Effect>,
+) {
+    let (settings, kept) = match (offer, answer) {
+        (Offer::Hooks(_), None | Some(OfferAnswer::Once)) => {
+            return model.remark("asked again at the next start");
+        }
+        (Offer::Hooks(offer), Some(answer)) => {
+            model.reads_folders = offer.of_project && answer == OfferAnswer::Yes;
+            (vec![("claude_hooks".to_owned(), (answer == OfferAnswer::Yes).to_string())], true)
+        }
+        (Offer::Web(_), None) => return release(model, effects),
+        (Offer::Web(offer), Some(answer)) => {
+            (web(offer, answer != OfferAnswer::Never), answer != OfferAnswer::Once)
+        }
+    };
+    model.ask(ShellRequest::Decide { settings, kept }, effects);
+}
+
+fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
+    let search =
+        offer.search.map(|(id, _)| ("web_search".to_owned(), if on { id } else { "off".to_owned() }));
+    [("web_fetch".to_owned(), on.to_string())].into_iter().chain(search).collect()
+}
+
+/// The answer is kept, or could not be: what waited for it is sent.
+pub(super) fn decided(model: &mut Model, answer: Result<Applied, String>, effects: &mut Vec<Effect>) {
+    match answer {
+        Ok(applied) => trust::applied(model, applied, effects),
+        Err(error) => model.transcript.notice(NoticeLevel::Warning, &error, None),
+    }
+    if std::mem::take(&mut model.reads_folders) {
+        trust::look(model, effects);
+    }
+    release(model, effects);
+}
+
+fn release(model: &mut Model, effects: &mut Vec<Effect>) {
+    let held = std::mem::take(&mut model.held).into_iter();
+    effects.extend(held.map(|HeldPrompt { text, images, streaming }| {
+        Effect::Agent(AgentCommand::Prompt { text, images, streaming })
+    }));
+}

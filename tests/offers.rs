@@ -1,0 +1,267 @@
+//! What is asked when it is first of use: hooks of Claude Code at the start, tools for the web at the first address.
+
+use std::process::Command;
+
+use serde_json::json;
+use tau::agent::protocol::event::NoticeLevel;
+use tau::agent::{AgentCommand, AgentEvent};
+use tau::app::boot::Boot;
+use tau::app::offer::{HookOffer, Offers, WebOffer};
+use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
+
+use crate::approvals::terminal::{play, saying};
+use crate::harness::{Screen, boot, frames, text};
+use crate::screen::Screen as Terminal;
+use crate::time_limit::RunInTime;
+
+const HOOKS: &str = r#"mkdir -p ~/.claude
+printf '{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"echo ran >>%s/ran"}]}]}}' "$HOME" >~/.claude/settings.json"#;
+
+fn config(screen: &Terminal) -> String {
+    std::fs::read_to_string(screen.tau_home().join("config.toml")).unwrap_or_default()
+}
+
+fn hooks_answered(
+    key: &'static str,
+    says: &'static str,
+    saved: &'static str,
+    runs: bool,
+) -> impl FnOnce(&Terminal) {
+    move |screen| {
+        screen.wait_for("has 1 hook of Claude Code that tau can run");
+        screen.wait_for("UserPromptSubmit: echo ran");
+        screen.press_until(key, says);
+        screen.wait_until("no question", |cells| !cells.contents().contains("Run them?"));
+        screen.type_keys("please continue");
+        screen.wait_for_composer("please continue");
+        screen.press_until("\r", "Finished.");
+        assert_eq!(config(screen), saved);
+        assert_eq!(screen.home().join("ran").exists(), runs);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_claude_code_run_after_a_yes() {
+    let play_it = hooks_answered("1", "claude_hooks = true: saved in", "claude_hooks = true\n", true);
+    play(vec![saying("Finished.")], HOOKS, "", (110, 30), play_it).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_claude_code_do_not_run_now() {
+    let play_it = hooks_answered("\r", "asked again at the next start", "", false);
+    play(vec![saying("Finished.")], HOOKS, "", (110, 30), play_it).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_of_claude_code_never_run() {
+    let play_it = hooks_answered("3", "claude_hooks = false: saved in", "claude_hooks = false\n", false);
+    play(vec![saying("Finished.")], HOOKS, "", (110, 30), play_it).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_decided_is_not_asked() {
+    let script = "mkdir -p ~/.claude
+printf '{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"true\"}]}]}}' >~/.claude/settings.json
+printf 'claude_hooks = false\\nweb_fetch = false\\n' >\"$TAU_HOME/config.toml\"";
+    let requests = play(vec![saying("Read it.")], script, "", (110, 30), |screen| {
+        screen.type_keys("read https://example.com/a\r");
+        screen.wait_for("Read it.");
+        assert!(!screen.text().contains("Run them?"));
+    })
+    .await;
+    assert!(!requests[0].contains("web_fetch"), "{}", requests[0]);
+}
+
+/// One message with an address, and an answer: the model gets the message after it, with the tool or without.
+async fn web(
+    script: &'static str,
+    question: &'static str,
+    key: &'static str,
+    saved: &'static str,
+    offered: &[&str],
+) {
+    let acts = vec![saying("Read it."), saying("Again.")];
+    let requests = play(acts, script, "", (110, 30), move |screen| {
+        screen.type_keys("read https://example.com/a\r");
+        screen.wait_for(question);
+        assert_eq!(config(screen), "");
+        screen.press_until(key, "Read it.");
+        assert_eq!(config(screen), saved);
+        if saved.contains("true") {
+            screen.wait_for("web_fetch = true");
+            screen.wait_for("saved in ~/tau/config.toml");
+        }
+        // It is asked once.
+        screen.type_keys("and https://example.com/b");
+        screen.wait_for_composer("and https://example.com/b");
+        screen.press_until("\r", "Again.");
+    })
+    .await;
+    for request in &requests {
+        for tool in ["\"web_fetch\"", "\"web_search\""] {
+            assert_eq!(request.contains(tool), offered.contains(&tool), "{tool}: {request}");
+        }
+    }
+    assert!(requests[0].contains("read https://example.com/a"));
+    assert_eq!(requests.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_fetched_from_now_on() {
+    web("", "Let the model fetch web pages?", "1", "web_fetch = true\n", &["\"web_fetch\""]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_fetched_in_this_session() {
+    web("", "Let the model fetch web pages?", "2", "", &["\"web_fetch\""]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_not_fetched() {
+    web("", "Let the model fetch web pages?", "3", "web_fetch = false\n", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_question_sends_the_message_as_it_is() {
+    web("", "Let the model fetch web pages?", "\x1b", "", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_key_offers_the_search_too() {
+    let saved = "web_fetch = true\nweb_search = \"brave\"\n";
+    let question = "Let the model fetch web pages, and search the web with Brave Search?";
+    web("export BRAVE_API_KEY=k", question, "1", saved, &["\"web_fetch\"", "\"web_search\""]).await;
+}
+
+/// A prompt of the command line waits for the answer, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_of_the_command_line_waits() {
+    let requests = play(vec![saying("Read it.")], "", "'see https://example.com/a'", (110, 30), |screen| {
+        screen.wait_for("Let the model fetch web pages?");
+        screen.press_until("2", "Read it.");
+    })
+    .await;
+    assert!(requests[0].contains("\"web_fetch\""), "{}", requests[0]);
+}
+
+/// Without a screen hooks do not run, and that is said once.
+#[test]
+fn without_a_screen_hooks_do_not_run() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join(".claude")).unwrap();
+    let hooks =
+        json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch ran"}]}]}});
+    std::fs::write(home.path().join(".claude/settings.json"), hooks.to_string()).unwrap();
+    let run = |config: &str| {
+        std::fs::create_dir_all(home.path().join("tau")).unwrap();
+        std::fs::write(home.path().join("tau/config.toml"), config).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
+        command.args(["-p", "hello https://example.com", "--model", "demo"]).current_dir(home.path());
+        command.env_clear().env("HOME", home.path()).env("TAU_HOME", home.path().join("tau"));
+        command.env("TAU_DEMO_SPEED", "max").env("PATH", std::env::var_os("PATH").unwrap());
+        let output = command.stdin(std::process::Stdio::null()).output_in_time();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = run("");
+    assert_eq!(said.matches("not running the hooks of ~/.claude/settings.json").count(), 1, "{said}");
+    assert!(!run("claude_hooks = false\n").contains("hooks"));
+    assert!(!home.path().join("ran").exists());
+}
+
+fn offering(web: bool) -> Screen {
+    let hooks = HookOffer {
+        files: vec!["~/.claude/settings.json".into()],
+        hooks: vec![("Stop".into(), "\x1b]0;title\x07evil\u{202e}".into())],
+        of_project: false,
+    };
+    let offers =
+        Offers { hooks: Some(hooks).filter(|_| !web), web: Some(WebOffer::default()).filter(|_| web) };
+    let mut screen = Screen::boot(Boot { offers, ..boot() });
+    screen.take_effects();
+    screen
+}
+
+fn prompts(screen: &mut Screen) -> Vec<String> {
+    let prompt = |effect| match effect {
+        Effect::Agent(AgentCommand::Prompt { text, .. }) => Some(text),
+        _ => None,
+    };
+    screen.take_effects().into_iter().filter_map(prompt).collect()
+}
+
+/// What is typed as the question appears is kept, and what is sent behind it waits behind it.
+#[test]
+fn nothing_is_lost_or_overtaken_while_it_is_asked() {
+    let mut screen = offering(true);
+    screen.keys("see https://example.com<enter>");
+    assert_eq!(prompts(&mut screen), Vec::<String>::new());
+    screen.keys("3 files");
+    screen.at += 1_000;
+    let drawn = text(&screen.draw());
+    assert!(drawn.contains("Let the model fetch web pages?") && drawn.contains("3 files"), "{drawn}");
+    screen.keys("<enter>");
+    let asked = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::Decide { settings, kept }) => Some((ticket, settings, kept)),
+        _ => None,
+    });
+    let (ticket, settings, kept) = asked.expect("the answer is kept");
+    assert_eq!((settings, kept), (vec![("web_fetch".to_owned(), "true".to_owned())], true));
+    screen.at += 1_000;
+    screen.keys("<enter>");
+    assert_eq!(prompts(&mut screen), Vec::<String>::new());
+    let tools = AgentCommand::SetTools { names: vec!["web_fetch".into()] };
+    let applied = Applied { commands: vec![tools.clone()], ..Applied::default() };
+    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
+    let effects = screen.take_effects();
+    let at = |wanted: &dyn Fn(&Effect) -> bool| effects.iter().position(wanted).unwrap();
+    let is_prompt = |effect: &Effect, text: &str| matches!(effect, Effect::Agent(AgentCommand::Prompt { text: sent, .. }) if sent == text);
+    let tool = at(&|effect| *effect == Effect::Agent(tools.clone()));
+    let first = at(&|effect| is_prompt(effect, "see https://example.com"));
+    assert!(tool < first && first < at(&|effect| is_prompt(effect, "3 files")));
+    // What cannot be kept does not hold the message back.
+    let mut screen = offering(true);
+    screen.keys("see https://example.com<enter>");
+    screen.at += 1_000;
+    screen.keys("2");
+    let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
+        Effect::Ask(ticket, ShellRequest::Decide { kept: false, .. }) => Some(ticket),
+        _ => None,
+    });
+    screen.send(Msg::Finished(ticket.unwrap(), ShellReply::Failed("disk full".into())));
+    assert_eq!(prompts(&mut screen), ["see https://example.com"]);
+    assert!(text(&screen.draw()).contains("disk full"));
+}
+
+#[test]
+fn the_questions_have_their_frames() {
+    let hook = |event: &str, command: &str| (event.to_owned(), command.to_owned());
+    let hooks = HookOffer {
+        files: vec!["~/.claude/settings.json".into(), "~/work/parser/.claude/settings.json".into()],
+        hooks: vec![hook("PreToolUse", "~/bin/guard.sh --strict"), hook("Stop", "notify-send done")],
+        of_project: true,
+    };
+    let start = |offers: Offers| Screen::boot(Boot { offers, ..boot() });
+    frames(&mut start(Offers { hooks: Some(hooks), web: None }), "offer-hooks");
+    let web = WebOffer { search: Some(("brave".into(), "Brave Search".into())) };
+    let mut screen = start(Offers { hooks: None, web: Some(web) });
+    screen.keys("what is new in https://example.com/changes?<enter>");
+    frames(&mut screen, "offer-web");
+}
+
+#[test]
+fn commands_of_hooks_are_shown_as_text() {
+    let mut screen = offering(false);
+    let drawn = text(&screen.draw());
+    assert!(drawn.contains("Stop: ") && drawn.contains("evil"), "{drawn}");
+    assert!(drawn.chars().all(|c| c == '\n' || !c.is_control()) && !drawn.contains('\u{202e}'), "{drawn:?}");
+    let notice = AgentEvent::Notice { level: NoticeLevel::Info, text: "x".into(), hint: None };
+    screen.agent(notice);
+    screen.at += 1_000;
+    screen.keys("<down><enter>");
+    let never = screen.take_effects().into_iter().any(|effect| {
+        matches!(effect, Effect::Ask(_, ShellRequest::Decide { settings, kept: true }) if settings == [("claude_hooks".to_owned(), "false".to_owned())])
+    });
+    assert!(never, "the third answer");
+}
