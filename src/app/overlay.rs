@@ -81,6 +81,7 @@ impl Overlay {
             Overlay::Trust(_)
             | Overlay::Plan(_)
             | Overlay::Mode(_)
+            | Overlay::Offer(_)
             | Overlay::Questions(_)
             | Overlay::Form(_)
             | Overlay::Asked { .. } => false,
