@@ -23,7 +23,7 @@ async fn a_command_is_changed_before_it_runs() {
     browser.value("document.querySelector('.ask textarea').value = 'echo two > made.txt'").await;
     check(&mut browser, "edit").await;
     browser.click(".ask .primary").await;
-    browser.until("document.querySelector('#transcript').innerText.includes('done')").await;
+    browser.until("document.querySelector('#transcript .markdown')?.innerText.includes('done')").await;
     assert_eq!(std::fs::read_to_string(server.dir.path().join("made.txt")).unwrap(), "two\n");
     assert!(upstream.requests().last().unwrap().contains("The user changed the command"));
     assert_eq!(browser.complaints, Vec::<String>::new());
