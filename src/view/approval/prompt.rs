@@ -358,10 +358,12 @@ impl Writer<'_> {
         ]);
     }
 
-    /// Where a rule holds.
+    /// Where a rule holds; where rows are few only the scope that is chosen, as Tab shows the others.
     fn scopes(&mut self, approval: &Approval, chosen: RuleScope) {
         let mut spans = vec![Span::styled("for: ", self.theme.style(ThemeToken::Muted))];
-        for (at, (scope, name)) in approval.scopes().iter().enumerate() {
+        let shown = |scope: RuleScope| self.look != Look::Tight || scope == chosen;
+        let scopes = approval.scopes().iter().filter(|(scope, _)| shown(*scope));
+        for (at, (scope, name)) in scopes.enumerate() {
             let is_chosen = *scope == chosen;
             let token = if is_chosen { ThemeToken::OverlaySelected } else { ThemeToken::Muted };
             let between = if at == 0 { "" } else { " " };

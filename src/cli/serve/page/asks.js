@@ -107,7 +107,7 @@ export function question(record, answer) {
 /** The card of a plan. */
 function plan(record, answer, stop) {
   const modes = [["ask", "asking before every change"], ["edits", "asking before commands"], ["auto", "without asking"]];
-  const mode = element("select", { "aria-label": "What is asked while it is carried out" }, modes.map(([value, name]) => element("option", { value }, name)));
+  const mode = element("select", { "aria-label": "Permission mode for the plan" }, modes.map(([value, name]) => element("option", { value }, name)));
   const accept = element("button", { type: "button", class: "primary", onclick: () => answer({ accepted: true, mode: mode.value }) }, "Carry it out");
   const comment = element("input", { type: "text", placeholder: "What should change?", "aria-label": "What should change?" });
   const reject = element("button", { type: "button", onclick: () => (comment.value.trim() ? answer({ accepted: false, comment: comment.value.trim() }) : comment.focus()) }, "Reject");
