@@ -62,7 +62,7 @@ fn check(shell: &str, start: &str) {
     let screen = Terminal::program(Path::new("/bin/sh"), &["-c", &script], 100, 30);
     screen.wait_for("ready>");
     let sessions =
-        std::process::Command::new("find").arg(screen.tau_home().join("sessions")).output().unwrap();
+        std::process::Command::new("find").arg(screen.tau_home().join("sessions")).output_in_time();
     let sessions = String::from_utf8(sessions.stdout).unwrap();
     assert!(sessions.contains("alpha-one") && sessions.contains("alpha-two"), "{sessions}");
     for (typed, completed) in LINES {

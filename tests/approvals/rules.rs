@@ -11,6 +11,7 @@ use tau::app::Effect;
 use super::terminal::{calling, file, play, saying};
 use crate::harness::{Screen, frames, text};
 use crate::screen::Screen as Terminal;
+use crate::time_limit::RunInTime;
 
 fn listed(list: Verdict, rule: &str, scope: RuleScope, place: Option<(&str, usize)>) -> ListedRule {
     let place = place.map(|(path, line)| (path.into(), line));
@@ -330,8 +331,7 @@ async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
         let git = std::process::Command::new("git")
             .args(["status", "--porcelain", "--untracked-files=all"])
             .current_dir(screen.home().join("work"))
-            .output()
-            .unwrap();
+            .output_in_time();
         assert!(git.status.success(), "{git:?}");
         assert_eq!(String::from_utf8(git.stdout).unwrap(), "");
         // It holds.

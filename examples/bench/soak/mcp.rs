@@ -148,6 +148,11 @@ impl Talk for Mcp {
         Ok(())
     }
 
+    /// The session and the journal of its changes; nothing closes a session but a new one.
+    fn session_files(&self) -> u64 {
+        2 * SESSIONS as u64
+    }
+
     fn pid(&self) -> u32 {
         self.pipes.pid()
     }

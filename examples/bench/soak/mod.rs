@@ -62,6 +62,10 @@ trait Talk {
     fn kept(&self) -> u64 {
         0
     }
+    /// Files of sessions that it may hold open, as chance has it.
+    fn session_files(&self) -> u64 {
+        0
+    }
 }
 
 /// Numbers that look random and are the same for the same seed.
@@ -220,7 +224,7 @@ fn in_rounds(talk: &mut dyn Talk, place: &Place, extent: &Extent, seed: u64) -> 
     }
     let rested = Instant::now();
     loop {
-        let checked = held::check(&rounds, extent.with_memory);
+        let checked = held::check(&rounds, extent.with_memory, talk.session_files());
         if checked.is_ok() || rested.elapsed() >= extent.patience {
             return checked;
         }
