@@ -85,9 +85,10 @@ fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
     let mut entries: Vec<(String, &str)> = Vec::new();
     for row in action::TABLE.iter().filter(|row| row.action.group() == group) {
         let (key, label) = (model.keymap.hint(row.action), help::label(row.action));
-        let key = match row.action {
-            action::Action::Help => Some(key.map_or_else(|| "?".to_owned(), |key| format!("?/{key}"))),
-            _ => key,
+        let key = match key {
+            Some(key) if row.action == action::Action::Help => Some(format!("?/{key}")),
+            None if row.action == action::Action::Help => Some("?".to_owned()),
+            key => key,
         };
         match (entries.last_mut(), key) {
             (Some((keys, before)), Some(key)) if *before == label && both(keys, &key).len() <= KEYS => {

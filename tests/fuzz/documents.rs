@@ -220,7 +220,7 @@ fn check_settings(input: &[u8]) -> u64 {
                 return behavior(kind_of(&error));
             }
         };
-        write::save(&paths.shared(file.clone()), "theme", "a \"theme\"").expect("one setting can be saved");
+        write::save(&paths.shared(file), "theme", "a \"theme\"").expect("one setting can be saved");
         let saved = Settings::load(&paths).expect("what was saved is understood");
         let expected = Settings { theme: Some("a \"theme\"".to_owned()), ..settings.clone() };
         assert_eq!(format!("{saved:?}"), format!("{expected:?}"), "one setting changes");

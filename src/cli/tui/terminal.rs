@@ -51,7 +51,7 @@ impl MouseCapture {
 #[derive(Debug)]
 enum Surface {
     Full(Box<FullScreen>),
-    Inline(InlineScreen),
+    Inline(Box<InlineScreen>),
 }
 
 impl Surface {
@@ -60,7 +60,7 @@ impl Surface {
             ScreenKind::Full => Surface::Full(Box::default()),
             ScreenKind::Inline | ScreenKind::Reader => {
                 let reflows = inline::reflows(|name| std::env::var(name).ok());
-                Surface::Inline(InlineScreen::new(reflows))
+                Surface::Inline(Box::new(InlineScreen::new(reflows)))
             }
         }
     }

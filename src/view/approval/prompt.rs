@@ -348,14 +348,14 @@ impl Writer<'_> {
         let texts: Vec<String> =
             offers.iter().map(|offer| printable_line(&approval.always_words(offer)).into_owned()).collect();
         self.options(&texts, Some(list.selected));
-        if !approval.request.suggested_rules.is_empty() {
+        let has_scopes = !approval.request.suggested_rules.is_empty();
+        if has_scopes {
             self.scopes(approval, list.scope);
         }
-        self.keys(&[
-            ("enter", "takes it and runs the call"),
-            ("tab", "changes the scope"),
-            ("esc", "goes back"),
-        ]);
+        let tab = has_scopes.then_some(("tab", "changes the scope"));
+        let takes = ("enter", "takes it and runs the call");
+        let keys: Vec<_> = std::iter::once(takes).chain(tab).chain([("esc", "goes back")]).collect();
+        self.keys(&keys);
     }
 
     /// Where a rule holds; where rows are few only the scope that is chosen, as Tab shows the others.
