@@ -160,6 +160,13 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     std::fs::write(&path, themed("#abcdef")).unwrap();
     screen.type_keys("\x1b[I");
     wait_for_color(&screen, (0xab, 0xcd, 0xef));
+    // As a program leaves it for a moment that saves it in place.
+    std::fs::write(&path, "").unwrap();
+    screen.type_keys("\x1b[Iz");
+    screen.wait_for_composer("z");
+    screen.type_keys("\x7f");
+    screen.wait_until("the composer is empty", |cells| !cells.contents().contains("> z"));
+    wait_for_color(&screen, (0xab, 0xcd, 0xef));
     std::fs::write(&path, themed("purplish")).unwrap();
     screen.type_keys("y");
     screen.wait_for("colors.text");

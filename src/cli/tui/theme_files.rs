@@ -139,20 +139,26 @@ impl ThemeFiles {
         let path = self.path(name);
         let found = std::fs::metadata(&path).ok()?;
         let state = (found.modified().ok()?, found.len());
-        if self.read.insert(name.to_owned(), state) == Some(state) {
+        if self.read.get(name) == Some(&state) {
             return None;
         }
-        Some(read(&path))
+        let text = text_of(&path);
+        // A program that saves it in place empties it first; when it is done, that is reported too.
+        if text.as_ref().is_ok_and(String::is_empty) {
+            return None;
+        }
+        self.read.insert(name.to_owned(), state);
+        Some(text.and_then(|text| parsed(&path, &text)))
     }
 }
 
-/// Reads a theme file.
-///
-/// # Errors
-/// Which file, which line and what is wrong with it.
-pub(crate) fn read(path: &Path) -> Result<Theme, String> {
-    let text = read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()))?;
-    Theme::parse(&text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
+fn text_of(path: &Path) -> Result<String, String> {
+    read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The theme in a file, or which file, which line and what is wrong with it.
+fn parsed(path: &Path, text: &str) -> Result<Theme, String> {
+    Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
 }
 
 /// Where a file is.
