@@ -303,7 +303,8 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn addresses_that_lead_nowhere() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (_kept, closed) = server::closed_port();
+    let closed = closed.to_string();
     let refused = format!("http://{closed}");
     for (url, words) in
         [(refused.as_str(), closed.as_str()), ("http://no-such-host.invalid", "no-such-host.invalid")]

@@ -125,6 +125,14 @@ async fn perform(mut socket: TcpStream, act: Act) {
     }
 }
 
+/// An address on which nobody listens, and on which nobody else can while the socket is kept.
+pub fn closed_port() -> (tokio::net::TcpSocket, std::net::SocketAddr) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
 /// An answer without length, that ends with the connection.
 pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n");

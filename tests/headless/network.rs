@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::faults::server::answer;
+use crate::faults::server::{answer, closed_port};
 use crate::faults::tls;
 use crate::time_limit::InTime;
 
@@ -18,7 +18,7 @@ fn far(place: &Place, url: &str) -> Command {
 #[tokio::test]
 async fn errors_name_the_proxy_and_its_variable() {
     let place = Place::new(vec![says("through it")]).await;
-    let dead = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (_kept, dead) = closed_port();
     let cases = [
         ("HTTPS_PROXY", "https://model.invalid/v1", "HTTPS_PROXY"),
         ("http_proxy", "http://model.invalid/v1", "http_proxy"),

@@ -75,7 +75,7 @@ async fn a_server_at_an_address_is_called() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_cannot_be_used_is_reported() {
     let (url, _) = server().await;
-    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (_kept, gone) = crate::faults::server::closed_port();
     for (url, header, why) in [
         (url.as_str(), "Bearer wrong", "it does not accept the Authorization in its `headers`"),
         (&format!("http://{gone}/mcp"), "x", "Connection refused"),
