@@ -199,6 +199,8 @@ fn dialogs_are_in_the_region_and_leave_no_trace() {
             terminal.type_keys(open);
             terminal.wait_for(shown);
             terminal.type_keys("\x1b");
+            // With the next key at once, Esc would be Alt.
+            std::thread::sleep(std::time::Duration::from_millis(200));
             terminal.wait_until("the composer again", |cells| {
                 let text = cells.contents();
                 text.contains("ask for something") && !text.contains("esc closes") && !text.contains('└')
