@@ -64,7 +64,7 @@ pub enum Overlay {
 }
 
 impl Overlay {
-    /// Whether the user has opened it, to look something up or to choose. What is asked is none: one may want to
+    /// Whether the user has opened it, to look something up or to choose. A question is not a list: you may want to
     /// read what was said before it.
     pub(crate) fn is_list(&self) -> bool {
         match self {

@@ -15,7 +15,7 @@ pub(super) struct Program {
     /// Options before its subcommand with a value in the next word.
     valued: &'static str,
     /// Words that make it run what other words name: an option of one letter (`-x`), a long one (`--exec`), or
-    /// a subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` stands before the beginning of a word. Behind
+    /// a subcommand (`exec`). `*=` is any `NAME=VALUE`, and `^` marks the beginning of a word. After
     /// `commit:` they count only for this subcommand, and behind `:` only before it; `commit:` is all of it.
     runs: &'static str,
 }

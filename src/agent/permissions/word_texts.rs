@@ -121,7 +121,7 @@ fn patterns(raw: &[Raw]) -> Vec<Atom> {
     found
 }
 
-/// How long a bracket expression is behind its `[`. With a `/` in it, it is none.
+/// The length of a bracket expression after its `[`. One with a `/` in it is not a bracket expression.
 fn bracket(rest: &[Raw]) -> Option<usize> {
     let negated = matches!(rest.first(), Some(Raw::Char('!' | '^')));
     let start = usize::from(negated) + 1;

@@ -166,7 +166,7 @@ pub enum AgentEvent {
     ResourcesChanged { resources: Vec<McpResource> },
     /// *Own.* Another permission mode applies.
     PermissionModeChanged { mode: PermissionMode },
-    /// The plan that the user has accepted has changed, or there is none any more. `SessionOpened` means that there is
+    /// The accepted plan has changed or was dropped. `SessionOpened` means that there is
     /// none.
     PlanChanged { plan: Option<WorkPlan> },
     /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.

@@ -103,7 +103,7 @@ impl Encoding {
     }
 }
 
-/// The symbols of base64 that depend on `value` only, if it stands behind `offset` bytes.
+/// The base64 symbols that depend on `value` alone when `offset` bytes precede it.
 fn base64(value: &[u8], offset: usize) -> Vec<u8> {
     let first = (offset * 8).div_ceil(6);
     let last = (offset + value.len()) * 8 / 6;
@@ -232,7 +232,7 @@ impl Forms {
         self.filter.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Adds where forms stand in the text.
+    /// Adds the ranges of the text in which forms occur.
     fn find(&self, encoding: Encoding, text: &[u8], found: &mut Vec<Range<usize>>) {
         let table = encoding.table();
         let mut start = 0u32;

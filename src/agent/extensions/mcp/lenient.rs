@@ -43,7 +43,7 @@ fn tool(given: &Value) -> Option<Tool> {
     serde_json::from_value(Value::Object(plain)).ok()
 }
 
-/// What the user is told of tools that cannot be read.
+/// The notice about tools whose definitions cannot be read.
 pub(super) fn left_out(odd: &[String]) -> Option<String> {
     if odd.is_empty() {
         return None;
@@ -54,7 +54,7 @@ pub(super) fn left_out(odd: &[String]) -> Option<String> {
     Some(format!("left out tools that do not follow MCP: {}{more}", named.join(", ")))
 }
 
-/// The result of a call with what of it can be read; the rest is named in its place. `None` if it is none.
+/// The readable parts of a call's result, with a note in place of each other part. `None` if it is not a result.
 pub(super) fn result(answer: &Value) -> Option<CallToolResult> {
     let fields = answer.as_object()?;
     let structured = fields.get("structuredContent").filter(|value| !value.is_null());

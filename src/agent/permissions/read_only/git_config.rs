@@ -222,7 +222,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn peek(&self) -> Option<char> {
-        // A carriage return before a newline is none.
+        // A carriage return before a newline does not count.
         if self.rest.starts_with("\r\n") { Some('\n') } else { self.rest.chars().next() }
     }
 

@@ -25,7 +25,7 @@ const MOST_READ: usize = 3 * LONGEST;
 const MOST_WORDS: usize = 2_000;
 /// Most commands that run one another, as in `sudo nice timeout 5 make`.
 const MOST_WRAPPERS: usize = 8;
-/// Most characters that cannot be seen that are told of.
+/// The number of invisible characters that are named at most.
 const MOST_UNSEEN: usize = 8;
 /// Most simple commands in one command.
 const MOST_PARTS: usize = 400;

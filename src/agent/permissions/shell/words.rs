@@ -384,7 +384,7 @@ impl Lexer<'_> {
     fn tilde(&mut self, word: &mut Word) {
         self.at += 1;
         let ends = |c: char| matches!(c, '/' | ' ' | '\t' | '\n' | '&' | '|' | ';' | ')' | '<' | '>' | '(');
-        // What is quoted or replaced ends the name as well: then it is none.
+        // A quote or an expansion ends the name too, so it is not a name.
         let is_name =
             |c: &char| !ends(*c) && !matches!(c, '\'' | '"' | '\\' | '$' | '`' | '*' | '?' | '[' | '{');
         let name: String = self.rest().chars().take_while(is_name).collect();

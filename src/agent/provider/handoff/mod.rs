@@ -49,7 +49,7 @@ pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
 struct Waiting {
     /// The id in the session.
     original: String,
-    /// The id that the model is told.
+    /// The id sent to the model.
     id: String,
     name: String,
     result: Option<Arc<Message>>,

@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_millis(4);
 /// The longest pause for a screen: that of its frames while an answer streams.
 pub(super) const FRAME: Duration = Duration::from_millis(48);
 
-/// Grows from no pause to the longest while reads are small. Without a longest there is none.
+/// Grows from no pause to the longest one while reads are small. With no longest pause there are no pauses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadPace {
     small: u32,
