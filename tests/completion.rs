@@ -25,7 +25,15 @@ api = "openai-completions"
 api_key = "x"
 [[vendors.own.models]]
 id = "zeta:8b-instruct"
+[[vendors.own.models]]
+id = "own-small"
 END
+mkdir -p "$TAU_HOME/tools"
+cat >"$TAU_HOME/tools/deploy.toml" <<'END'
+description = "Deploys `touch pwned` $(touch pwned)."
+command = ["true"]
+END
+tau proxy add laptop >made 2>&1
 cat >prompts <<'END'
 {"type":"prompt","message":"$(touch pwned) `touch pwned` %F{red} '; touch pwned"}
 END
@@ -34,7 +42,7 @@ echo '{"type":"prompt","message":"the second"}' | tau --mode rpc --model demo --
 "#;
 
 /// What is typed, and how the line looks when it was completed.
-const LINES: [(&str, &str); 8] = [
+const LINES: [(&str, &str); 12] = [
     ("tau --theme dus", "tau --theme dusk"),
     ("tau --provider own", "tau --provider own"),
     ("tau --model own/zeta:8", "tau --model own/zeta:8b-instruct"),
@@ -43,6 +51,11 @@ const LINES: [(&str, &str); 8] = [
     ("tau export alpha-o", "tau export alpha-one"),
     ("tau mcp test do", "tau mcp test docs"),
     ("tau auth remove ow", "tau auth remove own"),
+    ("tau proxy remove la", "tau proxy remove laptop"),
+    ("tau tools run dep", "tau tools run deploy"),
+    ("tau permissions test --tool dep", "tau permissions test --tool deploy"),
+    // The ID begins as the name of the provider.
+    ("tau --model own-", "tau --model own-small"),
 ];
 
 fn program(name: &str) -> bool {
@@ -128,6 +141,7 @@ fn fish_completes_names() {
 #[test]
 fn a_shell_gets_names_or_nothing() {
     let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(home.path().join("work/.tau/tools")).unwrap();
     let ask = |config: &str, args: &[&str]| {
         std::fs::write(home.path().join("config.toml"), config).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
@@ -137,7 +151,7 @@ fn a_shell_gets_names_or_nothing() {
             .env_clear()
             .env("HOME", home.path())
             .env("TAU_HOME", home.path());
-        let output = command.current_dir(home.path()).stdin(Stdio::null()).output_in_time();
+        let output = command.current_dir(home.path().join("work")).stdin(Stdio::null()).output_in_time();
         assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
@@ -146,6 +160,29 @@ fn a_shell_gets_names_or_nothing() {
     // The provider need not be typed.
     let bare = ask("", &["words", "tau", "--model", "claude-"]);
     assert!(!bare.is_empty() && bare.lines().all(|line| line.starts_with("claude-")), "{bare}");
+    // Nor if the name of a provider begins in the same way.
+    let both = ask("", &["words", "tau", "--model", "deepseek"]);
+    for start in ["deepseek/", "deepseek-"] {
+        assert!(both.lines().any(|line| line.starts_with(start)), "{start}: {both}");
+    }
+    // Tools of a folder are those of one that is trusted.
+    std::fs::write(
+        home.path().join("work/.tau/tools/release.toml"),
+        "description = \"Releases.\"\ncommand = [\"true\"]\n",
+    )
+    .unwrap();
+    assert_eq!(ask("", &["words", "tau", "tools", "run", "rel"]), "");
+    assert_eq!(ask("", &["words", "tau", "tools", "run", "--trust", "rel"]), "release\tReleases.\n");
+    assert!(ask("", &["words", "tau", "tools", "run", "ba"]).starts_with("bash\t"));
+    // Clients of the proxy are read from the file that is named.
+    let hash = "0".repeat(64);
+    std::fs::write(
+        home.path().join("work/other.toml"),
+        format!("[tokens.phone]\nsha256 = \"{hash}\"\n[tokens.\"a b\"]\nsha256 = \"{hash}\"\n"),
+    )
+    .unwrap();
+    assert_eq!(ask("", &["words", "tau", "proxy", "remove", ""]), "");
+    assert_eq!(ask("", &["words", "tau", "proxy", "remove", "--tokens", "other.toml", ""]), "phone\n");
     // bash replaces what is behind the last of the characters that end a word.
     let split = ask("", &["bash", " \t\n\"'@><=;|&(:", "tau --provider=anth"]);
     assert_eq!(split, "anthropic\n");

@@ -13,14 +13,17 @@ use super::args::CliArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, say};
 use super::man_pages::definition;
+use super::proxy::tokens::{TOKENS_FILE, TokenTable};
 use super::session_lookup::short_ids;
 use super::tui::theme_files::ThemeFiles;
-use super::{mcp_servers, plain};
+use super::{compose, mcp_servers, plain};
 use crate::agent::catalogue::search_services::SERVICES;
+use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use crate::agent::session::index::SessionIndex;
 use crate::agent::session::list;
 use crate::agent::session::row::SessionRow;
 use crate::agent::settings::Paths;
+use crate::tools::toolbox;
 
 /// The word behind which the scripts ask.
 pub(crate) const WORD: &str = "__complete";
@@ -40,11 +43,14 @@ pub(super) enum Names {
     Sessions,
     Themes,
     Servers,
+    /// The tokens of `tau proxy`.
+    Clients,
+    Tools,
 }
 
 impl Names {
     /// What stands for the value in the definition of the arguments.
-    const TABLE: [(&str, Names); 7] = [
+    const TABLE: [(&str, Names); 9] = [
         ("MODEL", Names::Models),
         ("PROVIDER", Names::Providers),
         ("SESSION", Names::Sessions),
@@ -52,6 +58,8 @@ impl Names {
         ("ID", Names::Sessions),
         ("THEME", Names::Themes),
         ("SERVER", Names::Servers),
+        ("CLIENT", Names::Clients),
+        ("TOOL", Names::Tools),
     ];
 
     /// The names that the argument takes, if it takes any.
@@ -71,6 +79,10 @@ struct Typed {
     command: Option<String>,
     cwd: Option<PathBuf>,
     session_dir: Option<PathBuf>,
+    /// The file of the proxy's tokens.
+    tokens: Option<PathBuf>,
+    /// The settings of this directory are used.
+    trust: bool,
 }
 
 /// Answers a script: a line for each name, with what is said about it behind a tab.
@@ -146,7 +158,9 @@ fn words_of(line: &str) -> Vec<String> {
 
 /// What is being typed as the last of these words; the first is the program.
 fn typed(words: &[String]) -> Typed {
-    let tau = definition();
+    let mut tau = definition();
+    // Commands get the flags that are those of the command above as well.
+    tau.build();
     let mut typed = Typed::default();
     let Some((last, before)) = words.split_last().filter(|(_, before)| !before.is_empty()) else {
         return typed;
@@ -163,7 +177,10 @@ fn typed(words: &[String]) -> Typed {
         } else if let Some((argument, value)) = flag(command, word) {
             match (argument, value) {
                 (Some(argument), Some(value)) => note(&mut typed, argument, value),
-                (argument, None) => open = argument.filter(|argument| takes_word(argument)),
+                (argument, None) => {
+                    typed.trust |= argument.is_some_and(|argument| argument.get_long() == Some("trust"));
+                    open = argument.filter(|argument| takes_word(argument));
+                }
                 (None, Some(_)) => {}
             }
         } else {
@@ -217,18 +234,22 @@ fn note(typed: &mut Typed, argument: &Arg, value: &str) {
     match argument.get_long() {
         Some("cwd") => typed.cwd = Some(PathBuf::from(value)),
         Some("session-dir") => typed.session_dir = Some(PathBuf::from(value)),
+        Some("tokens") => typed.tokens = Some(PathBuf::from(value)),
         _ => {}
     }
 }
 
 /// The names, with something about each.
 fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
-    let mut flags = CliArgs::without_arguments();
+    let mut flags = CliArgs { trust: typed.trust, ..CliArgs::without_arguments() };
     flags.settings.0.session_dir.clone_from(&typed.session_dir);
     let here = || typed.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-    if names == Names::Servers {
+    if matches!(names, Names::Servers | Names::Tools) {
         let read = Environment::read_in(&flags, OnBadConfig::Warn, &here());
         let Ok((environment, project)) = read else { return Vec::new() };
+        if names == Names::Tools {
+            return tools(&flags, &environment, &here());
+        }
         let servers = mcp_servers::read(&environment.paths, &project).0;
         return servers.into_iter().map(|known| (known.server.name, String::new())).collect();
     }
@@ -250,19 +271,36 @@ fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
             all.into_iter().map(|name| (name, String::new())).collect()
         }
         Names::Sessions => sessions(&environment, &here(), &typed.start),
-        Names::Themes | Names::Servers => Vec::new(),
+        Names::Clients => {
+            let file = typed.tokens.clone().unwrap_or_else(|| environment.paths.config.join(TOKENS_FILE));
+            let table = TokenTable::read(&file).unwrap_or_default();
+            table.tokens.into_keys().map(|name| (name, String::new())).collect()
+        }
+        Names::Themes | Names::Servers | Names::Tools => Vec::new(),
     }
 }
 
-/// The models that can be used, then the others; without their providers if that is how it begins.
+/// The user's own tools, then those of tau.
+fn tools(flags: &CliArgs, environment: &Environment, here: &Path) -> Vec<(String, String)> {
+    let loaded = compose::extensions_of(flags, &environment.paths, &environment.settings).load(here);
+    let used = |row: &&ExtensionRow| row.kind == ExtensionKind::CustomTool && row.state == ExtensionState::On;
+    let own = loaded.rows.iter().filter(used).map(|row| (row.name.clone(), row.description.clone()));
+    let built_in = toolbox::TABLE.iter().map(|row| (row.name.to_owned(), row.summary.to_owned()));
+    own.chain(built_in).collect()
+}
+
+/// The models that can be used, then the others; also without their providers if that is how it begins.
 fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
     let configured = environment.catalogue.configured(&environment.keys);
     let all = || configured.iter().chain(environment.catalogue.models());
-    let named: Vec<_> = all().map(|model| (model.reference(), model.name.clone())).collect();
-    if named.iter().any(|(name, _)| name.starts_with(start)) {
-        return named;
+    let mut named: Vec<_> = all().map(|model| (model.reference(), model.name.clone())).collect();
+    // Of an empty word both names of each model are too much; a provider is named already before a slash.
+    let has_provider =
+        start.is_empty() || start.contains('/') && named.iter().any(|(name, _)| name.starts_with(start));
+    if !has_provider {
+        named.extend(all().map(|model| (model.id.clone(), format!("{} of {}", model.name, model.provider))));
     }
-    all().map(|model| (model.id.clone(), format!("{} of {}", model.name, model.provider))).collect()
+    named
 }
 
 /// The sessions of this directory, else those of all; the newest first. Their names are the last digits of their IDs,
@@ -319,6 +357,9 @@ mod tests {
         check("tau mcp test ", Some(Names::Servers), "");
         check("tau mcp logout --trust d", Some(Names::Servers), "d");
         check("tau acp --model ", Some(Names::Models), "");
+        check("tau proxy remove l", Some(Names::Clients), "l");
+        check("tau tools run ", Some(Names::Tools), "");
+        check("tau permissions test --tool b", Some(Names::Tools), "b");
         for line in [
             "tau ",
             "tau",
@@ -328,6 +369,7 @@ mod tests {
             "tau --model x --thinking ",
             "tau export 4f ",
             "tau mcp add ",
+            "tau proxy add ",
             "tau -- export ",
             "tau -p export ",
             "tau --no-such ",
@@ -336,6 +378,11 @@ mod tests {
         }
         let there = typed(&words_of("tau -C /srv --session-dir=/s --session "));
         assert_eq!((there.cwd, there.session_dir), (Some("/srv".into()), Some("/s".into())));
+        let there = typed(&words_of("tau proxy remove --tokens /x/t.toml "));
+        assert_eq!((there.names, there.tokens), (Some(Names::Clients), Some("/x/t.toml".into())));
+        assert!(
+            typed(&words_of("tau tools run --trust ")).trust && !typed(&words_of("tau tools run ")).trust
+        );
     }
 
     /// Every argument that takes a name is one of the table: what stands for its value is in no other word.

@@ -43,7 +43,8 @@ pub enum ProxyAction {
     },
     /// Remove a token; requests with it are refused at once
     Remove {
-        #[arg(value_name = "NAME")]
+        /// Whom or what the token is for
+        #[arg(value_name = "CLIENT")]
         name: String,
     },
     /// List the tokens with their limits, and what was used

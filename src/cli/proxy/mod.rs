@@ -46,7 +46,7 @@ pub fn run(args: &ProxyArgs) -> Exit {
 
 fn work(args: &ProxyArgs) -> Result<Exit, Refusal> {
     let environment = Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse)?;
-    let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join("proxy.toml"));
+    let file = args.tokens.clone().unwrap_or_else(|| environment.paths.config.join(tokens::TOKENS_FILE));
     match &args.action {
         None => serve(args, environment, file),
         Some(ProxyAction::Add { name, limits }) => add(&environment.paths.shared(file), name, limits),

@@ -20,6 +20,8 @@ use crate::agent::settings::MAX_BYTES;
 use crate::agent::settings::private_files::{SharedFile, read_capped, write_private};
 use crate::tools::regular_files::read_text;
 
+/// The file, in the folder of `config.toml`.
+pub(crate) const TOKENS_FILE: &str = "proxy.toml";
 /// What every token begins with, so that people and scanners know one when they see it.
 const PREFIX: &str = "tau_proxy_";
 
