@@ -19,6 +19,7 @@ use super::msg::Millis;
 use super::offer::Offers;
 use super::overlay::Overlay;
 use super::picker::PickerKind;
+use super::plan::WorkMode;
 use super::printable::Printable;
 use super::request::{ShellRequest, Ticket};
 use super::slash::Commands;
@@ -74,6 +75,8 @@ pub struct Model {
     pub plan: Option<WorkPlan>,
     /// One row is shown of it.
     pub is_plan_folded: bool,
+    /// What the next plan is carried out in, unless the user wants something else.
+    pub work_mode: WorkMode,
     /// What the user is still to be asked about.
     pub(super) offers: Offers,
     /// Messages that wait for the answer to such a question.

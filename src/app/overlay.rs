@@ -12,7 +12,7 @@ use super::msg::Millis;
 use super::offer::OfferView;
 use super::outcome::KeyOutcome;
 use super::picker::Picker;
-use super::plan::PlanView;
+use super::plan::{PlanView, WorkMode};
 use super::printable::Printable;
 use super::queue_list::QueueView;
 use super::request::{Hidden, Ticket};
@@ -88,10 +88,16 @@ impl Overlay {
         }
     }
 
+    /// Whether it lies on what is finished, on the shell's screen: a list, and a question that nothing said before
+    /// bears on.
+    pub(crate) fn floats(&self) -> bool {
+        self.is_list() || matches!(self, Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_))
+    }
+
     /// The dialog of a question, which appears now.
-    pub(crate) fn of_question(id: &str, question: &Question, now: Millis) -> Self {
+    pub(crate) fn of_question(id: &str, question: &Question, work_mode: WorkMode, now: Millis) -> Self {
         match question {
-            Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, now))),
+            Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, work_mode, now))),
             Question::User { questions } => {
                 Overlay::Questions(Box::new(QuestionsView::new(id, questions, now)))
             }

@@ -19,8 +19,39 @@ pub const ANSWERS: [(PlanAnswer, &str); 6] = [
     (PlanAnswer::Close, "stop here and keep talking about it"),
 ];
 
-/// The answer that is chosen at first.
-pub(crate) const ASK: usize = 2;
+/// For how long a mode applies before it counts as one that is worked in: the key for the next one passes through
+/// others on its way.
+const PASSED: Millis = 2_000;
+
+/// The mode that is worked in when no plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkMode {
+    mode: PermissionMode,
+    /// Since when the present mode applies.
+    since: Millis,
+}
+
+impl WorkMode {
+    /// From the start on. Who starts with a plan is asked about what follows.
+    pub(crate) fn new(mode: PermissionMode, now: Millis) -> Self {
+        let mode = if mode == PermissionMode::Plan { PermissionMode::Ask } else { mode };
+        WorkMode { mode, since: now }
+    }
+
+    /// The mode changes now.
+    pub(crate) fn changes(&mut self, from: PermissionMode, now: Millis) {
+        if from != PermissionMode::Plan && now - self.since >= PASSED {
+            self.mode = from;
+        }
+        self.since = now;
+    }
+
+    /// The place of the answer that continues in it.
+    pub(crate) fn answer(self) -> usize {
+        let accepts = PlanAnswer::Accept(self.mode);
+        ANSWERS.iter().position(|(answer, _)| *answer == accepts).unwrap_or_default()
+    }
+}
 
 /// What becomes of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +85,8 @@ pub struct PlanView {
     /// The user has changed it.
     pub is_edited: bool,
     pub selected: usize,
+    /// The answer that is marked at first.
+    marked: usize,
     /// The first row of the plan that is shown.
     pub scroll: usize,
     /// The comment, while it is typed.
@@ -67,9 +100,17 @@ pub struct PlanView {
 }
 
 impl PlanView {
-    /// The dialog of a plan that the model hands in, which appears now.
-    pub fn new(id: &str, text: &str, now: Millis) -> Self {
-        PlanView { id: Some(id.to_owned()), selected: ASK, ..PlanView::shown(text, now) }
+    /// The dialog of a plan that the model hands in, which appears now. Marked is to continue in the mode of before.
+    pub fn new(id: &str, text: &str, work_mode: WorkMode, now: Millis) -> Self {
+        let marked = work_mode.answer();
+        PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::shown(text, now) }
+    }
+
+    /// The user has changed the plan.
+    pub(crate) fn change(&mut self, text: String) {
+        self.text = text;
+        self.is_edited = true;
+        self.selected = self.marked;
     }
 
     /// The accepted plan.
@@ -79,6 +120,7 @@ impl PlanView {
             text: text.to_owned(),
             is_edited: false,
             selected: 0,
+            marked: 0,
             scroll: 0,
             comment: None,
             ticket: None,

@@ -53,6 +53,39 @@ fn a_key_and_a_command_switch_the_mode() {
     assert_eq!(sent_modes(&mut screen), [Ask]);
 }
 
+/// The key for the next mode passes through others: those are not the ones that were worked in.
+#[test]
+fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {
+    use PermissionMode::{Ask, Auto, Edits, Plan};
+    let marked = |start: PermissionMode, steps: &[(i64, PermissionMode)]| {
+        let mut screen = Screen::boot(Boot { permission_mode: start, ..boot() });
+        for (after, mode) in steps {
+            screen.at += after;
+            is_now(&mut screen, *mode);
+        }
+        screen.user("plan it");
+        screen.run();
+        let question = Question::Plan { plan: "1. Look.".into() };
+        screen.agent(AgentEvent::Asked { id: "p".into(), question });
+        let drawn = text(&screen.draw());
+        let row = drawn.lines().find(|row| row.contains("› ")).unwrap_or_default().to_owned();
+        ["auto", "edits", "ask"]
+            .into_iter()
+            .find(|mode| row.contains(&format!("in {mode}:")))
+            .map(str::to_owned)
+    };
+    for (start, steps, mode) in [
+        (Plan, vec![], "ask"),
+        (Auto, vec![(5_000, Plan)], "auto"),
+        (Auto, vec![(9_000, Ask), (200, Edits), (200, Plan)], "auto"),
+        (Ask, vec![(9_000, Edits), (300, Plan)], "ask"),
+        (Ask, vec![(9_000, Edits), (3_000, Plan)], "edits"),
+        (Ask, vec![(9_000, Auto), (60_000, Plan), (9_000, Ask), (300, Edits), (300, Plan)], "auto"),
+    ] {
+        assert_eq!(marked(start, &steps).as_deref(), Some(mode), "{start:?} {steps:?}");
+    }
+}
+
 /// A run in plan mode in which the model hands in a plan; the dialog has been seen.
 fn planned(text: &str) -> Screen {
     let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });

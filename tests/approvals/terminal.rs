@@ -329,6 +329,33 @@ async fn a_plan_is_made_and_carried_out() {
     assert!(requests[4].contains("all 2 steps are done"));
 }
 
+/// Marked is to continue in the mode of before.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_plan_continues_in_the_mode_of_before() {
+    let cases = [
+        ("auto", "export TAU_PERMISSION_MODE=auto", "› 1. accept it"),
+        ("edits", "export TAU_PERMISSION_MODE=edits", "› 2. accept it"),
+        ("ask", "export TAU_PERMISSION_MODE=plan", "› 3. accept it"),
+    ];
+    for (mode, script, marked) in cases {
+        let plan = json!({"plan": "1. Make a file."});
+        let acts = vec![calling(&[("submit_plan", plan)]), saying("Finished.")];
+        play(acts, script, "", (80, 24), move |screen| {
+            if mode != "ask" {
+                screen.type_keys("/mode plan");
+                screen.wait_for_composer("/mode plan");
+                screen.type_keys("\r");
+            }
+            screen.wait_for("◇ plan");
+            screen.type_keys("go\r");
+            screen.wait_for(marked);
+            screen.press_until("\r", "Finished.");
+            screen.wait_for(&format!(" · {mode}"));
+        })
+        .await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_start_asks_for_the_mode_and_stores_it() {
     let server = Server::start(vec![saying("Finished.")]).await;

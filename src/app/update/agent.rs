@@ -34,7 +34,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
         AgentEvent::QueueUpdate { .. } => queue::follow(model),
         AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
         AgentEvent::Asked { id, question } => {
-            let dialog = Overlay::of_question(id, question, model.now);
+            let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
             // Below one that is being answered.
             let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
             model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);

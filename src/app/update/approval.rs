@@ -388,9 +388,9 @@ pub(super) fn set_mode(mode: PermissionMode, effects: &mut Vec<Effect>) {
 
 /// Another mode applies.
 pub(super) fn mode_changed(model: &mut Model, mode: PermissionMode) {
-    let is_new = model.status.permission_mode != mode;
-    model.status.permission_mode = mode;
-    if is_new {
+    let former = std::mem::replace(&mut model.status.permission_mode, mode);
+    if former != mode {
+        model.work_mode.changes(former, model.now);
         model.remark(&format!("{}: {}", mode.name(), mode_meaning(mode)));
     }
 }

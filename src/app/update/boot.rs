@@ -17,6 +17,7 @@ use crate::app::jobs::Jobs;
 use crate::app::keymap::Keymap;
 use crate::app::misdirected::Misdirected;
 use crate::app::model::Model;
+use crate::app::plan::WorkMode;
 use crate::app::request::ShellRequest;
 use crate::app::slash::Commands;
 use crate::app::status::Status;
@@ -79,6 +80,7 @@ fn blank(boot: Boot, keymap: Keymap) -> Model {
         approvals: Approvals::default(),
         plan: None,
         is_plan_folded: false,
+        work_mode: WorkMode::new(boot.permission_mode, boot.at),
         offers: boot.offers.clone(),
         held: Vec::new(),
         reads_folders: false,

@@ -5,7 +5,7 @@ use crate::agent::protocol::command::QuestionAnswer;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
-use crate::app::plan::{ASK, PlanChoice, PlanView};
+use crate::app::plan::{PlanChoice, PlanView};
 use crate::app::request::{EditorUse, ShellRequest, Ticket};
 use crate::tools::plan::WorkPlan;
 
@@ -88,11 +88,7 @@ pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<St
     // The screen is drawn again after the editor.
     view.appears(now);
     match answer {
-        Ok(Some(text)) => {
-            view.text = text;
-            view.is_edited = true;
-            view.selected = ASK;
-        }
+        Ok(Some(text)) => view.change(text),
         Ok(None) => model.remark("the plan is unchanged"),
         Err(error) => model.remark(&error),
     }
