@@ -134,6 +134,55 @@ async fn a_known_key_offers_the_search_too() {
     web("export BRAVE_API_KEY=k", question, "1", saved, &["\"web_fetch\"", "\"web_search\""]).await;
 }
 
+/// A message that asks for a search: it waits for the answer, the next one is not asked again.
+async fn search(
+    script: &'static str,
+    question: &'static str,
+    key: &'static str,
+    saved: &'static str,
+    offered: &[&str],
+) {
+    let acts = vec![saying("Found it."), saying("Again.")];
+    let requests = play(acts, script, "", (110, 30), move |screen| {
+        screen.type_keys("search the web for the newest serde\r");
+        screen.wait_for(question);
+        screen.press_until(key, "Found it.");
+        assert_eq!(config(screen), saved);
+        screen.type_keys("now search the web for tokio");
+        screen.wait_for_composer("now search the web for tokio");
+        screen.press_until("\r", "Again.");
+    })
+    .await;
+    for request in &requests {
+        for tool in ["\"web_fetch\"", "\"web_search\""] {
+            assert_eq!(request.contains(tool), offered.contains(&tool), "{tool}: {request}");
+        }
+    }
+    assert_eq!(requests.len(), 2);
+}
+
+const ONLY_SEARCH: &str = "Let the model search the web with Brave Search?";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_offered_by_itself_where_pages_are_decided() {
+    let saved = "web_fetch = false\nweb_search = \"brave\"\n";
+    let script = "export BRAVE_API_KEY=k; echo 'web_fetch = false' >\"$TAU_HOME/config.toml\"";
+    search(script, ONLY_SEARCH, "1", saved, &["\"web_search\""]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_is_declined_for_good() {
+    let saved = "web_fetch = true\nweb_search = \"off\"\n";
+    let script = "export BRAVE_API_KEY=k; echo 'web_fetch = true' >\"$TAU_HOME/config.toml\"";
+    search(script, ONLY_SEARCH, "3", saved, &["\"web_fetch\""]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_asks_for_a_search_offers_both() {
+    let question = "Let the model fetch web pages, and search the web with Brave Search?";
+    search("export BRAVE_API_KEY=k", question, "2", "", &["\"web_fetch\"", "\"web_search\""]).await;
+}
+
 /// A prompt of the command line waits for the answer, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_of_the_command_line_waits() {
@@ -244,7 +293,7 @@ fn the_questions_have_their_frames() {
     };
     let start = |offers: Offers| Screen::boot(Boot { offers, ..boot() });
     frames(&mut start(Offers { hooks: Some(hooks), web: None }), "offer-hooks");
-    let web = WebOffer { search: Some(("brave".into(), "Brave Search".into())) };
+    let web = WebOffer { search: Some(("brave".into(), "Brave Search".into())), ..WebOffer::default() };
     let mut screen = start(Offers { hooks: None, web: Some(web) });
     screen.keys("what is new in https://example.com/changes?<enter>");
     frames(&mut screen, "offer-web");

@@ -36,6 +36,15 @@ pub struct HookOffer {
 pub struct WebOffer {
     /// The service that a key is known for: its name in settings, and for people.
     pub search: Option<(String, String)>,
+    /// Whether the model fetches pages is decided already.
+    pub only_search: bool,
+}
+
+impl WebOffer {
+    /// Whether what is offered is of use for this message.
+    pub(crate) fn is_needed(&self, text: &str) -> bool {
+        (!self.only_search && has_address(text)) || (self.search.is_some() && asks_for_search(text))
+    }
 }
 
 /// What is offered.
@@ -108,6 +117,25 @@ impl OfferView {
     }
 }
 
+/// Whether a text asks in so many words for a search of the web, as its own sentence or part of one does. That it only
+/// speaks of such a search is not enough, nor is a question that could be answered by one.
+fn asks_for_search(text: &str) -> bool {
+    const BEFORE: [&str; 8] = ["please", "and", "then", "you", "now", "first", "also", "or"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    words.windows(3).enumerate().any(|(at, asked)| {
+        let asked: Vec<String> = asked.iter().map(|word| plain(word)).collect();
+        let is_search = matches!(asked.as_slice(), [search, the, place]
+            if search == "search" && the == "the" && ["web", "internet"].contains(&place.as_str()));
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let begins = before.is_none_or(|before| {
+            before.ends_with(['.', '!', '?', ':', ';', ',']) || BEFORE.contains(&plain(before).as_str())
+        });
+        // As it is written, the first word is one without quotes or other signs before it.
+        is_search && begins && words.get(at).is_some_and(|word| word.eq_ignore_ascii_case("search"))
+    })
+}
+
 /// Whether a text has the address of a page that may be fetched: one on the public internet.
 pub(crate) fn has_address(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| {
@@ -142,6 +170,31 @@ fn is_public(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_that_asks_for_a_search_of_the_web_is_known() {
+        for text in [
+            "search the web for the newest release of serde",
+            "Search the internet: who maintains it?",
+            "Fix the test. Search the web, if it helps.",
+            "could you search the web for it",
+            "read the log and search the web for the error",
+        ] {
+            assert!(asks_for_search(text), "{text}");
+        }
+        for text in [
+            "",
+            "search the code for it",
+            "the button that lets users search the web is broken",
+            "rename `search the web` in the menu",
+            "add a function to search the web",
+            "what is new in Rust?",
+            "research the web team's wishes",
+            "web search is slow",
+        ] {
+            assert!(!asks_for_search(text), "{text}");
+        }
+    }
 
     #[test]
     fn an_address_on_the_public_internet_is_found() {

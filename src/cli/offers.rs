@@ -65,10 +65,12 @@ pub(crate) fn hooks_notice(settings: &Settings, projects: &ProjectSettings) -> O
 /// The tools for the web, where nothing says whether they are on, and no choice of tools leaves them out.
 fn web(args: &CliArgs, settings: &Settings, keys: &Keys) -> Option<WebOffer> {
     let chooses_tools = settings.tools.is_some() || args.settings.0.tools.is_some() || args.no_tools;
-    if settings.web_fetch.is_some() || chooses_tools {
+    if chooses_tools {
         return None;
     }
     let undecided = SERVICES.iter().filter(|service| settings.web_search.is_none() && service.env.is_some());
     let mut known = undecided.filter(|service| keys.place(service.id).is_some());
-    Some(WebOffer { search: known.next().map(|service| (service.id.to_owned(), service.name.to_owned())) })
+    let search = known.next().map(|service| (service.id.to_owned(), service.name.to_owned()));
+    let only_search = settings.web_fetch.is_some();
+    (search.is_some() || !only_search).then_some(WebOffer { search, only_search })
 }

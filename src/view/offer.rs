@@ -70,17 +70,17 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
         }
         Offer::Web(offer) => {
             let text = match &offer.search {
+                Some((_, name)) if offer.only_search => {
+                    format!("Let the model search the web with {}?", printable_line(name))
+                }
                 Some((_, name)) => {
-                    format!(
-                        "Let the model fetch web pages, and search the web with {}?",
-                        printable_line(name)
-                    )
+                    let name = printable_line(name);
+                    format!("Let the model fetch web pages, and search the web with {name}?")
                 }
                 None => "Let the model fetch web pages?".to_owned(),
             };
             let mut rows = wrap::wrap(&Line::raw(text), width, 0);
-            let note =
-                "Your message names one, and is sent after your answer. Permissions apply to each page.";
+            let note = "Your message is sent after your answer. Permissions apply to each call.";
             rows.extend(wrap::wrap(&Line::styled(note, muted), width, 0));
             rows
         }

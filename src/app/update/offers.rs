@@ -1,5 +1,5 @@
 //! What is asked when it is first of use: hooks of another agent at the start, tools for the web before a message that
-//! names a page. Such a message waits for the answer.
+//! names a page or asks for a search. Such a message waits for the answer.
 
 use super::trust;
 use crate::agent::AgentCommand;
@@ -9,7 +9,7 @@ use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::Api;
 use crate::app::effect::Effect;
 use crate::app::model::{HeldPrompt, Model};
-use crate::app::offer::{Offer, OfferAnswer, OfferView, WebOffer, has_address};
+use crate::app::offer::{Offer, OfferAnswer, OfferView, WebOffer};
 use crate::app::overlay::Overlay;
 use crate::app::request::{Applied, ShellRequest};
 
@@ -33,7 +33,7 @@ pub(super) fn prompt(
     if !model.held.is_empty() {
         return model.held.push(HeldPrompt { text, images, streaming });
     }
-    match model.offers.web.take_if(|_| has_address(&text)) {
+    match model.offers.web.take_if(|offer| offer.is_needed(&text)) {
         Some(offer) => {
             model.held.push(HeldPrompt { text, images, streaming });
             model.overlays.push(Overlay::Offer(OfferView::new(Offer::Web(offer), model.now)));
@@ -68,7 +68,8 @@ pub(super) fn answered(
 fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
     let search =
         offer.search.map(|(id, _)| ("web_search".to_owned(), if on { id } else { "off".to_owned() }));
-    [("web_fetch".to_owned(), on.to_string())].into_iter().chain(search).collect()
+    let fetch = (!offer.only_search).then(|| ("web_fetch".to_owned(), on.to_string()));
+    fetch.into_iter().chain(search).collect()
 }
 
 /// The answer is kept, or could not be: what waited for it is sent.
