@@ -68,6 +68,52 @@ fn a_normal_end_gives_the_terminal_back_as_it_was() {
     assert!(screen.settings_are_as_before());
 }
 
+/// On a keyboard of another layout, Ctrl is with the letter that the key has on a Latin one.
+#[test]
+fn ctrl_c_and_other_chords_arrive_from_keyboards_of_other_layouts() {
+    // Cyrillic, Greek, Hebrew.
+    for letter in ['с', 'ψ', 'ב'] {
+        let mut screen = started(&[], 80, 24);
+        let chord = |base: char| format!("\x1b[{}::{};5u", u32::from(letter), u32::from(base));
+        screen.type_keys("a draft");
+        screen.wait_for_composer("a draft");
+        screen.type_keys(&chord('a'));
+        screen.type_keys("this is ");
+        screen.wait_for_composer("this is a draft");
+        screen.type_keys(&chord('c'));
+        screen.wait_for("ask for something");
+        screen.type_keys(&chord('c'));
+        screen.wait_for("press again to quit");
+        screen.type_keys(&chord('c'));
+        assert_eq!(screen.wait_exit().code(), Some(0), "{letter}");
+    }
+}
+
+/// SU and SD are not known to every terminal (the Linux console, Emacs): rows are moved by line feeds.
+#[test]
+fn text_scrolls_without_sequences_that_some_terminals_lack() {
+    let screen = Screen::prepared("export TAU_DEMO_SPEED=max", "", 80, 24);
+    screen.type_keys("!seq 300\r");
+    screen.wait_for("│ 300");
+    screen.type_keys("table\r");
+    screen.wait_for("and one below it");
+    for (key, _) in [("\x1b[5~", "up"), ("\x1b[5~", "up"), ("\x1b[1;5A", "up"), ("\x1b[6~", "down")] {
+        screen.type_keys(key);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let bytes = String::from_utf8_lossy(&screen.bytes()).into_owned();
+    let finals = bytes.split("\x1b[").skip(1).map(|rest| {
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
+        (&rest[..end], rest[end..].chars().next())
+    });
+    let mut moved = false;
+    for (parameters, last) in finals {
+        assert!(!matches!(last, Some('S' | 'T')), "CSI {parameters} {last:?} is sent");
+        moved |= last == Some('r') && !parameters.is_empty();
+    }
+    assert!(moved, "no rows were moved at all");
+}
+
 #[test]
 fn every_signal_that_ends_it_gives_the_terminal_back() {
     let signals = [

@@ -56,6 +56,16 @@ async fn a_file_of_other_agents_is_read_and_config_toml_counts_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_the_old_transport_is_told_to_be_too_old() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("config")).unwrap();
+    let file = json!({"mcpServers": {"old": {"type": "sse", "url": "https://mcp.example.com/sse"}}});
+    std::fs::write(place.path().join("config/mcp.json"), file.to_string()).unwrap();
+    let (ended, _) = printed_in(place.path(), "", vec![says("Finished.")], &[]).await;
+    assert!(ended.err.contains("server `old` uses SSE, a transport that is too old"), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sandboxed_server_changes_nothing_outside_of_the_workspace() {
     if !has_landlock() {
         return eprintln!("skipped: this kernel has no Landlock");
