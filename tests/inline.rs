@@ -1,6 +1,8 @@
 //! tau on the screen of the shell: what is finished goes to the terminal's scrollback, once and in
 //! order, and nothing of what was there is lost.
 
+mod lists;
+
 use std::sync::Arc;
 
 use rustix::process::Signal;
@@ -216,50 +218,6 @@ fn dialogs_are_in_the_region_and_leave_no_trace() {
             "{}",
             all.join("\n")
         );
-    }
-}
-
-#[test]
-fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
-    for (columns, rows, prompts) in [(80, 24, 2), (120, 40, 3), (40, 12, 1), (80, 24, 0), (120, 40, 0)] {
-        let terminal = Terminal::inline(FAST, "", columns, rows);
-        for prompt in 1..=prompts {
-            terminal.type_keys("table\r");
-            wait_for_runs(&terminal, prompt);
-        }
-        terminal.wait_for("ask for something");
-        let before = terminal.rows();
-        let cursor = terminal.screen(vt100::Screen::cursor_position);
-        for (open, shown) in [
-            ("/model", "Models"),
-            ("/settings", "Settings"),
-            ("/resume", "Sessions"),
-            ("/keys", "Keys"),
-            ("/theme", "light"),
-            ("?", "Keys and commands"),
-        ] {
-            terminal.type_keys(open);
-            if open.len() > 1 {
-                terminal.wait_for_composer(open);
-                terminal.type_keys("\r");
-            }
-            terminal.wait_for(shown);
-            terminal.type_keys("\x1b");
-            terminal.wait_until("the screen of before", |cells| {
-                cells.contents().contains("ask for") && cells.cursor_position() == cursor
-            });
-            // A remark in the footer goes by itself.
-            let end = std::time::Instant::now() + crate::screen::PATIENCE;
-            while terminal.rows() != before && std::time::Instant::now() < end {
-                std::thread::sleep(std::time::Duration::from_millis(20));
-            }
-            assert_eq!(terminal.rows(), before, "{open} at {columns}x{rows} after {prompts} prompts");
-        }
-        // What comes next is printed below it all.
-        terminal.type_keys("table\r");
-        wait_for_runs(&terminal, prompts + 1);
-        terminal.type_keys("\x04");
-        terminal.wait_for("exit=0");
     }
 }
 

@@ -202,6 +202,9 @@ pub struct Laid {
     /// Up to which row the transcript is in the terminal's scrollback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Anchor>,
+    /// On the shell's screen, rows that there are for what is soon gone without any that stay blank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<u16>,
     /// The request for approval whose prompt is on the screen and takes keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,

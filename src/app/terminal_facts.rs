@@ -18,8 +18,8 @@ pub enum TerminalAnswer {
     CellPixels { width: u16, height: u16 },
     /// Its name and version (XTVERSION).
     Version(String),
-    /// The column in which the cursor is, from 0 (CPR).
-    CursorColumn(u16),
+    /// Where the cursor is, from 0 (CPR).
+    CursorAt { column: u16, row: u16 },
 }
 
 /// What is known of the terminal.
@@ -46,7 +46,7 @@ impl TerminalFacts {
             TerminalAnswer::CellPixels { width, height } => {
                 TerminalFacts { cell_pixels: Some((width, height)), ..self }
             }
-            TerminalAnswer::Version(_) | TerminalAnswer::CursorColumn(_) => self,
+            TerminalAnswer::Version(_) | TerminalAnswer::CursorAt { .. } => self,
         }
     }
 }

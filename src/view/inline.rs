@@ -15,7 +15,9 @@ use super::transcript::Unprinted;
 use super::{Drawing, LEAST, console, draw_below, footer, overlay, shown_overlay, too_small};
 use crate::app::Model;
 use crate::app::geometry::Laid;
-use crate::app::overlay::Overlay;
+
+/// Rows of a list at least, if the window has as many. Where there is less room for it, some stay blank afterwards.
+const LEAST_LIST: u16 = 8;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
@@ -26,21 +28,30 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: Laid { printed: model.transcript.printed, ..laid }, ..Drawing::default() };
     }
+    let room = model.laid.room.unwrap_or(screen.height);
+    let (has_list, floats) =
+        shown_overlay(model).map_or((false, false), |overlay| (overlay.is_list(), overlay.floats()));
     let boxed = shown_overlay(model).map(|overlay| {
-        let mut canvas = Buffer::empty(screen);
-        let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);
+        // Two rows of the window stay free.
+        let rows = if has_list { room.max(LEAST_LIST) + 2 } else { screen.height };
+        let area = Rect { height: rows.min(screen.height), ..screen };
+        let mut canvas = Buffer::empty(area);
+        let (cursor, page) = overlay::draw(model, overlay, memo, area, &mut canvas);
         BoxRows::cut(canvas, cursor, page)
     });
     let is_full = console::is_full(model);
-    let has_list = shown_overlay(model).is_some_and(Overlay::is_list);
     let regions = match &boxed {
-        Some(boxed) => layout::regions(model, screen).with_box(boxed.rows.height),
+        Some(boxed) => {
+            let rows = if has_list { room.max(boxed.rows.height) } else { screen.height };
+            let area = Rect { height: rows.min(screen.height), ..screen };
+            layout::regions(model, area).with_box(boxed.rows.height)
+        }
         None if is_full => Regions { transcript: Rect { height: 0, ..screen }, ..Regions::default() },
         None => layout::regions(model, screen),
     };
     let unprinted = Unprinted::find(model, memo, screen.width, regions.transcript.height);
     let (finished, live) = (unprinted.finished_rows(), unprinted.live_rows());
-    let regions = regions.below(finished, live);
+    let regions = regions.with_completion_in(room.saturating_sub(live)).below(finished, live);
     let below = if is_full { screen.height } else { regions.height() };
     fit(frame, memo, finished + below);
     let drawn = unprinted.draw(model, memo, frame);
@@ -55,7 +66,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         ..Laid::default()
     };
     let more = unprinted.more;
-    let floats = is_full || has_list || (boxed.is_none() && regions.completion.height > 0);
+    let floats = is_full || floats || (boxed.is_none() && regions.completion.height > 0);
     if is_full {
         let area = Rect { y: finished, ..screen };
         laid.cursor = console::draw_full(model, memo.theme(), area, frame.buffer());

@@ -9,6 +9,8 @@ use crate::app::completion::Completion;
 const COMPOSER_MARGIN: u16 = 3;
 /// Windows with fewer rows than this have one row for the draft while a prompt is open.
 const LOW: u16 = 16;
+/// Names to complete that are seen at once, at least.
+const LEAST_NAMES: u16 = 3;
 /// Queued messages shown at most.
 const QUEUE: u16 = 4;
 
@@ -47,6 +49,15 @@ impl Regions {
             composer: next(self.composer, self.composer.height),
             footer: next(self.footer, self.footer.height),
         }
+    }
+
+    /// The same with no more names to complete than there is room for below the transcript, if some are seen at all.
+    pub(crate) fn with_completion_in(self, room: u16) -> Regions {
+        let others = self.height() - self.transcript.height - self.completion.height;
+        let rows = self.completion.height.min(room.saturating_sub(others).max(LEAST_NAMES));
+        let gained = self.completion.height - rows;
+        let transcript = Rect { height: self.transcript.height + gained, ..self.transcript };
+        Regions { transcript, completion: Rect { height: rows, ..self.completion }, ..self }
     }
 
     /// The same with `rows` in place of what is below the activity; the transcript gets the rest.

@@ -107,6 +107,7 @@ impl LiveScreen {
             drawing = view::draw(model, memo, frame);
             Painted { cursor: drawing.laid.cursor, finished: drawing.finished, floats: drawing.floats }
         })?;
+        drawing.laid.room = self.tty.room();
         for job in self.memo.missing_pictures() {
             self.pictures.start(job)?;
         }
@@ -187,6 +188,13 @@ impl LiveScreen {
 
     fn take_answer(&mut self, answer: TerminalAnswer) -> io::Result<()> {
         self.tty.questions.answered(&answer);
+        if let TerminalAnswer::CursorAt { row, .. } = answer
+            && self.tty.told_row(row)
+        {
+            // The next frame learns of the room.
+            self.dirty = true;
+            return Ok(());
+        }
         match self.measuring.take(&answer) {
             Next::Nothing => {}
             Next::Measure => self.tty.measure()?,

@@ -82,7 +82,7 @@ impl Measuring {
                     return Next::Measure;
                 }
             }
-            (State::Measuring(columns), TerminalAnswer::CursorColumn(column))
+            (State::Measuring(columns), TerminalAnswer::CursorAt { column, .. })
                 if columns.len() < KINDS.len() =>
             {
                 columns.push(*column);
@@ -174,7 +174,7 @@ mod tests {
         let mut measuring = measuring(None);
         assert_eq!(measuring.take(&END), Next::Measure);
         assert_eq!(measuring.take(&END), Next::Nothing, "it ends what was asked before");
-        measuring.take(&TerminalAnswer::CursorColumn(2));
+        measuring.take(&TerminalAnswer::CursorAt { column: 2, row: 1 });
         assert_eq!(measuring.take(&END), Next::Nothing);
         assert_eq!(measuring.widths(), Widths::default());
     }

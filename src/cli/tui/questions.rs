@@ -124,13 +124,19 @@ impl Questions {
             return String::new();
         }
         self.asked.extend(&round);
-        let variable = |name: &str| std::env::var(name).unwrap_or_default();
-        if !answers_questions(&variable("TERM"), !variable("TMUX").is_empty()) {
+        if !Self::can_ask() {
             return String::new();
         }
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
         round.retain(|question| question.is_sensible(variable));
         self.begin_round(Instant::now());
         round.into_iter().map(TerminalQuestion::sequence).chain([ATTRIBUTES]).collect()
+    }
+
+    /// Whether the terminal answers, and does not print what it is asked.
+    pub(crate) fn can_ask() -> bool {
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        answers_questions(&variable("TERM"), !variable("TMUX").is_empty())
     }
 
     /// Begins a round of questions that others ask; the bytes that end it.

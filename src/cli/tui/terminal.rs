@@ -60,7 +60,9 @@ impl Surface {
             ScreenKind::Full => Surface::Full(Box::default()),
             ScreenKind::Inline | ScreenKind::Reader => {
                 let reflows = inline::reflows(|name| std::env::var(name).ok());
-                Surface::Inline(Box::new(InlineScreen::new(reflows)))
+                let region = InlineScreen::new(reflows);
+                // For screen readers there are no lists that lie on other rows.
+                Surface::Inline(Box::new(if kind == ScreenKind::Inline { region.asking() } else { region }))
             }
         }
     }

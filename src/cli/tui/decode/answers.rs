@@ -26,7 +26,8 @@ pub fn from_csi(csi: &Csi<'_>) -> Option<TerminalAnswer> {
         'R' => {
             let (row, column) = csi.parameters.split_once(';')?;
             let column = column.parse::<u16>().ok()?.checked_sub(1)?;
-            (row.parse::<u16>().ok()? > 1).then_some(TerminalAnswer::CursorColumn(column))
+            let row = row.parse::<u16>().ok()?.checked_sub(1)?;
+            (row > 0).then_some(TerminalAnswer::CursorAt { column, row })
         }
         _ => None,
     }

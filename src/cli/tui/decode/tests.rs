@@ -146,7 +146,7 @@ fn focus_and_answers_never_become_text() {
     );
     check(
         "\x1b[6;17;8t\x1b[12;40R",
-        "[Answer(CellPixels { width: 8, height: 17 })] [Answer(CursorColumn(39))]",
+        "[Answer(CellPixels { width: 8, height: 17 })] [Answer(CursorAt { column: 39, row: 11 })]",
     );
     check("\x1bP>|xterm(390)\x1b\\", "[Answer(Version(\"xterm(390)\"))]");
     check("\x1bP1$r0m\x1b\\\x1b_Gi=1;OK\x1b\\\x1b[6;0;8t\x1b[6;1t\x1b[99999;99999R", "");

@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use super::super::frame_encoder;
 use super::super::modes;
 use super::super::output::WriteOutcome;
-use super::super::questions::WHERE_IS_THE_CURSOR;
+use super::super::questions::{Questions, WHERE_IS_THE_CURSOR};
 use super::super::widths::{KINDS, Widths};
 use super::kept_pictures::KeptPictures;
 use super::{PATIENCE, Surface, Tty, size};
@@ -72,6 +72,10 @@ impl Tty {
                 let painted = fill(&mut next);
                 self.widths.fit(&mut next);
                 region.compose(&next, painted, size.height, &mut self.scratch)?;
+                if region.begins_to_ask() && Questions::can_ask() {
+                    self.scratch.extend_from_slice(WHERE_IS_THE_CURSOR.as_bytes());
+                    self.scratch.extend_from_slice(self.questions.end_round().as_bytes());
+                }
             }
         }
         if self.scratch.is_empty() {
@@ -99,6 +103,25 @@ impl Tty {
         let Some(mut bytes) = screen.samples()? else { return Ok(()) };
         bytes.extend_from_slice(self.questions.end_round().as_bytes());
         self.send(&bytes)
+    }
+
+    /// On the shell's screen, rows that there are for what is soon gone.
+    pub(crate) fn room(&self) -> Option<u16> {
+        match &self.surface {
+            Surface::Full(_) => None,
+            Surface::Inline(region) => Some(region.room()),
+        }
+    }
+
+    /// The terminal has told in which row the cursor was; whether it was asked for that.
+    pub(crate) fn told_row(&mut self, row: u16) -> bool {
+        match &mut self.surface {
+            Surface::Full(_) => false,
+            Surface::Inline(region) => {
+                region.told(row, size().height);
+                true
+            }
+        }
     }
 
     /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the

@@ -7,7 +7,9 @@
 //!
 //! A list that is soon gone would push rows into the scrollback and leave blank ones when it closes. So it
 //! lies on rows above the region instead, as far as it is known what they show; closing it shows them again.
-//! What is finished meanwhile is held below it, too, and printed then.
+//! What is finished meanwhile is held below it, too, and printed then. Rows below the region are free for it as well:
+//! those that the region had before, and those that the terminal tells of when it is asked where the cursor is. How many
+//! rows there are for a list is what [`InlineScreen::room`] says.
 
 use std::borrow::Cow;
 use std::io;
@@ -32,6 +34,11 @@ pub(super) struct InlineScreen {
     above: Frame,
     /// Finished rows that a list lies on, in order: they follow those above, and are not on the screen.
     covered: Frame,
+    /// Rows below it that are blank for certain.
+    free: u16,
+    /// Whether the terminal is asked about those.
+    asks: bool,
+    place: Place,
     /// The terminal may have moved or cut the rows.
     stale: bool,
     /// Whether the terminal wraps rows that have become too long for it.
@@ -44,6 +51,19 @@ struct Cursor {
     row: u16,
     /// Its column where it is shown.
     shown_at: Option<u16>,
+}
+
+/// What the terminal has told about where the region is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    Unknown,
+    /// It was asked: rows between the cursor and the end of the region then, and by how many the end has moved since.
+    Asked {
+        below: u16,
+        moved: i32,
+    },
+    Told,
 }
 
 /// What is written for a frame.
@@ -66,15 +86,45 @@ impl InlineScreen {
         InlineScreen { reflows, ..InlineScreen::default() }
     }
 
+    /// The same, which asks the terminal where it is.
+    pub(super) fn asking(self) -> Self {
+        InlineScreen { asks: true, ..self }
+    }
+
     /// The rows are to be written again: the terminal was resized.
     pub(super) fn redraw(&mut self) {
         self.stale = true;
     }
 
+    /// Rows that there are for the region without any that leaves the screen or stays blank afterwards.
+    pub(super) fn room(&self) -> u16 {
+        self.above.area().height.saturating_add(self.shown.area().height).saturating_add(self.free)
+    }
+
+    /// Whether the terminal is to be asked where the cursor is. Not in the first row, whose number is a key.
+    pub(super) fn begins_to_ask(&mut self) -> bool {
+        let begins = self.asks && self.place == Place::Unknown && self.above.area().height > 0;
+        if begins {
+            let below = self.shown.area().height.saturating_sub(self.cursor.row.saturating_add(1));
+            self.place = Place::Asked { below, moved: 0 };
+        }
+        begins
+    }
+
+    /// The terminal tells in which row the cursor was when it was asked, on a screen of so many rows.
+    pub(super) fn told(&mut self, row: u16, screen: u16) {
+        let Place::Asked { below, moved } = self.place else { return };
+        self.place = Place::Told;
+        // Where rows have left the screen since, there are more.
+        let end = i32::from(row) + i32::from(below) + moved + 1;
+        let free = u16::try_from(i32::from(screen) - end).unwrap_or(0);
+        self.free = self.free.max(free);
+    }
+
     /// Forgets what is shown: the terminal was another program's, and the cursor is below its output.
     pub(super) fn forget(&mut self) {
         let covered = std::mem::take(&mut self.covered);
-        *self = InlineScreen { covered, ..InlineScreen::new(self.reflows) };
+        *self = InlineScreen { covered, asks: self.asks, ..InlineScreen::new(self.reflows) };
     }
 
     /// Takes the region from the screen; the cursor is where it began. What it lies on is shown again.
@@ -149,7 +199,9 @@ impl InlineScreen {
             queue!(out, Show)?;
         }
         queue!(out, EndSynchronizedUpdate)?;
+        let before = shown.area().height;
         let mut region = rows.into_owned();
+        self.ends_elsewhere(before, region.area().height);
         let height = region.area().height - visible;
         if taken > 0 || self.above.area().width != area.width {
             let kept = self.above.area().height.saturating_sub(taken);
@@ -162,6 +214,14 @@ impl InlineScreen {
         modes::set_region(Some(height.saturating_sub(now.row + 1)));
         (self.shown, self.cursor, self.covered, self.stale) = (region, now, covered, false);
         Ok(())
+    }
+
+    /// The region ends elsewhere: so many rows were written where others were.
+    fn ends_elsewhere(&mut self, before: u16, after: u16) {
+        self.free = self.free.saturating_add(before).saturating_sub(after);
+        if let Place::Asked { moved, .. } = &mut self.place {
+            *moved += i32::from(after) - i32::from(before);
+        }
     }
 
     /// Divides what is finished into rows that are seen and rows that a list lies on. The region ends where it
@@ -205,8 +265,9 @@ impl InlineScreen {
         out.extend_from_slice(b"\r\x1b[K");
         self.cursor.row = 0;
         self.shown = Frame::blank(Rect { width, height: 1, ..Rect::default() });
-        // Where the terminal has put those above is not known.
+        // Where the terminal has put those above is not known, nor what is below.
         self.above = Frame::default();
+        (self.free, self.place) = (0, Place::Unknown);
         self.covered = self.covered.wrapped(width);
     }
 

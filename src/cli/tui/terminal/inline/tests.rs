@@ -146,7 +146,11 @@ proptest! {
                 Step::List { finished, list } => {
                     let fit = |row: String| row.chars().take(4).collect::<String>();
                     let finished: Vec<_> = finished.into_iter().map(fit).collect();
+                    let (room, above) = (shell.region.room(), shell.terminal.screen().scrollback_len());
                     shell.draw_as(&finished, &list, None, true);
+                    if finished.is_empty() && list.len() <= usize::from(room) {
+                        prop_assert_eq!(shell.terminal.screen().scrollback_len(), above, "there was room");
+                    }
                     // Closing it shows what it was on, at its place.
                     shown = texts(&["> "]);
                     shell.draw(&[], &shown, None);
@@ -223,6 +227,33 @@ fn terminals_that_cut_rows_are_known() {
     assert!(said(&[("TERM", "screen-256color"), ("TMUX", "/tmp/x")]));
     assert!(!said(&[("TERM", "xterm-256color"), ("XTERM_VERSION", "XTerm(390)")]));
     assert!(!said(&[("TERM", "screen")]) && !said(&[("TERM", "linux")]));
+}
+
+#[test]
+fn rows_below_are_free_once_the_terminal_has_told_where_the_cursor_is() {
+    for (printed, more, free) in [(1, 0, 2), (1, 1, 1), (1, 2, 0), (2, 0, 1), (3, 0, 0), (5, 2, 0)] {
+        let mut shell = Shell::new();
+        shell.region = InlineScreen::new(false).asking();
+        let live = texts(&["> "]);
+        shell.draw(&[], &live, Some((2, 0)));
+        assert!(!shell.region.begins_to_ask(), "the cursor may be in the first row");
+        let rows: Vec<String> = (0..printed).map(|n| format!("row {n}")).collect();
+        shell.draw(&rows, &live, Some((2, 0)));
+        assert!(shell.region.begins_to_ask() && !shell.region.begins_to_ask());
+        let row = shell.terminal.screen().cursor_position().0;
+        // What is printed before the answer comes is counted.
+        shell.draw(&vec![rows[0].clone(); more], &live, Some((2, 0)));
+        shell.region.told(row, HEIGHT);
+        assert_eq!(shell.region.free, free, "after {printed} rows and {more}");
+        let room = shell.region.room();
+        assert_eq!(room, shell.region.above.area().height + 1 + free);
+        // Said without having been asked, it means nothing.
+        shell.region.told(1, HEIGHT);
+        assert_eq!(shell.region.room(), room);
+        shell.region.redraw();
+        shell.draw(&[], &live, Some((2, 0)));
+        assert_eq!(shell.region.room(), 1, "nothing is known of a window of another size");
+    }
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! Lists and questions on the shell's screen: they leave no blank rows.
+
+use serde_json::json;
+
+use super::{FAST, wait_for_runs};
+use crate::approvals::terminal::{calling, play, saying};
+use crate::screen::{Screen as Terminal, check_order};
+
+#[test]
+fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
+    for (columns, rows, prompts) in [(80, 24, 2), (120, 40, 3), (40, 12, 1), (80, 24, 0), (120, 40, 0)] {
+        let terminal = Terminal::inline(FAST, "", columns, rows);
+        for prompt in 1..=prompts {
+            terminal.type_keys("table\r");
+            wait_for_runs(&terminal, prompt);
+        }
+        terminal.wait_for("ask for something");
+        let before = terminal.rows();
+        let cursor = terminal.screen(vt100::Screen::cursor_position);
+        for list in LISTS {
+            look_at(&terminal, list, |_| {});
+            terminal.wait_until("the cursor of before", |cells| cells.cursor_position() == cursor);
+            // A remark in the footer goes by itself.
+            let end = std::time::Instant::now() + crate::screen::PATIENCE;
+            while terminal.rows() != before && std::time::Instant::now() < end {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            assert_eq!(terminal.rows(), before, "{} at {columns}x{rows} after {prompts} prompts", list.0);
+        }
+        // What comes next is printed below it all.
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, prompts + 1);
+        terminal.type_keys("\x04");
+        terminal.wait_for("exit=0");
+    }
+}
+
+/// The last row of the screen with something on it, and how many rows the screen has.
+fn last_row(terminal: &Terminal) -> (usize, usize) {
+    terminal.screen(|cells| {
+        let rows: Vec<String> = cells.rows(0, cells.size().1.get()).collect();
+        (rows.iter().rposition(|row| !row.trim().is_empty()).unwrap_or(0) + 1, rows.len())
+    })
+}
+
+/// The rows between the top and the bottom border of what is open.
+fn box_rows(terminal: &Terminal) -> usize {
+    let rows = terminal.screen(|cells| cells.rows(0, cells.size().1.get()).collect::<Vec<_>>());
+    let find = |corner: char| rows.iter().rposition(|row| row.contains(corner)).expect("a box");
+    find('└') - find('┌') - 1
+}
+
+const LISTS: [(&str, &str); 6] = [
+    ("/model", "Models"),
+    ("/settings", "Settings"),
+    ("/resume", "Sessions"),
+    ("/keys", "Keys"),
+    ("/theme", "light"),
+    ("?", "Keys and commands"),
+];
+
+/// Opens a list, looks at it, and closes it.
+fn look_at(terminal: &Terminal, (open, shown): (&str, &str), look: impl FnOnce(&Terminal)) {
+    terminal.type_keys(open);
+    if open.len() > 1 {
+        terminal.wait_for_composer(open);
+        terminal.type_keys("\r");
+    }
+    terminal.wait_for(shown);
+    terminal.wait_until("a box", |cells| cells.contents().contains('└'));
+    look(terminal);
+    terminal.type_keys("\x1b");
+    terminal.wait_until("the composer", |cells| {
+        cells.contents().contains("ask for something") && !cells.contents().contains('└')
+    });
+}
+
+/// The shell's prompt is at the bottom, and of what is above only tau's own rows are known.
+#[test]
+fn lists_of_a_fresh_start_leave_no_blank_rows_at_the_bottom_of_the_screen() {
+    for (columns, rows) in [(80, 24), (120, 40), (40, 12)] {
+        let terminal = Terminal::inline(&format!("{FAST}; seq 100"), "", columns, rows);
+        terminal.wait_for("ask for something");
+        terminal.wait_for("--base-url");
+        assert_eq!(last_row(&terminal), (rows.into(), rows.into()), "{}", terminal.text());
+        for list in LISTS {
+            look_at(&terminal, list, |_| {});
+            assert_eq!(
+                last_row(&terminal),
+                (rows.into(), rows.into()),
+                "{} at {columns}x{rows}:\n{}",
+                list.0,
+                terminal.text()
+            );
+        }
+        let all = terminal.rows();
+        check_order(&all, &["98", "99", "100", "shell one", "shell two", "τ tau", "> ask for"]);
+        terminal.type_keys("table\r");
+        wait_for_runs(&terminal, 1);
+        assert_eq!(last_row(&terminal), (rows.into(), rows.into()));
+    }
+}
+
+/// A terminal that says where the cursor is has rows below it, which a list takes.
+#[test]
+fn a_list_takes_the_rows_below_where_the_terminal_tells_of_them() {
+    let terminal = Terminal::inline(FAST, "", 120, 40);
+    terminal.wait_for("ask for something");
+    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let asked = || String::from_utf8_lossy(&terminal.bytes()).contains("\x1b[6n");
+    while !asked() {
+        assert!(std::time::Instant::now() < end, "not asked");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let known = std::cell::Cell::new(0);
+    look_at(&terminal, ("/settings", "local_servers"), |terminal| known.set(box_rows(terminal)));
+    assert!((6..16).contains(&known.get()), "{} rows where nothing is known", known.get());
+    let before = terminal.rows();
+    let (row, column) = terminal.screen(vt100::Screen::cursor_position);
+    terminal.type_keys(&format!("\x1b[{};{}R\x1b[?1;2c", row + 1, column + 1));
+    for _ in 0..2 {
+        look_at(&terminal, ("/settings", "local_servers"), |terminal| known.set(box_rows(terminal)));
+        assert!(known.get() > 25, "{} rows of 40", known.get());
+    }
+    assert_eq!(terminal.rows(), before, "nothing left the screen");
+}
+
+/// What was said before a question stays readable above it; when it is answered, what follows is where it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_leave_no_blank_rows_between_what_is_finished_and_the_composer() {
+    for size in [(80, 24), (120, 40)] {
+        let questions =
+            json!({"questions": [{"question": "Which database?", "choices": ["SQLite", "PostgreSQL"]}]});
+        let plan = json!({"plan": "Why not.\n\n1. Make a file.\n2. Look at it."});
+        let acts = vec![
+            calling(&[("ask_user", questions)]),
+            calling(&[("submit_plan", plan)]),
+            calling(&[("bash", json!({"command": "touch made.txt; seq 3"}))]),
+            saying("Finished."),
+        ];
+        let script = "export TAU_PERMISSION_MODE=plan; seq 100";
+        play(acts, script, "--inline", size, move |terminal| {
+            terminal.type_keys("go\r");
+            terminal.wait_for("Which database?");
+            terminal.press_until("1", "accept it and continue in ask");
+            terminal.press_until("3", "Run this command?");
+            terminal.press_until("y", "Finished.");
+            terminal.wait_for("ask for something");
+            let rows = terminal.rows();
+            check_order(
+                &rows,
+                &["99", "100", "τ tau", "▌ go", "ask_user", "touch made.txt", "Finished.", "> ask for"],
+            );
+            let begin = rows.iter().position(|row| row.contains("τ tau")).unwrap();
+            let end = rows.iter().rposition(|row| !row.is_empty()).unwrap();
+            let blank = rows[begin..end].windows(2).position(|two| two.iter().all(String::is_empty));
+            assert_eq!(blank, None, "{}", rows.join("\n"));
+            let (last, _) = last_row(terminal);
+            let text = terminal.text();
+            assert_eq!(
+                text.lines().filter(|row| row.contains("ask for something")).count(),
+                1,
+                "{last}: {text}"
+            );
+        })
+        .await;
+    }
+}
