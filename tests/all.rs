@@ -66,6 +66,7 @@ mod permissions;
 mod personal_settings;
 mod pictures;
 mod pipes;
+mod protocol;
 mod providers;
 mod proxy;
 mod pty;

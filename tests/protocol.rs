@@ -1,0 +1,89 @@
+//! The form of commands and events as data: one object each, whose `type` says which it is.
+//!
+//! The lines in `golden/protocol` were written by the program when each of these was one flat list. What
+//! was recorded then, or is sent by another build, is read and written without a change of a byte.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tau::agent::protocol::command::AgentCommand;
+use tau::agent::protocol::event::AgentEvent;
+
+const EVENTS: &str = include_str!("golden/protocol/events.jsonl");
+const COMMANDS: &str = include_str!("golden/protocol/commands.jsonl");
+
+/// Reads every line, and writes it again.
+fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(lines: &str) {
+    let mut wrong = Vec::new();
+    for line in lines.lines() {
+        match serde_json::from_str::<T>(line) {
+            Ok(value) => {
+                let written = serde_json::to_string(&value).unwrap();
+                if written != line {
+                    wrong.push(format!("{line}\nis written as\n{written}"));
+                }
+                // By way of a value, as recordings are read, and with `type` as the last field.
+                let mut fields: Value = serde_json::from_str(line).unwrap();
+                assert_eq!(serde_json::from_value::<T>(fields.clone()).unwrap(), value);
+                let kind = fields.as_object_mut().unwrap().shift_remove("type").unwrap();
+                fields.as_object_mut().unwrap().insert("type".to_owned(), kind);
+                assert_eq!(serde_json::from_str::<T>(&fields.to_string()).unwrap(), value);
+                assert_eq!(serde_json::to_value(&value).unwrap().to_string(), line);
+            }
+            Err(error) => wrong.push(format!("{line}\nis not read: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn kinds(lines: &str) -> BTreeSet<String> {
+    let kind = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        value["type"].as_str().unwrap().to_owned()
+    };
+    lines.lines().map(kind).collect()
+}
+
+/// The values of `type` that are read, as the error for another one lists them.
+fn known<T: DeserializeOwned + Debug>() -> BTreeSet<String> {
+    let error = serde_json::from_str::<T>(r#"{"type":"another","text":"x"}"#).unwrap_err().to_string();
+    let (_, list) = error.split_once("unknown variant `another`, expected one of ").expect("a list");
+    let (list, _) = list.rsplit_once(" at line").expect("a place");
+    list.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn events_keep_their_form() {
+    hold::<AgentEvent>(EVENTS);
+    assert_eq!(kinds(EVENTS), known::<AgentEvent>());
+}
+
+#[test]
+fn commands_keep_their_form() {
+    hold::<AgentCommand>(COMMANDS);
+    assert_eq!(kinds(COMMANDS), known::<AgentCommand>());
+}
+
+#[test]
+fn faults_are_named() {
+    let cases = [
+        (r#"{"type":"compaction_start"}"#, "missing field `reason`"),
+        (r#"{"type":"compaction_start","reason":"x"}"#, "unknown variant `x`, expected one of `manual`"),
+        (r#"{"reason":"manual"}"#, "missing field `type`"),
+        (r#"{"type":7}"#, "invalid type"),
+        (r#"["compaction_start"]"#, "invalid"),
+        ("7", "invalid type"),
+        (r#"{"type":"agent_settled","aborted":"#, "EOF while parsing"),
+    ];
+    for (line, expected) in cases {
+        let error = serde_json::from_str::<AgentEvent>(line).unwrap_err().to_string();
+        assert!(error.contains(expected), "{line}: {error}");
+    }
+    // A field that is not known is passed over.
+    let line = r#"{"more":[1,{"type":"x"}],"type":"agent_settled","other":1,"aborted":true}"#;
+    let event: AgentEvent = serde_json::from_str(line).unwrap();
+    assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"type":"agent_settled","aborted":true}"#);
+}
