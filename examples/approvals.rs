@@ -14,6 +14,7 @@ use tau::agent::AgentEvent;
 use tau::agent::api::CodingAgent;
 use tau::agent::catalogue;
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, PermissionMode};
+use tau::agent::protocol::event::{QuestionEvent, RunEvent};
 use tau::agent::provider::scripted::{Scripted, calls, says};
 
 /// What a user would decide at a prompt.
@@ -42,12 +43,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     agent.prompt("Take a note.", Vec::new()).await?;
     while let Some(event) = events.recv().await {
         match event {
-            AgentEvent::ApprovalRequested { request } => {
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
                 let answer = decide(&request);
                 println!("{} {}: {answer:?}", request.tool_name, request.title);
                 agent.answer_approval(request.id, answer).await?;
             }
-            AgentEvent::AgentSettled { .. } => break,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
             _ => {}
         }
     }

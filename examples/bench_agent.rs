@@ -29,7 +29,7 @@ use serde_json::json;
 use tau::agent::AgentEvent;
 use tau::agent::api::{Agent, CodingAgent};
 use tau::agent::catalogue;
-use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::event::{Delta, RunEvent};
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::reader::AnswerReader;
@@ -184,7 +184,7 @@ async fn delta_cost(deltas: usize) -> Outcome<f64> {
         let started = Instant::now();
         agent.prompt("go", []).await?;
         while let Some(event) = events.recv().await {
-            if matches!(event, AgentEvent::AgentSettled { .. }) {
+            if matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. })) {
                 break;
             }
         }

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
-use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::event::{Delta, RunEvent, TurnEvent};
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
 #[tokio::main(flavor = "current_thread")]
@@ -19,13 +19,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         agent.prompt(line, []).await?;
         while let Some(event) = events.recv().await {
             match event {
-                AgentEvent::MessageUpdate {
-                    assistant_message_event: Delta::TextDelta { delta, .. }, ..
-                } => {
+                AgentEvent::Turn(TurnEvent::MessageUpdate {
+                    assistant_message_event: Delta::TextDelta { delta, .. },
+                    ..
+                }) => {
                     print!("{delta}");
                     std::io::stdout().flush()?;
                 }
-                AgentEvent::AgentSettled { .. } => break,
+                AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
                 _ => {}
             }
         }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
 use tau::agent::catalogue;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::provider::scripted::{Scripted, calls, says};
 use tau::tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
@@ -69,7 +70,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let answer = agent.run("Roll three dice for me.").await?;
     agent.shutdown().await;
     while let Some(event) = events.recv().await {
-        if let AgentEvent::ToolExecutionEnd { tool_name, result, .. } = event {
+        if let AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_name, result, .. }) = event {
             println!("{tool_name}: {:?}", result.content);
         }
     }

@@ -17,6 +17,7 @@ use axum::routing::post;
 use futures_util::{Stream, StreamExt, stream};
 use tau::agent::AgentEvent;
 use tau::agent::api::Agent;
+use tau::agent::protocol::event::RunEvent;
 
 /// Makes the agent of a request.
 pub type MakeAgent = Arc<dyn Fn() -> Agent + Send + Sync>;
@@ -37,7 +38,7 @@ async fn prompt(
     let stream = stream::unfold(Some((agent, events)), |running| async {
         let (agent, mut events) = running?;
         let event = events.recv().await?;
-        let last = matches!(event, AgentEvent::AgentSettled { .. });
+        let last = matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }));
         Some((event, (!last).then_some((agent, events))))
     });
     let written = stream.map(|event| {

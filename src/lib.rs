@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use tau::Agent;
-//! use tau::agent::{AgentEvent, catalogue};
+//! use tau::agent::{AgentEvent, TurnEvent, catalogue};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@
 //! agent.shutdown().await;
 //! let mut deltas = 0;
 //! while let Some(event) = events.recv().await {
-//!     deltas += usize::from(matches!(event, AgentEvent::MessageUpdate { .. }));
+//!     deltas += usize::from(matches!(event, AgentEvent::Turn(TurnEvent::MessageUpdate { .. })));
 //! }
 //! assert!(deltas > 0);
 //! # Ok(())
@@ -29,7 +29,7 @@
 //!
 //! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
 //! lines), `custom_tool`, `custom_transport`, `sse_server` and `proxy_client`. What
-//! an agent accepts and what it reports are two plain enums, [`agent::AgentCommand`] and
+//! an agent accepts and what it reports are two plain enums by subject, [`agent::AgentCommand`] and
 //! [`agent::AgentEvent`]; below the handle, [`agent::api::spawn`] is all there is.
 //!
 //! # The public API

@@ -21,7 +21,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tau::agent::protocol::command::{Queue, QueueChange, QueuedMessage, SessionCommand};
+use tau::agent::protocol::command::{
+    Queue, QueueChange, QueuedMessage, RunCommand, SessionChange, SettingsCommand,
+};
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::provider::FailureKind;
 use tau::agent::{AgentCommand, AgentEvent};
@@ -124,7 +127,7 @@ async fn what_cannot_run_gets_a_result_that_says_why() {
 /// The results in events: id, whether an error, text.
 fn results(events: &[AgentEvent]) -> Vec<(String, bool, String)> {
     let result = |event: &AgentEvent| match event {
-        AgentEvent::MessageEnd { message } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
             Message::ToolResult(result) => {
                 let texts = result.content.iter().map(|content| match content {
                     Content::Text { text } => text.as_str(),
@@ -188,7 +191,7 @@ async fn check_abort(answers: Vec<Vec<Step>>, stage: &str, expected: &[&str]) {
         bench.until(seen).await;
     }
     let begun = Instant::now();
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     let events = brief(&bench.settled().await);
     let ended: Vec<&str> = events.iter().map(String::as_str).filter(|line| *line != "update").collect();
     let rest = ended.split_at(ended.len() - expected.len()).1;
@@ -273,9 +276,11 @@ async fn settings_count_from_the_next_request_on() {
     let player = Player::new(answers);
     let mut bench = Bench::on(player.clone());
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
-    bench.send(AgentCommand::SetModel { model: model("second") }).await;
-    bench.send(AgentCommand::SetThinking { level: tau::agent::protocol::model::ThinkingLevel::High }).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnStart))).await;
+    bench.send(SettingsCommand::SetModel { model: model("second") }).await;
+    bench
+        .send(SettingsCommand::SetThinking { level: tau::agent::protocol::model::ThinkingLevel::High })
+        .await;
     bench.settled().await;
     let used: Vec<(String, &str)> = player
         .requests
@@ -294,20 +299,20 @@ async fn a_reader_that_stalls_loses_nothing_and_can_abort() {
     let mut bench = Bench::new(vec![answer]);
     bench.prompt("go").await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     let events = bench.settled().await;
     let reported: String = events
         .iter()
         .filter_map(|event| match event {
-            AgentEvent::MessageUpdate {
+            AgentEvent::Turn(TurnEvent::MessageUpdate {
                 assistant_message_event: tau::agent::protocol::event::Delta::TextDelta { delta, .. },
                 ..
-            } => Some(delta.as_str()),
+            }) => Some(delta.as_str()),
             _ => None,
         })
         .collect();
     let kept = events.iter().rev().find_map(|event| match event {
-        AgentEvent::TurnEnd { message, .. } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => match message.as_ref() {
             Message::Assistant(answer) => Some(answer.text()),
             _ => None,
         },
@@ -323,7 +328,7 @@ async fn dropping_the_handle_ends_what_runs() {
     let answers = vec![vec![Call("a", "deaf", json!({})), USE]];
     let mut bench = Bench::with(Player::new(answers), |config| config.tools = tools);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. }))).await;
     let Bench { agent, dir: _dir } = bench;
     drop((agent.commands, agent.events));
     tokio::time::timeout(SOON, agent.task).await.expect("still runs").unwrap();
@@ -339,7 +344,7 @@ async fn a_prompt_and_an_abort_in_one_breath_cancel() {
     let player = Player::new(Vec::new());
     let mut bench = Bench::on(player.clone());
     bench.agent.commands.try_send(prompt("go")).unwrap();
-    bench.agent.commands.try_send(AgentCommand::Abort).unwrap();
+    bench.agent.commands.try_send(AgentCommand::Run(RunCommand::Abort)).unwrap();
     let events = brief(&bench.settled().await);
     assert_eq!(events.last().map(String::as_str), Some("settled aborted"));
     assert!(player.requests.lock().unwrap().is_empty());

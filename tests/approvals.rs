@@ -5,6 +5,8 @@ use serde_json::json;
 use tau::agent::protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, RuleScope,
 };
+use tau::agent::protocol::command::{QuestionCommand, QueueCommand, RunCommand, TaskCommand};
+use tau::agent::protocol::event::{QuestionEvent, RunEvent, TaskEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::{ScrollPosition, Size};
@@ -115,17 +117,19 @@ pub fn also(screen: &mut Screen, request: ApprovalRequest) {
         _ => json!({ "path": "src/parser.rs", "content": "one\ntwo\n" }),
     };
     asks(screen, &[(&request.tool_call_id, &request.tool_name, args)]);
-    screen.agent(AgentEvent::ApprovalRequested { request: Box::new(request) });
+    screen.agent(QuestionEvent::ApprovalRequested { request: Box::new(request) });
 }
 
 pub fn ended(screen: &mut Screen, id: &str, outcome: ApprovalOutcome) {
-    screen.agent(AgentEvent::ApprovalEnded { id: id.into(), outcome });
+    screen.agent(QuestionEvent::ApprovalEnded { id: id.into(), outcome });
 }
 
 /// The answers that were sent, and nothing but them.
 pub fn answers(screen: &mut Screen) -> Vec<(String, ApprovalAnswer)> {
     let answer = |effect| match effect {
-        Effect::Agent(AgentCommand::AnswerApproval { id, answer }) => Some((id, answer)),
+        Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer })) => {
+            Some((id, answer))
+        }
         _ => None,
     };
     screen.take_effects().into_iter().filter_map(answer).collect()
@@ -156,9 +160,12 @@ fn y_n_and_esc_answer() {
     let mut screen = waiting(request());
     screen.keys("<esc>");
     let effects = screen.take_effects();
-    let stop = AgentCommand::AnswerApproval { id: "r-c1".into(), answer: deny(None, true) };
+    let stop = AgentCommand::Questions(QuestionCommand::AnswerApproval {
+        id: "r-c1".into(),
+        answer: deny(None, true),
+    });
     // What was queued comes back first, as it does whenever a run is stopped.
-    assert_eq!(effects, [Effect::Agent(AgentCommand::TakeQueue), Effect::Agent(stop)]);
+    assert_eq!(effects, [Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)), Effect::Agent(stop)]);
     has(&mut screen, &["stopping"]);
     // Esc in a line goes back to the decision, and decides nothing.
     let mut screen = waiting(request());
@@ -216,9 +223,10 @@ fn a_rule_is_shown_edited_and_looked_up() {
     screen.keys("a3");
     let asked = |screen: &mut Screen| -> Vec<(u64, String)> {
         let query = |effect| match effect {
-            Effect::Agent(AgentCommand::Query { ticket, query: Query::RuleCoverage { rule, .. } }) => {
-                Some((ticket, rule))
-            }
+            Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+                ticket,
+                query: Query::RuleCoverage { rule, .. },
+            })) => Some((ticket, rule)),
             _ => None,
         };
         screen.take_effects().into_iter().filter_map(query).collect()
@@ -231,7 +239,9 @@ fn a_rule_is_shown_edited_and_looked_up() {
     let later = asked(&mut screen);
     let (ticket, rule) = later.last().cloned().unwrap();
     assert_eq!(rule, "bash(rm -rf *)");
-    let told = |screen: &mut Screen, ticket, answer| screen.agent(AgentEvent::Answered { ticket, answer });
+    let told = |screen: &mut Screen, ticket, answer| {
+        screen.agent(TaskEvent::Answered { ticket, answer });
+    };
     told(&mut screen, first[0].0, Ok(QueryAnswer::Titles(vec!["of an older rule".into()])));
     has(&mut screen, &["looking up earlier calls"]);
     let titles = ["rm -rf a", "rm -rf b", "rm -rf c", "rm -rf d"].map(String::from).to_vec();
@@ -299,14 +309,17 @@ fn a_change_is_edited_as_a_whole_file() {
     let mut screen = waiting(change_request("c1", change(2)));
     screen.keys("e");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Query { ticket, query: Query::ProposedText { id } }) => {
+        Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+            ticket,
+            query: Query::ProposedText { id },
+        })) => {
             assert_eq!(id, "r-c1");
             Some(ticket)
         }
         _ => None,
     });
     let text = QueryAnswer::Text("fn parse() {}\n".into());
-    screen.agent(AgentEvent::Answered { ticket: ticket.unwrap(), answer: Ok(text) });
+    screen.agent(TaskEvent::Answered { ticket: ticket.unwrap(), answer: Ok(text) });
     let (ticket, text, ending, purpose) = editor(&mut screen);
     assert_eq!((text.as_str(), ending.as_str(), purpose), ("fn parse() {}\n", ".rs", EditorUse::Approval));
     // The call is gone before the editor is closed: nothing is sent, and the draft stays.
@@ -474,7 +487,7 @@ fn waiting_is_said_and_is_no_time_of_the_call() {
     asks(&mut screen, &[("c1", "bash", json!({ "command": COMMAND }))]);
     starts(&mut screen, "c1", "bash", &json!({ "command": COMMAND }));
     let request = Box::new(command_request("c1", COMMAND, (11, 26)));
-    screen.agent(AgentEvent::ApprovalRequested { request });
+    screen.agent(QuestionEvent::ApprovalRequested { request });
     let effects = screen.take_effects();
     let notified =
         |effect: &Effect| matches!(effect, Effect::Notify(text) if text.starts_with("waiting for your"));
@@ -487,7 +500,7 @@ fn waiting_is_said_and_is_no_time_of_the_call() {
     screen.wait(2_000);
     let now = shown(&mut screen);
     assert!(now.contains("2.0s") && !now.contains("1h") && !now.contains("60m"), "{now}");
-    screen.agent(AgentEvent::AgentSettled { aborted: false });
+    screen.agent(RunEvent::AgentSettled { aborted: false });
     assert!(!text(&screen.draw()).contains("1h"));
 }
 
@@ -502,7 +515,7 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
         !screen
             .take_effects()
             .iter()
-            .any(|effect| matches!(effect, Effect::Agent(AgentCommand::Prompt { .. })))
+            .any(|effect| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { .. }))))
     );
     // A rule or a command is no text for the model.
     let mut screen = waiting(command_request("c1", "rm x", (0, 2)));

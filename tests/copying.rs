@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tau::agent::AgentEvent;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, StopReason};
 use tau::app::effect::TERMINAL_COPY;
 use tau::app::request::{ShellReply, ShellRequest};
@@ -200,8 +201,10 @@ fn what_is_too_large_for_the_terminal_is_not_sent_and_said_to_be() {
         let mut screen = harness::Screen::new();
         let message = assistant(vec![Block::text(&text)], StopReason::Stop);
         for event in [
-            AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) },
-            AgentEvent::MessageEnd { message: Arc::new(message) },
+            AgentEvent::Turn(TurnEvent::MessageStart {
+                message: Arc::new(assistant(vec![], StopReason::Stop)),
+            }),
+            AgentEvent::Turn(TurnEvent::MessageEnd { message: Arc::new(message) }),
         ] {
             screen.fold(Msg::Agent(event));
         }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::{SessionEvent, TaskEvent};
 use tau::agent::protocol::message::{Block, Message, StopReason};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::{AgentCommand, AgentEvent};
@@ -22,7 +24,7 @@ fn said(name: &str, range: std::ops::Range<usize>) -> Vec<Arc<Message>> {
 }
 
 fn page(page: HistoryPage) -> AgentEvent {
-    AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) }
+    AgentEvent::Task(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) })
 }
 
 fn earlier(messages: Vec<Arc<Message>>, left: Option<u64>) -> AgentEvent {
@@ -37,15 +39,21 @@ fn failed(why: &str) -> AgentEvent {
 fn opened(messages: Vec<Arc<Message>>) -> Screen {
     let mut screen = Screen::new();
     let (session, titles) = Default::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages, titles });
-    screen.agent(AgentEvent::HistoryAvailable { left: 5_000 });
+    screen.agent(SessionEvent::SessionOpened { session, messages, titles });
+    screen.agent(SessionEvent::HistoryAvailable { left: 5_000 });
     screen
 }
 
 /// How often more was asked for since the last look.
 fn asked(screen: &mut Screen) -> usize {
     let is_page = |effect: &Effect| {
-        matches!(effect, Effect::Agent(AgentCommand::Query { ticket: 0, query: Query::HistoryPage { .. } }))
+        matches!(
+            effect,
+            Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+                ticket: 0,
+                query: Query::HistoryPage { .. }
+            }))
+        )
     };
     screen.take_effects().into_iter().filter(is_page).count()
 }
@@ -144,9 +152,9 @@ fn home_ends_at_the_very_first_message() {
 fn home_pressed_while_a_session_opens_counts() {
     let mut screen = Screen::new();
     let (session, titles) = Default::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages: said("late", 0..60), titles });
+    screen.agent(SessionEvent::SessionOpened { session, messages: said("late", 0..60), titles });
     screen.keys("<ctrl+home>");
-    screen.agent(AgentEvent::HistoryAvailable { left: 100 });
+    screen.agent(SessionEvent::HistoryAvailable { left: 100 });
     assert_eq!(asked(&mut screen), 1);
     screen.agent(earlier(said("early", 0..100), None));
     assert!(text(&screen.draw()).contains("early 0"));
@@ -234,7 +242,7 @@ fn another_session_knows_nothing_of_them() {
     screen.keys("<ctrl+home>");
     let (session, titles) = Default::default();
     let messages = said("other", 0..60);
-    screen.agent(AgentEvent::SessionOpened { session, messages, titles });
+    screen.agent(SessionEvent::SessionOpened { session, messages, titles });
     assert_eq!(asked(&mut screen), 1, "of the first session");
     screen.keys("<ctrl+home>");
     let shown = text(&screen.draw());

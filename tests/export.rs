@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tau::agent::export::{Format, coloured_document, document};
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::message::StopReason;
 use tau::agent::protocol::query::{Query, QueryAnswer, SessionSource};
 use tau::agent::session::{Access, Session};
@@ -302,17 +304,19 @@ fn the_screen_asks_for_a_file() {
     let asked = |screen: &mut Screen| {
         screen.keys("/export x.md<enter>");
         let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-            Effect::Agent(AgentCommand::Query { ticket, query: Query::Source }) => Some(ticket),
+            Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Source })) => {
+                Some(ticket)
+            }
             _ => None,
         });
         ticket.expect("the agent is asked where the session can be read")
     };
     let ticket = asked(&mut screen);
-    screen.agent(AgentEvent::Answered { ticket, answer: Err("nothing to export".into()) });
+    screen.agent(TaskEvent::Answered { ticket, answer: Err("nothing to export".into()) });
     assert!(text(&screen.draw()).contains("nothing to export"));
     let source = SessionSource::Lines("the lines".into());
     let ticket = asked(&mut screen);
-    screen.agent(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Source(source.clone())) });
+    screen.agent(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Source(source.clone())) });
     let wanted = ShellRequest::Export { session: source, file: Some("x.md".into()) };
     let effects = screen.take_effects();
     assert!(
@@ -333,11 +337,13 @@ async fn a_session_in_memory_can_be_written_too() {
                 config.session =
                     Session::begin(broken.then_some(&*taken), &config.place.cwd, Some("mine".into()));
             });
-        let ask = AgentCommand::Query { ticket: 7, query: Query::Source };
+        let ask = AgentCommand::Task(TaskCommand::Query { ticket: 7, query: Query::Source });
         bench.send(ask.clone()).await;
         let found = async |bench: &mut Bench| {
-            let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
-            let Some(AgentEvent::Answered { ticket: 7, answer }) = events.into_iter().last() else {
+            let events =
+                bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
+            let Some(AgentEvent::Task(TaskEvent::Answered { ticket: 7, answer })) = events.into_iter().last()
+            else {
                 panic!()
             };
             answer

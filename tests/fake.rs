@@ -13,7 +13,10 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tau::agent::api::{AgentConfig, AgentHandle, SessionPlace, spawn};
 use tau::agent::catalogue::keys::{KeyFuture, KeySource};
-use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::command::{RunCommand, TaskCommand};
+use tau::agent::protocol::event::{
+    Delta, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent, TurnEvent,
+};
 use tau::agent::protocol::message::{Block, Message, StopReason, ToolCall};
 use tau::agent::protocol::model::{Api, Model, ThinkingLevel};
 use tau::agent::protocol::run::RetryMode;
@@ -295,8 +298,8 @@ impl Bench {
         Bench { agent: spawn(config), dir }
     }
 
-    pub async fn send(&self, command: AgentCommand) {
-        self.agent.commands.send(command).in_time("the command to be taken").await.unwrap();
+    pub async fn send(&self, command: impl Into<AgentCommand>) {
+        self.agent.commands.send(command.into()).in_time("the command to be taken").await.unwrap();
     }
 
     pub async fn prompt(&self, text: &str) {
@@ -323,13 +326,13 @@ impl Bench {
     }
 
     pub async fn settled(&mut self) -> Vec<AgentEvent> {
-        self.until(|event| matches!(event, AgentEvent::AgentSettled { .. })).await
+        self.until(|event| matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }))).await
     }
 
     /// Ends the agent and opens its session file again.
     pub async fn reopened(mut self) -> Option<(Session, tempfile::TempDir)> {
-        self.send(AgentCommand::Shutdown).await;
-        self.until(|event| *event == AgentEvent::Stopped).await;
+        self.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
+        self.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
         self.agent.task.in_time("the end of the agent").await.unwrap();
         let file = files(&self.dir).into_iter().next()?;
         Some((Session::open(&file).unwrap(), self.dir))
@@ -347,7 +350,11 @@ pub fn files(dir: &tempfile::TempDir) -> Vec<std::path::PathBuf> {
 }
 
 pub fn prompt(text: &str) -> AgentCommand {
-    AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming: Default::default() }
+    AgentCommand::Run(RunCommand::Prompt {
+        text: text.into(),
+        images: Vec::new(),
+        streaming: Default::default(),
+    })
 }
 
 /// Events in short: kind and what matters; consecutive updates of a message count as one, and
@@ -360,41 +367,51 @@ pub fn brief(events: &[AgentEvent]) -> Vec<String> {
 
 fn line(event: &AgentEvent) -> Option<String> {
     Some(match event {
-        AgentEvent::SessionOpened { .. }
-        | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ToolTitle { .. }
-        | AgentEvent::ThinkingLevelChanged { .. } => return None,
-        AgentEvent::AgentStart => "agent_start".into(),
-        AgentEvent::AgentEnd { messages, .. } => format!("agent_end {}", messages.len()),
-        AgentEvent::AgentSettled { aborted: true } => "settled aborted".into(),
-        AgentEvent::AgentSettled { aborted: false } => "settled".into(),
-        AgentEvent::TurnStart => "turn_start".into(),
-        AgentEvent::TurnEnd { tool_results, .. } => format!("turn_end {}", tool_results.len()),
-        AgentEvent::MessageStart { message } => format!("start {}", role(message)),
-        AgentEvent::MessageUpdate { .. } => "update".into(),
-        AgentEvent::MessageEnd { message } => format!("end {}", said(message)),
-        AgentEvent::ToolExecutionStart { tool_call_id, .. } => format!("run {tool_call_id}"),
-        AgentEvent::ToolExecutionUpdate { tool_call_id, .. } => format!("shows {tool_call_id}"),
-        AgentEvent::ToolExecutionEnd { tool_call_id, is_error, .. } => {
+        AgentEvent::Session(SessionEvent::SessionOpened { .. })
+        | AgentEvent::Settings(SettingsEvent::ModelChanged { .. })
+        | AgentEvent::Turn(TurnEvent::ToolTitle { .. })
+        | AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }) => return None,
+        AgentEvent::Run(RunEvent::AgentStart) => "agent_start".into(),
+        AgentEvent::Run(RunEvent::AgentEnd { messages, .. }) => format!("agent_end {}", messages.len()),
+        AgentEvent::Run(RunEvent::AgentSettled { aborted: true }) => "settled aborted".into(),
+        AgentEvent::Run(RunEvent::AgentSettled { aborted: false }) => "settled".into(),
+        AgentEvent::Turn(TurnEvent::TurnStart) => "turn_start".into(),
+        AgentEvent::Turn(TurnEvent::TurnEnd { tool_results, .. }) => {
+            format!("turn_end {}", tool_results.len())
+        }
+        AgentEvent::Turn(TurnEvent::MessageStart { message }) => format!("start {}", role(message)),
+        AgentEvent::Turn(TurnEvent::MessageUpdate { .. }) => "update".into(),
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => format!("end {}", said(message)),
+        AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => format!("run {tool_call_id}"),
+        AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, .. }) => {
+            format!("shows {tool_call_id}")
+        }
+        AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, is_error, .. }) => {
             format!("ran {tool_call_id}{}", if *is_error { " failed" } else { "" })
         }
-        AgentEvent::QueueUpdate { steering, follow_up } => format!("queue {steering:?} {follow_up:?}"),
-        AgentEvent::CompactionStart { reason } => format!("compacts {reason:?}"),
-        AgentEvent::CompactionEnd { aborted: true, .. } => "compacted aborted".into(),
-        AgentEvent::CompactionEnd { result: Some(_), will_retry, .. } => {
+        AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
+            format!("queue {steering:?} {follow_up:?}")
+        }
+        AgentEvent::Run(RunEvent::CompactionStart { reason }) => format!("compacts {reason:?}"),
+        AgentEvent::Run(RunEvent::CompactionEnd { aborted: true, .. }) => "compacted aborted".into(),
+        AgentEvent::Run(RunEvent::CompactionEnd { result: Some(_), will_retry, .. }) => {
             format!("compacted{}", if *will_retry { " and retries" } else { "" })
         }
-        AgentEvent::CompactionEnd { error_message, .. } => {
+        AgentEvent::Run(RunEvent::CompactionEnd { error_message, .. }) => {
             format!("compacted failed: {}", error_message.as_deref().unwrap_or_default())
         }
-        AgentEvent::AutoRetryStart { attempt, .. } => format!("retry {attempt}"),
-        AgentEvent::AutoRetryEnd { success, attempt, .. } => format!("retried {attempt} {success}"),
-        AgentEvent::Notice { level, text, .. } => format!("notice {level:?} {text}"),
-        AgentEvent::QueueReturned { texts, .. } => format!("returned {texts:?}"),
-        AgentEvent::Stopped => "stopped".into(),
-        AgentEvent::RunStopped { reason } => format!("ended by {reason:?}"),
-        AgentEvent::BashStart { command, .. } => format!("bash {command}"),
-        AgentEvent::BashEnd { message, .. } => format!("bash ended {:?}", message.exit_code),
+        AgentEvent::Run(RunEvent::AutoRetryStart { attempt, .. }) => format!("retry {attempt}"),
+        AgentEvent::Run(RunEvent::AutoRetryEnd { success, attempt, .. }) => {
+            format!("retried {attempt} {success}")
+        }
+        AgentEvent::Task(TaskEvent::Notice { level, text, .. }) => format!("notice {level:?} {text}"),
+        AgentEvent::Queue(QueueEvent::QueueReturned { texts, .. }) => format!("returned {texts:?}"),
+        AgentEvent::Task(TaskEvent::Stopped) => "stopped".into(),
+        AgentEvent::Run(RunEvent::RunStopped { reason }) => format!("ended by {reason:?}"),
+        AgentEvent::Shell(ShellEvent::BashStart { command, .. }) => format!("bash {command}"),
+        AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
+            format!("bash ended {:?}", message.exit_code)
+        }
         other => format!("{other:?}"),
     })
 }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::command::RunCommand;
+use tau::agent::protocol::event::{RunEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::direct::{Direct, IdleLimits};
 use tau::agent::provider::http::{Http, Network, ProxyChoice};
-use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::{Bench, brief, said};
 use server::{Act, Server, answer, stream};
@@ -65,7 +67,9 @@ impl Observed {
     /// The answers of the model in short: how each ended, and its text.
     fn answers(&self) -> Vec<String> {
         let ended = self.events.iter().filter_map(|event| match event {
-            AgentEvent::MessageEnd { message } if matches!(**message, Message::Assistant(_)) => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message })
+                if matches!(**message, Message::Assistant(_)) =>
+            {
                 Some(said(message).replace("assistant ", ""))
             }
             _ => None,
@@ -76,9 +80,9 @@ impl Observed {
     /// All words on failures.
     fn words(&self) -> String {
         let words = self.events.iter().filter_map(|event| match event {
-            AgentEvent::AutoRetryStart { error_message, .. } => Some(error_message.clone()),
-            AgentEvent::Notice { text, .. } => Some(text.clone()),
-            AgentEvent::MessageEnd { message } => match &**message {
+            AgentEvent::Run(RunEvent::AutoRetryStart { error_message, .. }) => Some(error_message.clone()),
+            AgentEvent::Task(TaskEvent::Notice { text, .. }) => Some(text.clone()),
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match &**message {
                 Message::Assistant(answer) => answer.error_message.clone(),
                 Message::ToolResult(result) => result.is_error.then(|| format!("{:?}", result.content)),
                 _ => None,
@@ -280,7 +284,9 @@ async fn an_argument_of_5_megabytes_arrives_whole() {
     let observed = go(bench).await;
     assert_eq!(observed.answers(), ["ToolUse [a]", "Stop ok"], "{}", observed.words());
     let echoed = observed.events.iter().find_map(|event| match event {
-        AgentEvent::ToolExecutionEnd { result, .. } => Some(serde_json::to_string(result).unwrap()),
+        AgentEvent::Turn(TurnEvent::ToolExecutionEnd { result, .. }) => {
+            Some(serde_json::to_string(result).unwrap())
+        }
         _ => None,
     });
     assert!(echoed.unwrap().contains(&long));
@@ -334,8 +340,9 @@ async fn a_wait_is_never_none() {
         let server = Server::start(vec![error("429 Slow", header, "slow")]).await;
         let mut bench = bench(&server.url(), direct(), RetryMode::Headless);
         bench.prompt("go").await;
-        let observed = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
-        let Some(AgentEvent::AutoRetryStart { delay_ms, .. }) = observed.last() else {
+        let observed =
+            bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }))).await;
+        let Some(AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, .. })) = observed.last() else {
             panic!("{observed:?}")
         };
         assert!((750..=1_250).contains(delay_ms), "{header}: {delay_ms}");
@@ -347,12 +354,14 @@ async fn a_long_wait_is_shown_and_can_be_ended() {
     let server = Server::start(vec![error("429 Slow", "retry-after: 7200\r\n", "quota")]).await;
     let mut bench = bench(&server.url(), direct(), RetryMode::Interactive);
     bench.prompt("go").await;
-    let waits = bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
-    let Some(AgentEvent::AutoRetryStart { delay_ms: 7_200_000, error_message, .. }) = waits.last() else {
+    let waits = bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }))).await;
+    let Some(AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms: 7_200_000, error_message, .. })) =
+        waits.last()
+    else {
         panic!("{waits:?}")
     };
     assert!(error_message.contains("quota"));
-    bench.send(AgentCommand::AbortRetry).await;
+    bench.send(RunCommand::AbortRetry).await;
     let observed = Observed { events: bench.settled().await, took: Duration::ZERO };
     assert_eq!(observed.answers(), ["Error"]);
     assert_eq!(server.requests().len(), 1);
@@ -364,7 +373,7 @@ async fn silence_is_told_before_it_ends_the_request() {
         let server = Server::start(vec![act, ok()]).await;
         let observed = go(bench(&server.url(), direct(), RetryMode::Headless)).await;
         let stalls = observed.events.iter().filter_map(|event| match event {
-            AgentEvent::Stalled { idle_ms, limit_ms } => Some((*idle_ms, *limit_ms)),
+            AgentEvent::Run(RunEvent::Stalled { idle_ms, limit_ms }) => Some((*idle_ms, *limit_ms)),
             _ => None,
         });
         let stalls: Vec<(u64, u64)> = stalls.collect();

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use ratatui::style::Style;
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::{SessionEvent, ShellEvent, TaskEvent};
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
 use tau::app::geometry::ScrollPosition;
 use tau::view::theme::{Theme, ThemeToken};
@@ -23,7 +25,7 @@ fn orchard() -> Screen {
     let name = |at: usize| if at.is_multiple_of(20) { "Apple" } else { "pear" };
     let words: Vec<String> = (0..60).map(|at| format!("{} number {at}", name(at))).collect();
     let (session, titles) = Default::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages: said(&words), titles });
+    screen.agent(SessionEvent::SessionOpened { session, messages: said(&words), titles });
     screen
 }
 
@@ -111,7 +113,13 @@ fn what_is_typed_never_reaches_the_message() {
 /// How often earlier messages were asked for.
 fn asked(screen: &mut Screen) -> usize {
     let is_page = |effect: &Effect| {
-        matches!(effect, Effect::Agent(AgentCommand::Query { ticket: 0, query: Query::HistoryPage { .. } }))
+        matches!(
+            effect,
+            Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+                ticket: 0,
+                query: Query::HistoryPage { .. }
+            }))
+        )
     };
     screen.take_effects().into_iter().filter(is_page).count()
 }
@@ -119,13 +127,13 @@ fn asked(screen: &mut Screen) -> usize {
 fn page(screen: &mut Screen, words: &[&str], left: Option<u64>) {
     let messages = said(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let page = HistoryPage { messages, left, ..HistoryPage::default() };
-    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
+    screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
 }
 
 #[test]
 fn earlier_messages_are_loaded_until_one_matches() {
     let mut screen = orchard();
-    screen.agent(AgentEvent::HistoryAvailable { left: 500 });
+    screen.agent(SessionEvent::HistoryAvailable { left: 500 });
     assert_eq!(asked(&mut screen), 0);
     screen.keys("<ctrl+f>quince");
     assert!(shown(&mut screen).contains("searching earlier messages…"));
@@ -150,7 +158,7 @@ fn what_a_running_command_writes_is_found_as_it_comes() {
     let mut screen = Screen::new();
     let id = Some("1".to_owned());
     let (command, exclude_from_context, size) = ("make".to_owned(), false, Some((77, 24)));
-    screen.agent(AgentEvent::BashStart {
+    screen.agent(ShellEvent::BashStart {
         id: id.clone(),
         command,
         exclude_from_context,
@@ -158,7 +166,7 @@ fn what_a_running_command_writes_is_found_as_it_comes() {
         without_sandbox: false,
     });
     let write = |screen: &mut Screen, delta: String| {
-        screen.agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta });
+        screen.agent(ShellEvent::BashExecutionUpdate { id: id.clone(), delta });
     };
     let lines: String = (1..=600).map(|n| format!("pear {n}\r\n")).collect();
     write(&mut screen, format!("an apple\r\n{lines}"));

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use tau::agent::AgentCommand;
-use tau::agent::AgentEvent;
-use tau::agent::protocol::command::{BranchSummaryOptions, Queue, SessionCommand};
-use tau::agent::protocol::event::{Delta, SessionInfo};
+use tau::agent::protocol::command::{
+    BranchSummaryOptions, Queue, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand,
+    ShellCommand, TaskCommand,
+};
+use tau::agent::protocol::event::{
+    Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
+};
 use tau::agent::protocol::message::{BashExecution, Message, StopReason};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
@@ -40,18 +44,18 @@ fn commands(effects: &[Effect]) -> Vec<AgentCommand> {
 }
 
 fn prompt(text: &str, streaming: Queue) -> AgentCommand {
-    AgentCommand::Prompt { text: text.into(), images: vec![], streaming }
+    AgentCommand::Run(RunCommand::Prompt { text: text.into(), images: vec![], streaming })
 }
 
 fn bash(id: &str, command: &str, exclude_from_context: bool) -> AgentCommand {
     let size = Some((77, 24));
-    AgentCommand::Bash {
+    AgentCommand::Shell(ShellCommand::Bash {
         id: Some(id.into()),
         command: command.into(),
         exclude_from_context,
         size,
         without_sandbox: false,
-    }
+    })
 }
 
 #[test]
@@ -67,17 +71,29 @@ fn what_is_sent() {
     check(false, "!ls -la<enter>", &[bash("user-3", "ls -la", false)]);
     check(false, "!!env<enter>", &[bash("user-3", "env", true)]);
     check(false, "!<enter>", &[]);
-    check(false, "/new<enter>", &[AgentCommand::Session(SessionCommand::New)]);
-    check(false, "/name a b<enter>", &[AgentCommand::Session(SessionCommand::Name { name: "a b".into() })]);
+    check(false, "/new<enter>", &[AgentCommand::Session(SessionCommand::Change(SessionChange::New))]);
+    check(
+        false,
+        "/name a b<enter>",
+        &[AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name: "a b".into() }))],
+    );
     check(false, "/nosuch<enter>", &[]);
     check(false, "/usr/bin is full<enter>", &[prompt("/usr/bin is full", Queue::Steer)]);
 }
 
 #[test]
 fn what_stops() {
-    check(true, "<esc>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
+    check(
+        true,
+        "<esc>",
+        &[AgentCommand::Queue(QueueCommand::TakeQueue), AgentCommand::Run(RunCommand::Abort)],
+    );
     check(false, "<esc>", &[]);
-    check(true, "<ctrl+c>", &[AgentCommand::TakeQueue, AgentCommand::Abort]);
+    check(
+        true,
+        "<ctrl+c>",
+        &[AgentCommand::Queue(QueueCommand::TakeQueue), AgentCommand::Run(RunCommand::Abort)],
+    );
 }
 
 #[test]
@@ -139,7 +155,7 @@ fn queued_messages_come_back_before_what_is_being_written() {
     let mut screen = Screen::new();
     screen.run();
     screen.keys("draft");
-    screen.agent(AgentEvent::QueueReturned { texts: vec!["one".into(), "two".into()], images: Vec::new() });
+    screen.agent(QueueEvent::QueueReturned { texts: vec!["one".into(), "two".into()], images: Vec::new() });
     assert_eq!(screen.model().composer.text(), "one\n\ntwo\n\ndraft");
 }
 
@@ -181,7 +197,9 @@ fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
         screen.keys(late);
         let effects = screen.take_effects();
         assert!(
-            effects.contains(&Effect::Agent(AgentCommand::SetModel { model: Arc::new(other) })),
+            effects.contains(&Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel {
+                model: Arc::new(other)
+            }))),
             "{early} {late}: {effects:?}"
         );
         assert!(effects.iter().any(|effect| matches!(effect, Effect::Save(_))));
@@ -236,7 +254,7 @@ fn a_shell_command_shows_its_output_and_its_end() {
     let mut screen = Screen::new();
     let id = Some("user-3".to_owned());
     let command = "make".to_owned();
-    screen.agent(AgentEvent::BashStart {
+    screen.agent(ShellEvent::BashStart {
         id: id.clone(),
         command,
         exclude_from_context: false,
@@ -244,10 +262,10 @@ fn a_shell_command_shows_its_output_and_its_end() {
         without_sandbox: false,
     });
     screen
-        .agent(AgentEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
+        .agent(ShellEvent::BashExecutionUpdate { id: id.clone(), delta: "\u{1b}[31mred\u{1b}[0m\n".into() });
     screen.take_effects();
     screen.keys("<esc>");
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::AbortBash]);
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Shell(ShellCommand::AbortBash)]);
     let message = BashExecution {
         command: "make".into(),
         output: "red\n".into(),
@@ -259,7 +277,7 @@ fn a_shell_command_shows_its_output_and_its_end() {
         blocked: None,
         timestamp: 0,
     };
-    screen.agent(AgentEvent::BashEnd { id, message });
+    screen.agent(ShellEvent::BashEnd { id, message });
     let shown = text(&screen.draw());
     assert!(shown.contains("$ make") && shown.contains("│ red") && shown.contains("✗ exit 2"), "{shown}");
 }
@@ -268,12 +286,12 @@ fn a_shell_command_shows_its_output_and_its_end() {
 fn the_complete_message_counts() {
     let mut screen = Screen::new();
     screen.run();
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::TextStart { content_index: 0 });
     screen.delta(Delta::TextDelta { content_index: 0, delta: "half of".into() });
     let whole =
         assistant(vec![tau::agent::protocol::message::Block::text("half of it was lost")], StopReason::Stop);
-    screen.agent(AgentEvent::MessageEnd { message: Arc::new(whole) });
+    screen.agent(TurnEvent::MessageEnd { message: Arc::new(whole) });
     assert!(text(&screen.draw()).contains("half of it was lost"));
 }
 
@@ -307,7 +325,7 @@ fn silence_is_shown_with_a_countdown_and_is_over_with_the_next_word() {
     let mut screen = Screen::new();
     screen.run();
     screen.delta(Delta::TextStart { content_index: 0 });
-    screen.agent(AgentEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
+    screen.agent(RunEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
     assert!(text(&screen.draw()).contains("no data for 12s · timing out in 48s"), "{}", text(&screen.draw()));
     screen.wait(5_000);
     assert!(text(&screen.draw()).contains("no data for 17s · timing out in 43s"), "{}", text(&screen.draw()));
@@ -326,24 +344,27 @@ fn esc_twice_opens_the_tree_and_a_choice_goes_there() {
     screen.keys("a<esc><backspace><esc>");
     assert!(commands(&screen.take_effects()).is_empty(), "something was typed between");
     screen.keys("<esc>");
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Query { ticket: 0, query: Query::Outline }]);
+    assert_eq!(
+        commands(&screen.take_effects()),
+        [AgentCommand::Task(TaskCommand::Query { ticket: 0, query: Query::Outline })]
+    );
     let row = |id: &str, parent, kind| OutlineRow { id: id.into(), parent, kind, ..OutlineRow::default() };
     let rows = vec![row("a", None, RowKind::User), row("b", Some(0), RowKind::Assistant)];
-    screen.agent(AgentEvent::Answered {
+    screen.agent(TaskEvent::Answered {
         ticket: 0,
         answer: Ok(QueryAnswer::Outline(Outline { rows, leaf: Some(1) })),
     });
     screen.keys("<up><enter><down><enter>");
     let summary = Some(BranchSummaryOptions::default());
-    let go = SessionCommand::GoTo { entry_id: "a".into(), summary };
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(go)]);
+    let go = SessionChange::GoTo { entry_id: "a".into(), summary };
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Change(go))]);
     assert!(screen.model().overlays.is_empty());
-    screen.agent(AgentEvent::BranchSummary { running: true });
+    screen.agent(RunEvent::BranchSummary { running: true });
     assert!(text(&screen.draw()).contains("summarizing the branch"));
     screen.keys("<esc>");
-    assert!(commands(&screen.take_effects()).contains(&AgentCommand::Abort));
-    screen.agent(AgentEvent::BranchSummary { running: false });
-    screen.agent(AgentEvent::QueueReturned { texts: vec!["once more".into()], images: Vec::new() });
+    assert!(commands(&screen.take_effects()).contains(&AgentCommand::Run(RunCommand::Abort)));
+    screen.agent(RunEvent::BranchSummary { running: false });
+    screen.agent(QueueEvent::QueueReturned { texts: vec!["once more".into()], images: Vec::new() });
     assert_eq!(screen.model().composer.text(), "once more");
 }
 
@@ -430,7 +451,7 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     let opened = |screen: &mut Screen, messages: Vec<Message>| {
         let messages = messages.into_iter().map(Arc::new).collect();
         let session = SessionInfo::default();
-        screen.agent(AgentEvent::SessionOpened { session, messages, titles: Default::default() });
+        screen.agent(SessionEvent::SessionOpened { session, messages, titles: Default::default() });
     };
     let title = |screen: &Screen| screen.model().wants().title;
     opened(&mut screen, Vec::new());
@@ -438,11 +459,11 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     screen.keys("/clone<enter>");
     assert!(commands(&screen.take_effects()).is_empty(), "there is nothing to copy");
     let long = format!("\n  why is\u{1b}[31m it red?\n{}", "x".repeat(90));
-    screen.agent(AgentEvent::MessageEnd { message: Arc::new(user(&long)) });
+    screen.agent(TurnEvent::MessageEnd { message: Arc::new(user(&long)) });
     assert!(title(&screen).ends_with("why is␛[31m it red?"), "{}", title(&screen));
-    screen.agent(AgentEvent::MessageEnd { message: Arc::new(user("another")) });
+    screen.agent(TurnEvent::MessageEnd { message: Arc::new(user("another")) });
     assert!(title(&screen).ends_with("it red?"), "the first counts");
-    screen.agent(AgentEvent::SessionInfoChanged { name: Some("mine".into()) });
+    screen.agent(SessionEvent::SessionInfoChanged { name: Some("mine".into()) });
     assert!(title(&screen).ends_with("tau · mine"));
     opened(&mut screen, vec![user(&"y".repeat(90)), user("more")]);
     assert!(title(&screen).ends_with(&format!(" {}…", "y".repeat(59))));
@@ -454,11 +475,11 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     opened(&mut screen, vec![assistant(Vec::new(), StopReason::Stop), user("later")]);
     assert_eq!(title(&screen), place, "what it began with is not known");
     opened(&mut screen, vec![user("from the middle")]);
-    screen.agent(AgentEvent::HistoryAvailable { left: 9 });
+    screen.agent(SessionEvent::HistoryAvailable { left: 9 });
     let mut earlier = |messages: Vec<Message>, left| {
         let messages = messages.into_iter().map(Arc::new).collect();
         let page = HistoryPage { messages, left, ..HistoryPage::default() };
-        screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
+        screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
         title(&screen)
     };
     assert_eq!(earlier(Vec::new(), Some(9)), place, "it is in what was not read");
@@ -467,7 +488,10 @@ fn a_session_has_its_beginning_as_its_title_until_it_has_a_name() {
     assert!(earlier(Vec::new(), None).ends_with("the first"), "nothing new");
     screen.take_effects();
     screen.keys("/clone<enter>");
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Clone)]);
+    assert_eq!(
+        commands(&screen.take_effects()),
+        [AgentCommand::Session(SessionCommand::Change(SessionChange::Clone))]
+    );
     assert!(text(&screen.draw()).contains("in a copy"));
 }
 
@@ -528,8 +552,8 @@ fn sessions_are_renamed_in_the_list() {
     );
     assert!(text(&screen.draw()).contains("new name"));
     screen.keys("<ctrl+r>x<esc><enter>");
-    let offer = SessionCommand::Offer { path: "/s/beta".into() };
-    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(offer)]);
+    let offer = SessionChange::Offer { path: "/s/beta".into() };
+    assert_eq!(commands(&screen.take_effects()), [AgentCommand::Session(SessionCommand::Change(offer))]);
 }
 
 #[test]

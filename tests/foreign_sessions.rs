@@ -8,11 +8,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::message::{Block, Message, UserContent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{ForkRange, Session};
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::Content;
 
 use crate::fake::{Bench, Player};
@@ -124,9 +126,11 @@ async fn what_it_used_for_other_things_counts() {
     let path = folder.file(LINES);
     let mut bench =
         Bench::with(Player::new(Vec::new()), |config| config.session = Session::open(&path).unwrap());
-    bench.send(AgentCommand::Query { ticket: 1, query: Query::Stats }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
-    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Stats(stats)), .. }) = events.last() else {
+    bench.send(TaskCommand::Query { ticket: 1, query: Query::Stats }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
+    let Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::Stats(stats)), .. })) =
+        events.last()
+    else {
         panic!("{events:?}")
     };
     // Eight answers, a summary of a branch, one of what was compacted, and the warming of a cache.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{Delta, NoticeLevel};
+use tau::agent::protocol::event::{Delta, NoticeLevel, QueueEvent, RunEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{Block, StopReason};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::query::QueryAnswer;
@@ -44,7 +43,7 @@ fn streaming_answer() {
     screen.user("explain the parser, please");
     screen.run();
     screen.at += 1_300;
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::ThinkingStart { content_index: 0 });
     screen.delta(Delta::ThinkingDelta { content_index: 0, delta: "The user wants *an explanation*.".into() });
     screen.at += 2_000;
@@ -78,8 +77,8 @@ fn tools() -> Screen {
     ];
     let content = calls.iter().cloned().map(Block::ToolCall).collect();
     let message = Arc::new(assistant(content, StopReason::ToolUse));
-    screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
-    screen.agent(AgentEvent::MessageEnd { message });
+    screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(TurnEvent::MessageEnd { message });
     let read: String = (1..=30).map(|n| format!("{n:>6}  let token = lexer.next();\n")).collect();
     let hunk = Hunk {
         old_start: 41,
@@ -108,7 +107,7 @@ fn tools() -> Screen {
     ];
     for (call, (result, is_error, duration)) in calls.iter().zip(results) {
         start_call(&mut screen, call);
-        screen.agent(AgentEvent::ToolExecutionEnd {
+        screen.agent(TurnEvent::ToolExecutionEnd {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             result,
@@ -123,7 +122,7 @@ fn tools() -> Screen {
 }
 
 fn start_call(screen: &mut Screen, call: &tau::agent::protocol::message::ToolCall) {
-    screen.agent(AgentEvent::ToolExecutionStart {
+    screen.agent(TurnEvent::ToolExecutionStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         args: call.arguments.clone(),
@@ -184,7 +183,7 @@ fn refusals_cuts_and_timeouts_are_said() {
     for (index, (name, text, details, is_error)) in answers.into_iter().enumerate() {
         let call = call(&format!("c{index}"), name, json!({"path": "a.txt"}));
         start_call(&mut screen, &call);
-        screen.agent(AgentEvent::ToolExecutionEnd {
+        screen.agent(TurnEvent::ToolExecutionEnd {
             tool_call_id: call.id,
             tool_name: call.name,
             result: ToolOutput::new(text, details),
@@ -212,11 +211,11 @@ fn refusals_cuts_and_timeouts_are_said() {
 fn queue_and_retry() {
     let mut screen = Screen::new();
     screen.run();
-    screen.agent(AgentEvent::QueueUpdate {
+    screen.agent(QueueEvent::QueueUpdate {
         steering: vec!["look at the lexer first".into()],
         follow_up: vec!["then write a changelog entry".into()],
     });
-    screen.agent(AgentEvent::AutoRetryStart {
+    screen.agent(RunEvent::AutoRetryStart {
         attempt: 2,
         max_attempts: 4,
         delay_ms: 4_000,
@@ -247,7 +246,7 @@ fn wide_text_is_typed_and_shown() {
 #[test]
 fn errors_have_hints() {
     let mut screen = Screen::new();
-    screen.agent(AgentEvent::Notice {
+    screen.agent(TaskEvent::Notice {
         level: NoticeLevel::Error,
         text: "the key was refused".into(),
         hint: Some("store another with /login".into()),
@@ -323,7 +322,7 @@ fn outline() -> Outline {
 fn session_tree() {
     let mut screen = Screen::new();
     screen.keys("/tree<enter>");
-    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
+    screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     screen.keys("<ctrl+t><up><up>");
     frames(&mut screen, "tree");
     // How a call failed is seen in a narrow window too, where there is no room for the whole call.
@@ -352,7 +351,7 @@ fn session_tree() {
 fn fork_picker() {
     let mut screen = Screen::new();
     screen.keys("/fork<enter>");
-    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
+    screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     frames(&mut screen, "fork");
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tau::agent::protocol::event::{AgentEvent, Delta};
+use tau::agent::protocol::event::{Delta, TaskEvent};
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
 use tau::app::slash::{CommandRow, Commands, Slash};
@@ -47,7 +47,7 @@ fn a_rebound_key_is_the_one_that_hints_name() {
 #[test]
 fn a_notice_names_the_rebound_key() {
     let mut screen = rebound(&[("exit", &["f8"])]);
-    screen.agent(AgentEvent::Stopped);
+    screen.agent(TaskEvent::Stopped);
     assert!(text(&screen.draw()).contains("quit with f8"), "{}", text(&screen.draw()));
 }
 

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::{SessionEvent, TaskEvent};
 use tau::agent::protocol::message::{Block, Message, StopReason};
 use tau::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::Effect;
 use tau::app::geometry::ScrollPosition;
 use tau::app::transcript::window::HISTORY_BYTES;
@@ -45,8 +47,8 @@ impl Agent {
         let mut screen = Screen::new();
         let (session, titles) = Default::default();
         let messages = (0..30).map(|at| Arc::new(user(&format!("late {at}.")))).collect();
-        screen.agent(AgentEvent::SessionOpened { session, messages, titles });
-        screen.agent(AgentEvent::HistoryAvailable { left: self.history.len() as u64 });
+        screen.agent(SessionEvent::SessionOpened { session, messages, titles });
+        screen.agent(SessionEvent::HistoryAvailable { left: self.history.len() as u64 });
         screen
     }
 
@@ -55,14 +57,15 @@ impl Agent {
         for count in 0..200 {
             screen.draw();
             let wanted = screen.take_effects().into_iter().find_map(|effect| match effect {
-                Effect::Agent(AgentCommand::Query { query: Query::HistoryPage { from, goal }, .. }) => {
-                    Some((from, goal))
-                }
+                Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+                    query: Query::HistoryPage { from, goal },
+                    ..
+                })) => Some((from, goal)),
                 _ => None,
             });
             let Some((from, goal)) = wanted else { return count };
             let page = self.page(from, &goal);
-            screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
+            screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) });
             let loaded = screen.model().transcript.history_bytes();
             assert!(loaded <= HISTORY_BYTES, "{loaded} bytes are loaded");
         }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use rustix::process::Signal;
 use serde_json::json;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{Delta, Question, SessionInfo};
+use tau::agent::protocol::event::{
+    Delta, Question, QuestionEvent, RunEvent, SessionEvent, SessionInfo, TurnEvent,
+};
 use tau::agent::protocol::message::{Block, StopReason, Usage};
 use tau::app::boot::Boot;
 use tau::app::geometry::{ScreenKind, Size};
@@ -309,7 +311,11 @@ fn opened_on(kind: ScreenKind, size: Size) -> Screen {
     let mut screen = Screen::boot(Boot { screen: kind, size, ..boot() });
     let session = SessionInfo { id: "one".into(), ..SessionInfo::default() };
     let titles = std::collections::BTreeMap::new();
-    screen.fold(Msg::Agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles }));
+    screen.fold(Msg::Agent(AgentEvent::Session(SessionEvent::SessionOpened {
+        session,
+        messages: Vec::new(),
+        titles,
+    })));
     screen
 }
 
@@ -335,18 +341,20 @@ fn print(screen: &mut Screen, printed: &mut Vec<String>) -> Vec<String> {
 
 /// A piece of the message in flight.
 fn delta(screen: &mut Screen, delta: Delta) {
-    screen.fold(Msg::Agent(AgentEvent::MessageUpdate {
+    screen.fold(Msg::Agent(AgentEvent::Turn(TurnEvent::MessageUpdate {
         usage: Usage::default(),
         assistant_message_event: delta,
-    }));
+    })));
 }
 
 /// A prompt, and an answer that streams in, in pieces of `step` bytes, with a frame after each.
 fn stream(screen: &mut Screen, answer: &str, step: usize, printed: &mut Vec<String>) {
     let whole = |content| Arc::new(assistant(content, StopReason::Stop));
-    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: Arc::new(user("a question")) }));
-    screen.fold(Msg::Agent(AgentEvent::AgentStart));
-    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: whole(vec![]) }));
+    screen.fold(Msg::Agent(AgentEvent::Turn(TurnEvent::MessageStart {
+        message: Arc::new(user("a question")),
+    })));
+    screen.fold(Msg::Agent(AgentEvent::Run(RunEvent::AgentStart)));
+    screen.fold(Msg::Agent(AgentEvent::Turn(TurnEvent::MessageStart { message: whole(vec![]) })));
     delta(screen, Delta::TextStart { content_index: 0 });
     let mut rest = answer;
     while !rest.is_empty() {
@@ -356,8 +364,10 @@ fn stream(screen: &mut Screen, answer: &str, step: usize, printed: &mut Vec<Stri
         print(screen, printed);
     }
     delta(screen, Delta::TextEnd { content_index: 0, content: answer.to_owned() });
-    screen.fold(Msg::Agent(AgentEvent::MessageEnd { message: whole(vec![Block::text(answer)]) }));
-    screen.fold(Msg::Agent(AgentEvent::AgentSettled { aborted: false }));
+    screen.fold(Msg::Agent(AgentEvent::Turn(TurnEvent::MessageEnd {
+        message: whole(vec![Block::text(answer)]),
+    })));
+    screen.fold(Msg::Agent(AgentEvent::Run(RunEvent::AgentSettled { aborted: false })));
 }
 
 /// Law: what is printed, and what is live at the end, is what a screen of any height would show.
@@ -386,8 +396,10 @@ fn the_scrollback_is_the_transcript() {
 fn frames() {
     let mut screen = opened(Size { width: 60, height: 16 });
     let mut printed = Vec::new();
-    screen.fold(Msg::Agent(AgentEvent::MessageStart { message: Arc::new(user("a question")) }));
-    screen.fold(Msg::Agent(AgentEvent::AgentStart));
+    screen.fold(Msg::Agent(AgentEvent::Turn(TurnEvent::MessageStart {
+        message: Arc::new(user("a question")),
+    })));
+    screen.fold(Msg::Agent(AgentEvent::Run(RunEvent::AgentStart)));
     delta(&mut screen, Delta::TextStart { content_index: 0 });
     let text = "A paragraph that is over.\n\nAnother one that is\nstill being";
     delta(&mut screen, Delta::TextDelta { content_index: 0, delta: text.into() });
@@ -415,10 +427,13 @@ fn scenes(kind: ScreenKind) -> String {
         keys.iter().for_each(|key| screen.fold(Msg::Key(key.parse().unwrap())));
     };
     scene(&mut screen, "welcome");
-    agent(&mut screen, AgentEvent::MessageStart { message: Arc::new(user("fix the failing test")) });
-    agent(&mut screen, AgentEvent::AgentStart);
+    agent(
+        &mut screen,
+        AgentEvent::Turn(TurnEvent::MessageStart { message: Arc::new(user("fix the failing test")) }),
+    );
+    agent(&mut screen, AgentEvent::Run(RunEvent::AgentStart));
     let empty = Arc::new(assistant(Vec::new(), StopReason::Stop));
-    agent(&mut screen, AgentEvent::MessageStart { message: empty });
+    agent(&mut screen, AgentEvent::Turn(TurnEvent::MessageStart { message: empty }));
     delta(&mut screen, Delta::TextStart { content_index: 0 });
     let text = "I look at the **parser** first. It is in `src/parser.rs`.\n\n- one\n- two\n\nThen";
     delta(&mut screen, Delta::TextDelta { content_index: 0, delta: text.into() });
@@ -426,14 +441,14 @@ fn scenes(kind: ScreenKind) -> String {
     let run = call("c1", "bash", json!({"command": "cargo test parser"}));
     let content_of = vec![Block::text(text), Block::ToolCall(run.clone())];
     let message = Arc::new(assistant(content_of, StopReason::ToolUse));
-    agent(&mut screen, AgentEvent::MessageEnd { message });
+    agent(&mut screen, AgentEvent::Turn(TurnEvent::MessageEnd { message }));
     agent(
         &mut screen,
-        AgentEvent::ToolExecutionStart {
+        AgentEvent::Turn(TurnEvent::ToolExecutionStart {
             tool_call_id: run.id.clone(),
             tool_name: run.name.clone(),
             args: run.arguments.clone(),
-        },
+        }),
     );
     scene(&mut screen, "a call that runs");
     let failed = TerminalOutput {
@@ -444,22 +459,22 @@ fn scenes(kind: ScreenKind) -> String {
     };
     agent(
         &mut screen,
-        AgentEvent::ToolExecutionEnd {
+        AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
             tool_call_id: run.id,
             tool_name: run.name,
             result: ToolOutput::new("exit code 101", Details::Terminal(failed)),
             is_error: true,
             duration_ms: Some(1_234),
             hooks: Vec::new(),
-        },
+        }),
     );
     scene(&mut screen, "its result");
     let (title, message) = ("Continue?".into(), "The model repeats itself.".into());
     let question = Question::Confirm { title, message };
-    agent(&mut screen, AgentEvent::Asked { id: "q".into(), question });
+    agent(&mut screen, AgentEvent::Questions(QuestionEvent::Asked { id: "q".into(), question }));
     scene(&mut screen, "a question");
     keys(&mut screen, &["esc"]);
-    agent(&mut screen, AgentEvent::AgentSettled { aborted: false });
+    agent(&mut screen, AgentEvent::Run(RunEvent::AgentSettled { aborted: false }));
     scene(&mut screen, "the end of the run");
     keys(&mut screen, &["/", "t", "h", "e", "m", "e", "enter"]);
     scene(&mut screen, "a list");

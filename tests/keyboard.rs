@@ -1,8 +1,9 @@
 //! Handing the keyboard to a running command: keys, frames, and the real program in a terminal.
 
-use tau::agent::protocol::event::Question;
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::ShellCommand;
+use tau::agent::protocol::event::{Question, QuestionEvent, ShellEvent};
 use tau::agent::protocol::message::BashExecution;
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::geometry::Size;
 use tau::app::request::ShellRequest;
 use tau::app::{Effect, Msg};
@@ -15,7 +16,7 @@ fn begun(command: &str) -> Screen {
     let mut screen = Screen::new();
     let (id, command) = (Some(ID.to_owned()), command.to_owned());
     let size = Some((77, 24));
-    screen.agent(AgentEvent::BashStart {
+    screen.agent(ShellEvent::BashStart {
         id,
         command,
         exclude_from_context: false,
@@ -27,7 +28,7 @@ fn begun(command: &str) -> Screen {
 }
 
 fn writes(screen: &mut Screen, delta: &str) {
-    screen.agent(AgentEvent::BashExecutionUpdate { id: Some(ID.into()), delta: delta.into() });
+    screen.agent(ShellEvent::BashExecutionUpdate { id: Some(ID.into()), delta: delta.into() });
 }
 
 fn ends(screen: &mut Screen) {
@@ -42,7 +43,7 @@ fn ends(screen: &mut Screen) {
         blocked: None,
         timestamp: 0,
     };
-    screen.agent(AgentEvent::BashEnd { id: Some(ID.into()), message });
+    screen.agent(ShellEvent::BashEnd { id: Some(ID.into()), message });
 }
 
 /// What was typed into the command since this was asked last, and nothing else was done.
@@ -50,8 +51,13 @@ fn ends(screen: &mut Screen) {
 fn typed(screen: &mut Screen) -> String {
     let effects = screen.take_effects();
     let data = effects.iter().map(|effect| match effect {
-        Effect::Agent(AgentCommand::BashInput { id, data }) if id.as_deref() == Some(ID) => data.as_str(),
-        Effect::Agent(AgentCommand::BashResize { .. }) | Effect::Ask(_, ShellRequest::Branch {}) => "",
+        Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data }))
+            if id.as_deref() == Some(ID) =>
+        {
+            data.as_str()
+        }
+        Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { .. }))
+        | Effect::Ask(_, ShellRequest::Branch {}) => "",
         other => panic!("{other:?}"),
     });
     data.collect()
@@ -86,7 +92,7 @@ fn one_key_hands_the_keyboard_over_and_another_takes_it_back() {
     screen.keys("<ctrl+]>x<ctrl+]>");
     assert_eq!(typed(&mut screen), "x");
     screen.keys("<esc>");
-    assert_eq!(screen.take_effects(), [Effect::Agent(AgentCommand::AbortBash)]);
+    assert_eq!(screen.take_effects(), [Effect::Agent(AgentCommand::Shell(ShellCommand::AbortBash))]);
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn a_full_screen_program_gets_the_screen_and_gives_it_back() {
         "\x1b[?1049h\x1b[?1h\x1b[2J\x1b[23;1H\x1b[7mbottom row\x1b[m\x1b[1;3Hin vim\x1b[?25h",
     );
     let effects = screen.take_effects();
-    let resized = AgentCommand::BashResize { id: Some(ID.into()), size: (80, 23) };
+    let resized = AgentCommand::Shell(ShellCommand::BashResize { id: Some(ID.into()), size: (80, 23) });
     assert_eq!(effects, [Effect::Agent(resized)], "all but one row");
     let frame = shown(&mut screen);
     let rows: Vec<&str> = frame.lines().collect();
@@ -177,7 +183,8 @@ fn the_screen_comes_back_by_itself_when_it_went_by_itself() {
     let frame = shown(&mut screen);
     assert!(frame.contains("│ after") && !frame.contains("paged"), "{frame}");
     let sizes: Vec<Effect> = screen.take_effects();
-    let size = |size| Effect::Agent(AgentCommand::BashResize { id: Some(ID.into()), size });
+    let size =
+        |size| Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { id: Some(ID.into()), size }));
     assert_eq!(sizes, [size((80, 23)), size((77, 24))]);
 }
 
@@ -202,7 +209,7 @@ fn a_question_of_the_agent_waits_for_the_keyboard() {
     let mut screen = begun("python3");
     screen.keys("<f2>");
     let question = Question::Confirm { title: "really?".into(), message: String::new() };
-    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     screen.take_effects();
     screen.keys("1+1<enter>");
     assert_eq!(typed(&mut screen), "1+1\r");
@@ -219,7 +226,8 @@ fn a_question_of_the_agent_waits_for_the_keyboard() {
 fn the_terminal_follows_the_window_and_answers() {
     let mut screen = begun("top");
     screen.send(Msg::Resized(Size { width: 100, height: 30 }));
-    let size = |size| Effect::Agent(AgentCommand::BashResize { id: Some(ID.into()), size });
+    let size =
+        |size| Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { id: Some(ID.into()), size }));
     assert_eq!(screen.take_effects(), [size((97, 30))]);
     writes(&mut screen, "\x1b[6n");
     assert_eq!(typed(&mut screen), "\x1b[1;1R");

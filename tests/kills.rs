@@ -10,11 +10,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tau::agent::AgentEvent;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::{RunEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::entry::Body;
 use tau::agent::session::list::newest;
 use tau::agent::session::{Access, Session};
-use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::Step::{Call, Say, Stop, Wait};
 use crate::fake::{Bench, Player};
@@ -128,8 +130,8 @@ async fn a_killed_session_continues() {
     bench.prompt("continue").await;
     bench.settled().await;
     let (session, _dir) = {
-        bench.send(AgentCommand::Shutdown).await;
-        bench.until(|event| *event == AgentEvent::Stopped).await;
+        bench.send(TaskCommand::Shutdown).await;
+        bench.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
         (Session::open_as(&path, Access::Read).unwrap(), bench.dir)
     };
     assert!(session.context().messages.len() >= before + 2);
@@ -162,11 +164,11 @@ async fn child() {
         bench.prompt(&format!("turn {turn}")).await;
         loop {
             match bench.next().await {
-                AgentEvent::MessageEnd { message } => {
+                AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                     writeln!(out, "{TOLD}{}", serde_json::to_string(&message).unwrap()).unwrap();
                     out.flush().unwrap();
                 }
-                AgentEvent::AgentSettled { .. } => break,
+                AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
                 _ => {}
             }
         }

@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ratatui::layout::Rect;
 use tau::agent::AgentEvent;
 use tau::agent::protocol::approval::{ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode};
-use tau::agent::protocol::event::{Delta, NoticeLevel, Question};
+use tau::agent::protocol::event::{
+    Delta, NoticeLevel, Question, QuestionEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
+    TaskEvent, TurnEvent,
+};
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
 use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
@@ -253,7 +256,7 @@ fn earlier(dice: &mut Dice, id: String, text: String) -> AgentEvent {
         end: dice.below(3) as u64,
         failed: (dice.below(4) == 0).then_some(text),
     };
-    AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) }
+    AgentEvent::Task(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::HistoryPage(page)) })
 }
 
 fn event(dice: &mut Dice) -> AgentEvent {
@@ -263,87 +266,111 @@ fn event(dice: &mut Dice) -> AgentEvent {
     match dice.below(32) {
         26..=31 => decision(dice, id, text),
         24 | 25 => earlier(dice, id, text),
-        22 => AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline(dice))) },
-        23 => AgentEvent::BranchSummary { running: dice.below(2) == 0 },
-        0 => AgentEvent::AgentStart,
-        1 => AgentEvent::AgentSettled { aborted: false },
-        2 => AgentEvent::MessageStart { message: Arc::new(user(&text)) },
-        3 => AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) },
+        22 => AgentEvent::Task(TaskEvent::Answered {
+            ticket: 0,
+            answer: Ok(QueryAnswer::Outline(outline(dice))),
+        }),
+        23 => AgentEvent::Run(RunEvent::BranchSummary { running: dice.below(2) == 0 }),
+        0 => AgentEvent::Run(RunEvent::AgentStart),
+        1 => AgentEvent::Run(RunEvent::AgentSettled { aborted: false }),
+        2 => AgentEvent::Turn(TurnEvent::MessageStart { message: Arc::new(user(&text)) }),
+        3 => AgentEvent::Turn(TurnEvent::MessageStart {
+            message: Arc::new(assistant(vec![], StopReason::Stop)),
+        }),
         4 => delta(Delta::TextStart { content_index: index }),
         5..=8 => delta(Delta::TextDelta { content_index: index, delta: text }),
         9 => delta(Delta::ThinkingStart { content_index: index }),
         10 => delta(Delta::TextEnd { content_index: index, content: text }),
         11 => delta(Delta::ToolCallStart { content_index: index, id, tool_name: "ba\u{1b}sh".into() }),
-        12 => AgentEvent::MessageEnd {
+        12 => AgentEvent::Turn(TurnEvent::MessageEnd {
             message: Arc::new(assistant(
                 vec![Block::text(text)],
                 *dice.pick(&[StopReason::Stop, StopReason::Aborted]),
             )),
-        },
-        13 => AgentEvent::ToolExecutionStart { tool_call_id: id, tool_name: "bash".into(), args: "x".into() },
-        14 => AgentEvent::ToolExecutionUpdate {
+        }),
+        13 => AgentEvent::Turn(TurnEvent::ToolExecutionStart {
+            tool_call_id: id,
+            tool_name: "bash".into(),
+            args: "x".into(),
+        }),
+        14 => AgentEvent::Turn(TurnEvent::ToolExecutionUpdate {
             tool_call_id: id,
             tool_name: "bash".into(),
             args: "x".into(),
             partial_result: output(text.repeat(dice.below(50))),
-        },
-        15 => AgentEvent::ToolExecutionEnd {
+        }),
+        15 => AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
             tool_call_id: id,
             tool_name: "bash".into(),
             result: output(text),
             is_error: dice.below(2) == 0,
             duration_ms: Some(dice.below(100_000) as u64),
             hooks: Vec::new(),
-        },
-        16 => AgentEvent::BashStart {
+        }),
+        16 => AgentEvent::Shell(ShellEvent::BashStart {
             id: Some(id),
             command: text,
             exclude_from_context: false,
             size: Some((77, 24)),
             without_sandbox: false,
-        },
-        17 => AgentEvent::BashExecutionUpdate { id: Some(id), delta: text.repeat(dice.below(90)) },
-        18 => AgentEvent::BashEnd { id: Some(id), message: execution(text) },
-        19 => AgentEvent::Notice { level: NoticeLevel::Error, text: text.clone(), hint: Some(text) },
-        20 => AgentEvent::Asked { id, question: Question::Confirm { title: text.clone(), message: text } },
-        _ => AgentEvent::SessionOpened {
-            session: Default::default(),
-            messages: vec![
-                Arc::new(user(&text)),
-                Arc::new(assistant(
-                    vec![
-                        Block::text(text),
-                        Block::ToolCall(call(&id, "read", serde_json::json!({"path": "x"}))),
-                    ],
-                    StopReason::ToolUse,
-                )),
-            ],
-            titles: Default::default(),
-        },
+        }),
+        17 => AgentEvent::Shell(ShellEvent::BashExecutionUpdate {
+            id: Some(id),
+            delta: text.repeat(dice.below(90)),
+        }),
+        18 => AgentEvent::Shell(ShellEvent::BashEnd { id: Some(id), message: execution(text) }),
+        19 => AgentEvent::Task(TaskEvent::Notice {
+            level: NoticeLevel::Error,
+            text: text.clone(),
+            hint: Some(text),
+        }),
+        20 => AgentEvent::Questions(QuestionEvent::Asked {
+            id,
+            question: Question::Confirm { title: text.clone(), message: text },
+        }),
+        _ => opened(&id, text),
     }
+}
+
+fn opened(id: &str, text: String) -> AgentEvent {
+    AgentEvent::Session(SessionEvent::SessionOpened {
+        session: Default::default(),
+        messages: vec![
+            Arc::new(user(&text)),
+            Arc::new(assistant(
+                vec![Block::text(text), Block::ToolCall(call(id, "read", serde_json::json!({"path": "x"})))],
+                StopReason::ToolUse,
+            )),
+        ],
+        titles: Default::default(),
+    })
 }
 
 /// A call that is to be decided on, or what comes of it.
 fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
     match dice.below(6) {
-        0..=2 => AgentEvent::ApprovalRequested { request: Box::new(approval(dice, id, text)) },
-        3 => AgentEvent::ApprovalEnded {
+        0..=2 => AgentEvent::Questions(QuestionEvent::ApprovalRequested {
+            request: Box::new(approval(dice, id, text)),
+        }),
+        3 => AgentEvent::Questions(QuestionEvent::ApprovalEnded {
             id: format!("r-{id}"),
             outcome: *dice.pick(&[
                 ApprovalOutcome::Allowed,
                 ApprovalOutcome::Denied,
                 ApprovalOutcome::Withdrawn,
             ]),
-        },
-        4 => AgentEvent::PermissionModeChanged { mode: *dice.pick(&PermissionMode::ALL) },
-        _ => AgentEvent::Answered {
+        }),
+        4 => AgentEvent::Settings(SettingsEvent::PermissionModeChanged {
+            mode: *dice.pick(&PermissionMode::ALL),
+        }),
+        _ => AgentEvent::Task(TaskEvent::Answered {
             ticket: dice.below(60) as u64,
             answer: match dice.below(3) {
                 0 => Ok(QueryAnswer::Titles(vec![text; dice.below(9)])),
                 1 => Ok(QueryAnswer::Text(text)),
                 _ => Err(text),
             },
-        },
+        }),
     }
 }
 
@@ -389,7 +416,7 @@ fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
 }
 
 fn delta(assistant_message_event: Delta) -> AgentEvent {
-    AgentEvent::MessageUpdate { usage: Default::default(), assistant_message_event }
+    AgentEvent::Turn(TurnEvent::MessageUpdate { usage: Default::default(), assistant_message_event })
 }
 
 fn output(text: String) -> ToolOutput {

@@ -1,7 +1,7 @@
 //! Keys that begin with ctrl+x, for terminals that send no Alt.
 
 use tau::agent::AgentCommand;
-use tau::agent::protocol::command::Queue;
+use tau::agent::protocol::command::{Queue, RunCommand};
 use tau::app::{Effect, Msg};
 
 use crate::approvals::{answers, command_request, waiting};
@@ -47,7 +47,10 @@ fn escape_leaves_it_and_stops_nothing() {
     // A message is queued without Alt.
     screen.keys("later<ctrl+x><enter>");
     let is_queued = |effect: &Effect| {
-        matches!(effect, Effect::Agent(AgentCommand::Prompt { streaming: Queue::FollowUp, .. }))
+        matches!(
+            effect,
+            Effect::Agent(AgentCommand::Run(RunCommand::Prompt { streaming: Queue::FollowUp, .. }))
+        )
     };
     assert!(screen.take_effects().iter().any(is_queued));
     assert!(screen.model().composer.is_empty());

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tau::agent::api::Hooks;
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
 use tau::agent::protocol::attachment::Attachment;
-use tau::agent::protocol::command::{AgentCommand, Queue};
-use tau::agent::protocol::event::AgentEvent;
+use tau::agent::protocol::command::{Queue, QueueCommand};
+use tau::agent::protocol::event::{AgentEvent, QueueEvent, ShellEvent, TaskEvent};
 use tau::agent::protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
 use tau::agent::protocol::model::{Model, ThinkingLevel};
 use tau::agent::protocol::run::{QueueMode, SteerMode};
@@ -89,8 +89,8 @@ async fn a_run_gives_its_answer_and_every_subscriber_the_same_events() {
         reported.1.push(event);
     }
     assert_eq!(reported.0, reported.1);
-    assert!(!reported.0.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
-    assert_eq!(reported.0.last(), Some(&AgentEvent::Stopped));
+    assert!(!reported.0.iter().any(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))));
+    assert_eq!(reported.0.last(), Some(&AgentEvent::Task(TaskEvent::Stopped)));
     assert_eq!(agent.prompt("more", []).in_time("the agent to take `prompt`").await, Err(AgentError::Ended));
     assert_eq!(agent.subscribe().recv().in_time("an event").await, None);
 }
@@ -356,9 +356,9 @@ async fn a_refused_message_comes_back_whole() {
     agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     until(&agent, |state| state.is_streaming).await;
     agent.steer("look", [picture]).in_time("the agent to take `steer`").await.unwrap();
-    agent.command(AgentCommand::TakeQueue).in_time("the agent to take `command`").await.unwrap();
+    agent.command(QueueCommand::TakeQueue).in_time("the agent to take `command`").await.unwrap();
     while let Some(event) = events.recv().in_time("an event").await {
-        if let AgentEvent::QueueReturned { texts, images } = event {
+        if let AgentEvent::Queue(QueueEvent::QueueReturned { texts, images }) = event {
             assert_eq!((texts, images.len()), (vec!["look".to_owned()], 1));
             return;
         }
@@ -482,7 +482,10 @@ async fn a_coding_agent_has_tools_a_prompt_a_directory_and_a_session() {
     agent.run("write").in_time("the end of the run").await.unwrap();
     assert!(dir.path().join(tau::agent::demo::FILE).exists());
     agent.bash("echo hello").in_time("the agent to take `bash`").await.unwrap();
-    while !matches!(events.recv().in_time("an event").await, Some(AgentEvent::BashEnd { .. })) {}
+    while !matches!(
+        events.recv().in_time("an event").await,
+        Some(AgentEvent::Shell(ShellEvent::BashEnd { .. }))
+    ) {}
     agent.name_session("work").in_time("the agent to take `name_session`").await.unwrap();
     assert_eq!(agent.state().session.name.as_deref(), Some("work"));
     let before = agent.state().session.id;

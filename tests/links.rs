@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
-use tau::agent::AgentEvent;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, StopReason};
 use tau::app::blocks::MarkdownBlocks;
 use tau::app::geometry::{Addresses, TextLayout};
@@ -107,7 +107,7 @@ fn screen(addresses: Addresses) -> harness::Screen {
     let text: String =
         (0..40).map(|n| format!("{n} see [part {n} of it](https://a.b/{n}) now\n\n")).collect();
     let answer = vec![Block::Text { text, text_signature: None }];
-    screen.agent(AgentEvent::MessageEnd { message: Arc::new(assistant(answer, StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageEnd { message: Arc::new(assistant(answer, StopReason::Stop)) });
     screen
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tau::agent::AgentCommand;
-use tau::agent::protocol::event::AgentEvent;
+use tau::agent::protocol::command::SettingsCommand;
+use tau::agent::protocol::event::SettingsEvent;
 use tau::agent::protocol::model::Model as AiModel;
 use tau::agent::settings::chosen_models::ChosenModels;
 use tau::app::effect::{Effect, SavedSetting};
@@ -26,7 +27,7 @@ fn reference(number: usize) -> String {
 /// A screen with these favourites and recent models, after a key that asks for the models.
 fn screen(key: &str, favourites: &[usize], recent: &[usize], current: usize) -> Screen {
     let mut screen = Screen::new();
-    screen.agent(AgentEvent::ModelChanged { model: models()[current].clone() });
+    screen.agent(SettingsEvent::ModelChanged { model: models()[current].clone() });
     screen.take_effects();
     screen.keys(key);
     let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
@@ -44,9 +45,9 @@ fn walked(screen: &mut Screen, keys: &[&str]) -> Vec<String> {
         screen.keys(key);
         for effect in screen.take_effects() {
             match effect {
-                Effect::Agent(AgentCommand::SetModel { model }) => {
+                Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model })) => {
                     names.push(model.id.clone());
-                    screen.agent(AgentEvent::ModelChanged { model });
+                    screen.agent(SettingsEvent::ModelChanged { model });
                 }
                 Effect::Save(saved) => panic!("{key} saves {saved:?}"),
                 _ => {}

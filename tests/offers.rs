@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use serde_json::json;
-use tau::agent::protocol::event::NoticeLevel;
+use tau::agent::protocol::command::{RunCommand, SettingsCommand};
+use tau::agent::protocol::event::{NoticeLevel, TaskEvent};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
 use tau::app::offer::{HookOffer, Offers, WebOffer};
@@ -234,7 +235,7 @@ fn offering(web: bool) -> Screen {
 
 fn prompts(screen: &mut Screen) -> Vec<String> {
     let prompt = |effect| match effect {
-        Effect::Agent(AgentCommand::Prompt { text, .. }) => Some(text),
+        Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) => Some(text),
         _ => None,
     };
     screen.take_effects().into_iter().filter_map(prompt).collect()
@@ -260,12 +261,12 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     screen.at += 1_000;
     screen.keys("<enter>");
     assert_eq!(prompts(&mut screen), Vec::<String>::new());
-    let tools = AgentCommand::SetTools { names: vec!["web_fetch".into()] };
+    let tools = AgentCommand::Settings(SettingsCommand::SetTools { names: vec!["web_fetch".into()] });
     let applied = Applied { commands: vec![tools.clone()], ..Applied::default() };
     screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
     let effects = screen.take_effects();
     let at = |wanted: &dyn Fn(&Effect) -> bool| effects.iter().position(wanted).unwrap();
-    let is_prompt = |effect: &Effect, text: &str| matches!(effect, Effect::Agent(AgentCommand::Prompt { text: sent, .. }) if sent == text);
+    let is_prompt = |effect: &Effect, text: &str| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text: sent, .. })) if sent == text);
     let tool = at(&|effect| *effect == Effect::Agent(tools.clone()));
     let first = at(&|effect| is_prompt(effect, "see https://example.com"));
     assert!(tool < first && first < at(&|effect| is_prompt(effect, "3 files")));
@@ -305,7 +306,8 @@ fn commands_of_hooks_are_shown_as_text() {
     let drawn = text(&screen.draw());
     assert!(drawn.contains("Stop: ") && drawn.contains("evil"), "{drawn}");
     assert!(drawn.chars().all(|c| c == '\n' || !c.is_control()) && !drawn.contains('\u{202e}'), "{drawn:?}");
-    let notice = AgentEvent::Notice { level: NoticeLevel::Info, text: "x".into(), hint: None };
+    let notice =
+        AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Info, text: "x".into(), hint: None });
     screen.agent(notice);
     screen.at += 1_000;
     screen.keys("<down><enter>");

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use tau::agent::protocol::event::SessionInfo;
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::SettingsCommand;
+use tau::agent::protocol::event::{SessionEvent, SessionInfo, SettingsEvent};
 use tau::agent::protocol::model::{Api, Model};
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
 use tau::app::request::{KeylessModel, LoggedIn, ModelList, ShellReply};
 use tau::app::{Effect, Msg};
@@ -65,7 +66,7 @@ fn with_models(screen: &mut Screen, key: &str) {
 
 fn sets(screen: &mut Screen) -> Option<String> {
     screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::SetModel { model }) => Some(model.reference()),
+        Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model })) => Some(model.reference()),
         _ => None,
     })
 }
@@ -75,10 +76,10 @@ fn the_banner_goes_with_the_first_real_model() {
     let mut screen = newcomer();
     let banner = "This is the scripted demo";
     assert!(text(&screen.draw()).contains(banner));
-    screen.agent(AgentEvent::ModelChanged { model: served() });
+    screen.agent(SettingsEvent::ModelChanged { model: served() });
     assert!(!text(&screen.draw()).contains(banner));
     let session = SessionInfo::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: Default::default() });
+    screen.agent(SessionEvent::SessionOpened { session, messages: Vec::new(), titles: Default::default() });
     assert!(!text(&screen.draw()).contains(banner), "after /new");
 }
 
@@ -112,7 +113,7 @@ fn the_demo_is_not_in_the_cycle() {
     let mut screen = newcomer();
     with_models(&mut screen, "<ctrl+p>");
     assert_eq!(sets(&mut screen).as_deref(), Some("llama.cpp//models/qwen3-8b.gguf"));
-    screen.agent(AgentEvent::ModelChanged { model: served() });
+    screen.agent(SettingsEvent::ModelChanged { model: served() });
     screen.keys("<ctrl+p>");
     assert_eq!(sets(&mut screen), None, "the only real one");
     assert!(text(&screen.draw()).contains("only one model is available"));
@@ -152,7 +153,7 @@ fn a_key_says_whether_it_was_checked_and_leaves_the_demo() {
     for demo in [true, false] {
         let mut screen = newcomer();
         if !demo {
-            screen.agent(AgentEvent::ModelChanged { model: served() });
+            screen.agent(SettingsEvent::ModelChanged { model: served() });
         }
         with_models(&mut screen, "<ctrl+l>");
         screen.keys("opus<enter>");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::event::{Delta, SessionEvent, ShellEvent, TurnEvent};
 use tau::agent::protocol::message::{BashExecution, Block, HookNote, Message, StopReason, ToolResultMessage};
 use tau::app::Msg;
 use tau::app::boot::Boot;
@@ -32,13 +32,13 @@ pub fn has(screen: &mut Screen, words: &[&str]) {
 
 pub fn starts(screen: &mut Screen, id: &str, name: &str, args: &Value) {
     let (tool_call_id, tool_name, args) = (id.into(), name.into(), args.clone());
-    screen.agent(AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args });
+    screen.agent(TurnEvent::ToolExecutionStart { tool_call_id, tool_name, args });
 }
 
 pub fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, duration_ms: Option<u64>) {
     let (tool_call_id, tool_name) = (id.into(), String::new());
     let hooks = Vec::new();
-    screen.agent(AgentEvent::ToolExecutionEnd {
+    screen.agent(TurnEvent::ToolExecutionEnd {
         tool_call_id,
         tool_name,
         result,
@@ -63,7 +63,7 @@ fn what_hooks_did_is_a_part_of_the_panel() {
             text: text.into(),
             is_warning,
         };
-        screen.agent(AgentEvent::ToolExecutionEnd {
+        screen.agent(TurnEvent::ToolExecutionEnd {
             tool_call_id: id.into(),
             tool_name: "read".into(),
             result: output("x", 0),
@@ -82,8 +82,8 @@ fn what_hooks_did_is_a_part_of_the_panel() {
 pub fn asks(screen: &mut Screen, calls: &[(&str, &str, Value)]) {
     let calls = calls.iter().map(|(id, name, args)| Block::ToolCall(call(id, name, args.clone())));
     let message = Arc::new(assistant(calls.collect(), StopReason::ToolUse));
-    screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
-    screen.agent(AgentEvent::MessageEnd { message });
+    screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(TurnEvent::MessageEnd { message });
 }
 
 pub fn output(text: &str, code: i32) -> ToolOutput {
@@ -126,13 +126,13 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
     // The same for a command of the user.
     let mut screen = Screen::new();
     let command: String = script.trim_end().into();
-    let start = AgentEvent::BashStart {
+    let start = AgentEvent::Shell(ShellEvent::BashStart {
         id: Some("user-3".into()),
         command: command.clone(),
         exclude_from_context: false,
         size: None,
         without_sandbox: false,
-    };
+    });
     screen.agent(start);
     has(&mut screen, &["$ echo line-1 ", "  echo line-7\n  ⋯ 23 hidden lines · ctrl+o to expand\n"]);
     let message = BashExecution {
@@ -146,7 +146,7 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
         blocked: None,
         timestamp: screen.at + 4_200,
     };
-    screen.agent(AgentEvent::BashEnd { id: Some("user-3".into()), message });
+    screen.agent(ShellEvent::BashEnd { id: Some("user-3".into()), message });
     has(&mut screen, &["4.2s ✗ exit 3\n"]);
     screen.keys("<ctrl+o>");
     has(&mut screen, &["  echo line-30\n"]);
@@ -156,7 +156,7 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
 fn arguments_are_shown_while_they_arrive() {
     let mut screen = Screen::new();
     screen.run();
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::ToolUse)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::ToolUse)) });
     let start = |screen: &mut Screen, content_index, tool_name: &str| {
         let (id, tool_name) = (format!("c{content_index}"), tool_name.to_owned());
         screen.delta(Delta::ToolCallStart { content_index, id, tool_name });
@@ -309,7 +309,7 @@ fn a_summary_is_for_people() {
         timestamp: 0,
     });
     let (session, titles) = Default::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
+    screen.agent(SessionEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
     screen.keys("<ctrl+o>");
     has(&mut screen, &["It works.\n", "Files\n\n  Read:\n\n  • a.rs\n\n  Modified:\n\n  • b.rs\n"]);
     assert!(!shown(&mut screen).contains("files>"));
@@ -395,7 +395,7 @@ fn prose_is_not_wider_than_set_but_code_and_tables_are() {
 #[test]
 fn a_link_that_streams_in_does_not_jump() {
     let mut screen = Screen::new();
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::TextStart { content_index: 0 });
     let mut last = 0;
     for piece in "See the [Python docs](https://docs.python.org/3/) for more.".chars() {
@@ -555,7 +555,7 @@ fn a_failed_command_shows_what_failed() {
     let asked = assistant(vec![Block::ToolCall(call("a", "bash", command.clone()))], StopReason::ToolUse);
     let messages = vec![Arc::new(asked), Arc::new(Message::ToolResult(result))];
     let mut opened = Screen::new();
-    opened.agent(AgentEvent::SessionOpened { session, messages, titles });
+    opened.agent(SessionEvent::SessionOpened { session, messages, titles });
     opened.fold(Msg::Resized(Size { width: 80, height: 40 }));
     assert_eq!(rows(&mut opened), shown_rows);
     // A few more lines than are shown anyway are not hidden.

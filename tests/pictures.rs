@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use image::{ImageFormat, Rgb, RgbImage};
 use ratatui::layout::Rect;
-use tau::agent::AgentEvent;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, Message, UserContent, UserMessage};
 use tau::app::picture::{PictureFormat, PictureSupport};
 use tau::view::frame::Frame;
@@ -159,7 +159,7 @@ fn screen_with_picture(format: PictureFormat) -> harness::Screen {
     let content = UserContent::Blocks(vec![Block::text("what is this?"), image]);
     let message =
         Arc::new(Message::User(UserMessage { timestamp: harness::START, ..UserMessage::new(content) }));
-    screen.agent(AgentEvent::MessageStart { message });
+    screen.agent(TurnEvent::MessageStart { message });
     screen
 }
 

@@ -1,15 +1,16 @@
 //! The list of queued messages: what its keys ask of the agent, and what happens when the agent is
 //! faster.
 
-use tau::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
-use tau::agent::{AgentCommand, AgentEvent};
+use tau::agent::AgentCommand;
+use tau::agent::protocol::command::{Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand};
+use tau::agent::protocol::event::QueueEvent;
 use tau::app::Effect;
 
 use crate::harness::{Screen, text};
 
 fn queued(screen: &mut Screen, steering: &[&str], follow_up: &[&str]) {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-    screen.agent(AgentEvent::QueueUpdate { steering: owned(steering), follow_up: owned(follow_up) });
+    screen.agent(QueueEvent::QueueUpdate { steering: owned(steering), follow_up: owned(follow_up) });
 }
 
 pub(crate) fn working(steering: &[&str], follow_up: &[&str]) -> Screen {
@@ -22,7 +23,9 @@ pub(crate) fn working(steering: &[&str], follow_up: &[&str]) -> Screen {
 
 fn changes(screen: &mut Screen) -> Vec<(QueuedMessage, QueueChange)> {
     let change = |effect| match effect {
-        Effect::Agent(AgentCommand::ChangeQueued { message, change }) => Some((message, change)),
+        Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued { message, change })) => {
+            Some((message, change))
+        }
         _ => None,
     };
     screen.take_effects().into_iter().filter_map(change).collect()
@@ -117,7 +120,7 @@ fn a_message_that_the_agent_takes_while_it_is_edited_stays_in_the_composer() {
     let sent = screen.take_effects();
     assert!(
         sent.iter().any(
-            |effect| matches!(effect, Effect::Agent(AgentCommand::Prompt { text, .. }) if text == "b!?")
+            |effect| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) if text == "b!?")
         )
     );
     screen.keys("<ctrl+s>");
@@ -129,7 +132,7 @@ fn an_edit_that_comes_too_late_is_kept() {
     let mut screen = working(&["a"], &[]);
     screen.keys("my draft<alt+up><enter>b<enter>");
     let (message, change) = changes(&mut screen).remove(0);
-    screen.agent(AgentEvent::QueueChangeFailed { message, change });
+    screen.agent(QueueEvent::QueueChangeFailed { message, change });
     assert_eq!(screen.model().composer.text(), "ab");
     assert!(text(&screen.draw()).contains("no longer queued"));
     screen.keys("<ctrl+c><ctrl+s>");

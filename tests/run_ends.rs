@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tau::agent::AgentEvent;
+use tau::agent::protocol::event::{SessionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{
     AssistantMessage, Block, Cost, Message, StopReason, ToolResultMessage, Usage,
 };
@@ -52,8 +53,8 @@ fn a_run_ends_with_what_it_took() {
     screen.run();
     screen.at += 16_000;
     for message in [calls("a", 300), answer("Done.", 40)] {
-        screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
-        screen.agent(AgentEvent::MessageEnd { message });
+        screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(TurnEvent::MessageEnd { message });
     }
     screen.settle();
     has(&mut screen, &["Done.\n\n  16s · ↑2.4k ↓340 · $0.024\n"]);
@@ -68,8 +69,8 @@ fn a_run_ends_with_what_it_took() {
 fn a_prompt_that_waited_ends_the_run_before_it() {
     let mut screen = Screen::new();
     let answers = |screen: &mut Screen, message: Arc<Message>| {
-        screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
-        screen.agent(AgentEvent::MessageEnd { message });
+        screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+        screen.agent(TurnEvent::MessageEnd { message });
     };
     screen.run();
     screen.user("first");
@@ -92,7 +93,7 @@ fn thoughts_of_a_session_from_a_file_are_over() {
     let thought = Block::Thinking { thinking: "Hm.".into(), thinking_signature: None, redacted: false };
     let message = assistant(vec![thought, Block::text("Yes.")], StopReason::Stop);
     let (session, titles) = Default::default();
-    screen.agent(AgentEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
+    screen.agent(SessionEvent::SessionOpened { session, messages: vec![Arc::new(message)], titles });
     has(&mut screen, &["✻ thought\n  Hm.\n"]);
 }
 
@@ -102,8 +103,8 @@ fn a_session_from_a_file_shows_what_each_run_used() {
     let mut screen = Screen::new();
     let (session, titles) = Default::default();
     let messages = [run("second").to_vec(), run("third").to_vec()].concat();
-    screen.agent(AgentEvent::SessionOpened { session, messages: messages[2..].to_vec(), titles });
-    screen.agent(AgentEvent::HistoryAvailable { left: 9 });
+    screen.agent(SessionEvent::SessionOpened { session, messages: messages[2..].to_vec(), titles });
+    screen.agent(SessionEvent::HistoryAvailable { left: 9 });
     let ends = |screen: &mut Screen| -> Vec<String> {
         let shown = shown(screen);
         let ends = shown.lines().filter(|line| line.contains("↑")).filter(|line| !line.contains("Coder"));
@@ -111,9 +112,11 @@ fn a_session_from_a_file_shows_what_each_run_used() {
     };
     assert_eq!(ends(&mut screen), ["↑1.2k ↓20 · $0.012", "↑2.4k ↓120 · $0.024"]);
     // What comes from above belongs to the run that continues below.
-    let earlier = |messages: Vec<Arc<Message>>, left| AgentEvent::Answered {
-        ticket: 0,
-        answer: Ok(QueryAnswer::HistoryPage(HistoryPage { messages, left, ..HistoryPage::default() })),
+    let earlier = |messages: Vec<Arc<Message>>, left| {
+        AgentEvent::Task(TaskEvent::Answered {
+            ticket: 0,
+            answer: Ok(QueryAnswer::HistoryPage(HistoryPage { messages, left, ..HistoryPage::default() })),
+        })
     };
     screen.agent(earlier(messages[..2].to_vec(), Some(4)));
     assert_eq!(ends(&mut screen), ["↑2.4k ↓120 · $0.024", "↑2.4k ↓120 · $0.024"]);

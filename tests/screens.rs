@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::AgentEvent;
 use tau::agent::protocol::approval::{ApprovalReason, ApprovalRequest};
-use tau::agent::protocol::event::{Delta, NoticeLevel};
+use tau::agent::protocol::event::{Delta, NoticeLevel, QuestionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{AssistantMessage, Block, Cost, Message, StopReason, Usage};
 use tau::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
 use tau::agent::protocol::query::QueryAnswer;
@@ -164,7 +163,7 @@ fn asked(prompt: &str) -> Screen {
 fn streaming() -> Screen {
     let mut screen = asked("How is the total of a month computed? Be brief.");
     screen.at += 2_400;
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::TextStart { content_index: 0 });
     let delta = "\
 ## From entry to total
@@ -241,8 +240,8 @@ fn says(screen: &mut Screen, text: &str) {
     let cost = Cost { total: 0.031, ..Cost::default() };
     let usage = Usage { input: 9_200, cache_read: 5_100, output: 640, cost, ..Usage::default() };
     let message = Arc::new(Message::Assistant(AssistantMessage { usage, ..answer }));
-    screen.agent(AgentEvent::MessageStart { message: Arc::clone(&message) });
-    screen.agent(AgentEvent::MessageEnd { message });
+    screen.agent(TurnEvent::MessageStart { message: Arc::clone(&message) });
+    screen.agent(TurnEvent::MessageEnd { message });
 }
 
 fn approval() -> Screen {
@@ -261,7 +260,7 @@ fn approval() -> Screen {
         ..command_request("a", command, (0, 0))
     };
     asks(&mut screen, &[("a", "bash", json!({ "command": command }))]);
-    screen.agent(AgentEvent::ApprovalRequested { request: Box::new(request) });
+    screen.agent(QuestionEvent::ApprovalRequested { request: Box::new(request) });
     screen.at += 900;
     screen
 }
@@ -284,7 +283,7 @@ assertion `left == right` failed
 test result: \u{1b}[31mFAILED\u{1b}[0m. 13 passed; 1 failed
 ";
     ends(&mut screen, "a", output(written, 101), true, Some(3_870));
-    screen.agent(AgentEvent::Notice {
+    screen.agent(TaskEvent::Notice {
         level: NoticeLevel::Error,
         text: "Anthropic refused the key (status 401: invalid x-api-key)".into(),
         hint: Some("save another with /login, or set ANTHROPIC_API_KEY and restart tau".into()),
@@ -387,7 +386,7 @@ fn tree() -> Screen {
         })
         .collect();
     let outline = Outline { leaf: Some(rows.len() - 1), rows };
-    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline)) });
+    screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline)) });
     screen
 }
 

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tau::agent::protocol::command::SessionCommand;
-use tau::agent::protocol::event::NoticeLevel;
+use tau::agent::AgentEvent;
+use tau::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use tau::agent::protocol::event::{NoticeLevel, RunEvent, SessionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::protocol::query::Query;
 use tau::agent::session::Session;
 use tau::agent::session::disk::Disk;
 use tau::agent::settings::private_files::open_with;
-use tau::agent::{AgentCommand, AgentEvent};
 
 use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
@@ -412,7 +412,7 @@ async fn a_run_on_a_failing_disk_ends_and_says_so() {
             let (events, file, safe) = run(once.clone()).await;
             let what = format!("{at} {loss:?}");
             let ended = events.iter().filter_map(|event| match event {
-                AgentEvent::MessageEnd { message } => Some(Message::clone(message)),
+                AgentEvent::Turn(TurnEvent::MessageEnd { message }) => Some(Message::clone(message)),
                 _ => None,
             });
             let ended: Vec<Message> = ended.collect();
@@ -431,7 +431,11 @@ async fn a_run_on_a_failing_disk_ends_and_says_so() {
 /// A failure is reported once.
 fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     let notices = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice { level: NoticeLevel::Error | NoticeLevel::Warning, text, .. } => Some(text),
+        AgentEvent::Task(TaskEvent::Notice {
+            level: NoticeLevel::Error | NoticeLevel::Warning,
+            text,
+            ..
+        }) => Some(text),
         _ => None,
     });
     let notices: Vec<&String> = notices.collect();
@@ -454,13 +458,13 @@ async fn every_turn_ends_with_a_sync() {
     let mut turns = 0;
     loop {
         match bench.next().await {
-            AgentEvent::TurnEnd { .. } => {
+            AgentEvent::Turn(TurnEvent::TurnEnd { .. }) => {
                 turns += 1;
                 let synced =
                     disk.operations.lock().unwrap().iter().filter(|operation| *operation == "sync").count();
                 assert!(synced >= turns, "{synced} syncs at the end of turn {turns}");
             }
-            AgentEvent::AgentSettled { .. } => break,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
             _ => {}
         }
     }
@@ -479,13 +483,13 @@ async fn who_leaves_a_session_that_could_not_be_written_is_told() {
         });
         bench.prompt("go").await;
         bench.settled().await;
-        bench.send(AgentCommand::Session(SessionCommand::New)).await;
-        bench.send(AgentCommand::Query { ticket: 1, query: Query::Idle }).await;
-        let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+        bench.send(SessionCommand::Change(SessionChange::New)).await;
+        bench.send(TaskCommand::Query { ticket: 1, query: Query::Idle }).await;
+        let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
         let at = |wanted: &dyn Fn(&AgentEvent) -> bool| events.iter().position(wanted);
-        let opened = at(&|event| matches!(event, AgentEvent::SessionOpened { .. }));
+        let opened = at(&|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. })));
         let said = at(
-            &|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains("previous session")),
+            &|event| matches!(event, AgentEvent::Task(TaskEvent::Notice { text, .. }) if text.contains("previous session")),
         );
         assert_eq!(said.is_some(), told, "{when:?}: {events:?}");
         assert!(opened.is_some() && (said.is_none() || opened < said), "on the screen of the next one");

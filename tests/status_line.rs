@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::harness::{Screen as Frame, boot, frames, root, text};
 use crate::screen::Screen;
-use tau::agent::AgentEvent;
-use tau::agent::protocol::event::SessionInfo;
+use tau::agent::protocol::event::{SessionEvent, SessionInfo};
 use tau::agent::settings::status_template::StatusTemplate;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
@@ -23,7 +22,7 @@ fn shown(template: &str, width: u16) -> String {
 
 fn opened(screen: &mut Frame) {
     let session = SessionInfo { id: "s1".into(), name: Some("fix parser".into()), ..SessionInfo::default() };
-    screen.agent(AgentEvent::SessionInfoChanged { name: session.name });
+    screen.agent(SessionEvent::SessionInfoChanged { name: session.name });
 }
 
 #[test]
@@ -143,7 +142,7 @@ fn the_command_runs_when_facts_change_one_at_a_time_and_not_too_often() {
     let mut screen = Frame::boot(Boot { status_command: true, ..boot() });
     assert!(asked(&mut screen).is_none(), "no session is open yet");
     let session = SessionInfo { id: "s1".into(), cwd: "/work".into(), ..SessionInfo::default() };
-    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
+    screen.agent(SessionEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
     let (ticket, facts) = asked(&mut screen).unwrap();
     assert_eq!(facts["session"]["id"], "s1");
     assert_eq!(facts["session"]["cwd"], "/work");

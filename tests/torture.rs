@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tau::agent::AgentEvent;
 use tau::agent::api::AgentConfig;
+use tau::agent::protocol::command::RunCommand;
+use tau::agent::protocol::event::{RunEvent, TurnEvent};
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::session::Session;
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::{Content, Toolbox};
 
 use crate::fake::{Bench, Player, Step};
@@ -101,7 +103,7 @@ impl Rack {
     /// abort comes when the run has begun, but perhaps before the model was asked.
     pub async fn aborted(&mut self, calls: &[(&'static str, Value)], after: Duration) -> Vec<Answer> {
         self.begin(calls).await;
-        self.bench.until(|event| matches!(event, AgentEvent::AgentStart)).await;
+        self.bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::AgentStart))).await;
         tokio::time::sleep(after).await;
         self.abort().await;
         let answers = self.end().await;
@@ -116,7 +118,7 @@ impl Rack {
         loop {
             let event = tokio::time::timeout(PATIENCE, self.bench.agent.events.recv()).await;
             match event.expect("no event came").expect("the agent has ended") {
-                AgentEvent::MessageEnd { message } => {
+                AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                     if let Message::ToolResult(result) = message.as_ref() {
                         let text = result.content.iter().filter_map(|content| match content {
                             Content::Text { text } => Some(text.as_str()),
@@ -126,7 +128,7 @@ impl Rack {
                         answers.push(Answer { failed, text, took: begun.elapsed() });
                     }
                 }
-                AgentEvent::AgentSettled { .. } => return answers,
+                AgentEvent::Run(RunEvent::AgentSettled { .. }) => return answers,
                 _ => {}
             }
         }
@@ -159,12 +161,14 @@ impl Rack {
     }
 
     pub async fn abort(&self) {
-        self.bench.send(AgentCommand::Abort).await;
+        self.bench.send(RunCommand::Abort).await;
     }
 
     /// Waits until a call runs.
     pub async fn running(&mut self) {
-        self.bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+        self.bench
+            .until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })))
+            .await;
     }
 }
 

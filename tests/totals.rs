@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::AgentEvent;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, Message, StopReason, Usage};
 use tau::agent::protocol::model::Model;
 use tau::app::Msg;
@@ -107,7 +107,7 @@ fn answered(model: Model, width: u16) -> Drawn {
     };
     answer.usage = Usage { input: 12_345, output: 678, ..Usage::default() };
     answer.usage.cost.total = 0.1234;
-    screen.agent(AgentEvent::MessageEnd { message: Arc::new(Message::Assistant(answer)) });
+    screen.agent(TurnEvent::MessageEnd { message: Arc::new(Message::Assistant(answer)) });
     screen
 }
 

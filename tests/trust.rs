@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tau::agent::AgentCommand;
 use tau::agent::context::prompt_source::{InstructionMode, PromptSource};
-use tau::agent::protocol::command::Tuning;
+use tau::agent::protocol::command::{SettingsCommand, Tuning};
 use tau::agent::session::Session;
 use tau::agent::settings::Settings;
 use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
@@ -21,6 +21,22 @@ use tau::cli::reload;
 
 use crate::harness::{Screen, boot, shared, text};
 use crate::time_limit::RunInTime;
+
+fn tune(tuning: Tuning) -> AgentCommand {
+    SettingsCommand::Tune(tuning).into()
+}
+
+fn any(commands: &[AgentCommand], is_it: fn(&SettingsCommand) -> bool) -> bool {
+    commands.iter().any(|command| matches!(command, AgentCommand::Settings(command) if is_it(command)))
+}
+
+fn tools(names: Vec<String>) -> AgentCommand {
+    SettingsCommand::SetTools { names }.into()
+}
+
+pub fn timeout(seconds: Option<u64>) -> AgentCommand {
+    tune(Tuning::BashTimeout { seconds })
+}
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -463,11 +479,11 @@ fn trust_holds_at_once() {
     let root = started.answer("", true);
     assert_eq!((root.theme.as_deref(), root.hide_thinking), (Some("light"), None));
     // The model of the command line stays.
-    assert!(!root.commands.iter().any(|command| matches!(command, AgentCommand::SetModel { .. })));
-    assert!(root.commands.contains(&AgentCommand::Tune(Tuning::AutoCompaction { enabled: false })));
+    assert!(!any(&root.commands, |command| matches!(command, SettingsCommand::SetModel { .. })));
+    assert!(root.commands.contains(&tune(Tuning::AutoCompaction { enabled: false })));
     let system = |applied: &Applied| {
         applied.commands.iter().find_map(|command| match command {
-            AgentCommand::SetSystem { text } => Some(text.clone()),
+            AgentCommand::Settings(SettingsCommand::SetSystem { text }) => Some(text.clone()),
             _ => None,
         })
     };
@@ -478,8 +494,8 @@ fn trust_holds_at_once() {
     // The nearer folder goes before it.
     let sub = started.answer("sub", true);
     assert_eq!((sub.theme.as_deref(), sub.hide_thinking), (Some("high-contrast"), Some(true)));
-    assert!(sub.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) })));
-    assert!(sub.commands.contains(&AgentCommand::SetTools { names: vec!["read".into(), "grep".into()] }));
+    assert!(sub.commands.contains(&timeout(Some(9))));
+    assert!(sub.commands.contains(&tools(vec!["read".into(), "grep".into()])));
     assert!(system(&sub).unwrap().contains("Your tools: read, grep."), "the prompt names the tools");
     // What was trusted holds, not what the file holds afterwards.
     write(&started.dir.path().join(".tau/SYSTEM.md"), "Something else.");
@@ -490,7 +506,7 @@ fn trust_holds_at_once() {
     // And back.
     let sub = started.answer("sub", false);
     assert_eq!(sub.hide_thinking, Some(false));
-    assert!(sub.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
+    assert!(sub.commands.contains(&timeout(None)));
     let root = started.answer("", false);
     assert!(root.text.contains("nothing changes") || root.text.contains("theme dark"), "{}", root.text);
     let last = started.answer("", false);
@@ -514,10 +530,10 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     Project::of(other.path()).unwrap().answer(&shared(&started.setup.paths.trust_file()), true).unwrap();
     let (there, applied) =
         reload::in_directory(&started.setup, &started.prompt, other.path()).unwrap().unwrap();
-    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::BashTimeout { seconds: None })));
-    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::AutoCompaction { enabled: false })));
-    assert!(applied.commands.iter().any(|command| matches!(command, AgentCommand::SetTools { .. })));
-    assert!(applied.commands.contains(&AgentCommand::Tune(Tuning::Rules)), "the rules over there hold");
+    assert!(applied.commands.contains(&timeout(None)));
+    assert!(applied.commands.contains(&tune(Tuning::AutoCompaction { enabled: false })));
+    assert!(any(&applied.commands, |command| matches!(command, SettingsCommand::SetTools { .. })));
+    assert!(applied.commands.contains(&tune(Tuning::Rules)), "the rules over there hold");
     assert_eq!(applied.hide_thinking, Some(true));
     let config = there.agent(Session::begin(None, other.path(), None)).unwrap().config;
     assert!(config.system.starts_with("The role over there."), "{}", config.system);
@@ -527,51 +543,7 @@ fn opening_a_session_of_another_directory_brings_its_settings() {
     let again = reload::in_directory(&there, &started.prompt, other.path()).unwrap();
     assert!(again.is_none(), "nothing new");
     let (_, back) = reload::in_directory(&there, &started.prompt, &started.setup.cwd).unwrap().unwrap();
-    assert!(back.commands.contains(&AgentCommand::SetTools { names: vec!["read".into()] }));
-}
-
-#[test]
-fn the_settings_of_another_directory_are_applied_and_asked_about() {
-    let mut screen = Screen::boot(boot());
-    screen.take_effects();
-    let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
-    let applied = Applied {
-        text: "settings of /srv/web: bash_timeout 9".into(),
-        commands: vec![command.clone()],
-        theme: Some("light".into()),
-        hide_thinking: None,
-        text_layout: None,
-        ..Applied::default()
-    };
-    screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
-    assert_eq!(screen.take_effects(), [Effect::Agent(command)]);
-    assert_eq!(screen.model().theme, "light");
-    let shown = text(&screen.draw());
-    assert!(shown.contains("never use them"), "{shown}");
-    screen.keys("<esc>");
-    assert!(text(&screen.draw()).contains("settings of /srv/web"));
-}
-
-#[test]
-fn what_follows_from_trust_is_done_and_told() {
-    let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
-    screen.take_effects();
-    screen.keys("<up><enter>");
-    let Some(Effect::Ask(ticket, ShellRequest::Trust { .. })) = screen.take_effects().pop() else { panic!() };
-    let command = AgentCommand::Tune(Tuning::BashTimeout { seconds: Some(9) });
-    let applied = Applied {
-        text: "trusted; now in effect: theme light".into(),
-        commands: vec![command.clone()],
-        theme: Some("light".into()),
-        hide_thinking: Some(true),
-        text_layout: None,
-        ..Applied::default()
-    };
-    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
-    assert!(text(&screen.draw()).contains("now in effect: theme light"));
-    assert_eq!(screen.take_effects(), [Effect::Agent(command)], "nothing is saved as the user's own choice");
-    assert_eq!(screen.model().theme, "light");
-    assert!(screen.model().transcript.thinking_hidden);
+    assert!(back.commands.contains(&tools(vec!["read".into()])));
 }
 
 #[test]

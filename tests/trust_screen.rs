@@ -5,9 +5,11 @@ use std::path::Path;
 use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
 use tau::agent::settings::trust::Trust;
 use tau::app::boot::Boot;
+use tau::app::request::{Applied, ShellReply, ShellRequest};
+use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, boot, text};
-use crate::trust::changed_folder;
+use crate::trust::{changed_folder, timeout};
 
 /// A small window shows every row of a long line, and goes back to the first.
 #[test]
@@ -47,4 +49,48 @@ fn never_with_the_flag_says_that_the_flag_holds() {
     screen.type_keys("\x1b[B\r");
     screen.wait_for("--trust keeps these settings for this run");
     assert!(screen.text().contains("scripted demo (not an AI) · low"), "{}", screen.text());
+}
+
+#[test]
+fn the_settings_of_another_directory_are_applied_and_asked_about() {
+    let mut screen = Screen::boot(boot());
+    screen.take_effects();
+    let command = timeout(Some(9));
+    let applied = Applied {
+        text: "settings of /srv/web: bash_timeout 9".into(),
+        commands: vec![command.clone()],
+        theme: Some("light".into()),
+        hide_thinking: None,
+        text_layout: None,
+        ..Applied::default()
+    };
+    screen.send(Msg::DirectoryChanged { applied, folders: vec![changed_folder()] });
+    assert_eq!(screen.take_effects(), [Effect::Agent(command)]);
+    assert_eq!(screen.model().theme, "light");
+    let shown = text(&screen.draw());
+    assert!(shown.contains("never use them"), "{shown}");
+    screen.keys("<esc>");
+    assert!(text(&screen.draw()).contains("settings of /srv/web"));
+}
+
+#[test]
+fn what_follows_from_trust_is_done_and_told() {
+    let mut screen = Screen::boot(Boot { folders: vec![changed_folder()], ..boot() });
+    screen.take_effects();
+    screen.keys("<up><enter>");
+    let Some(Effect::Ask(ticket, ShellRequest::Trust { .. })) = screen.take_effects().pop() else { panic!() };
+    let command = timeout(Some(9));
+    let applied = Applied {
+        text: "trusted; now in effect: theme light".into(),
+        commands: vec![command.clone()],
+        theme: Some("light".into()),
+        hide_thinking: Some(true),
+        text_layout: None,
+        ..Applied::default()
+    };
+    screen.send(Msg::Finished(ticket, ShellReply::Applied(applied)));
+    assert!(text(&screen.draw()).contains("now in effect: theme light"));
+    assert_eq!(screen.take_effects(), [Effect::Agent(command)], "nothing is saved as the user's own choice");
+    assert_eq!(screen.model().theme, "light");
+    assert!(screen.model().transcript.thinking_hidden);
 }

@@ -1,10 +1,10 @@
 //! The words that people bring with them: other names of commands, and words typed at a question or a list,
 //! which never reach the model by accident.
 
+use tau::agent::AgentCommand;
 use tau::agent::protocol::approval::ApprovalAnswer;
-use tau::agent::protocol::command::QuestionAnswer;
-use tau::agent::protocol::event::Question;
-use tau::agent::{AgentCommand, AgentEvent};
+use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, RunCommand};
+use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::app::Effect;
 use tau::app::slash::{ALIASES, unlisted};
 use tau::tools::user::UserQuestion;
@@ -74,13 +74,17 @@ fn type_word(screen: &mut Folded, word: &str) {
 /// What went out that the model or a command gets.
 fn sent(screen: &mut Folded) -> Vec<String> {
     let texts = screen.take_effects().into_iter().filter_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Prompt { text, .. }) => Some(text),
-        Effect::Agent(AgentCommand::AnswerApproval { answer, .. }) => match answer {
-            ApprovalAnswer::Deny { reason, .. } => reason,
-            ApprovalAnswer::Allow { edited, .. } => edited,
-            other => Some(format!("{other:?}")),
-        },
-        Effect::Agent(AgentCommand::Answer { answer, .. }) => Some(format!("{answer:?}")),
+        Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) => Some(text),
+        Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval { answer, .. })) => {
+            match answer {
+                ApprovalAnswer::Deny { reason, .. } => reason,
+                ApprovalAnswer::Allow { edited, .. } => edited,
+                other => Some(format!("{other:?}")),
+            }
+        }
+        Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { answer, .. })) => {
+            Some(format!("{answer:?}"))
+        }
         _ => None,
     });
     texts.collect()
@@ -90,7 +94,7 @@ fn asked(question: Question) -> Folded {
     let mut screen = Folded::new();
     screen.user("go");
     screen.run();
-    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     pause(&mut screen);
     screen
 }
@@ -259,7 +263,9 @@ fn a_word_at_a_list_sends_nothing() {
     screen.keys("<alt+up>");
     type_word(&mut screen, "exit");
     let effects = screen.take_effects();
-    let changes = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::ChangeQueued { .. }));
+    let changes = |effect: &Effect| {
+        matches!(effect, Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued { .. })))
+    };
     assert!(!effects.iter().any(changes), "{effects:?}");
 }
 

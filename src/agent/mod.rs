@@ -20,5 +20,11 @@ pub mod settings;
 pub mod undo;
 pub mod web;
 
-pub use protocol::command::AgentCommand;
-pub use protocol::event::AgentEvent;
+pub use protocol::command::{
+    AgentCommand, QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, ShellCommand,
+    TaskCommand,
+};
+pub use protocol::event::{
+    AgentEvent, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent,
+    TurnEvent,
+};

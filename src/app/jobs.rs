@@ -12,7 +12,7 @@ use super::msg::Millis;
 use super::transcript::Transcript;
 use super::transcript::command_panel::CommandPanel;
 use super::transcript::panel::PanelOutput;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{AgentEvent, SessionEvent, ShellEvent};
 use crate::tools::vt::{Modes, ScreenLine, TerminalScreen, ToCursor};
 
 /// Lines above the screen that a job keeps.
@@ -110,7 +110,13 @@ impl Jobs {
     /// Takes an event. The panels of commands are entries of the transcript.
     pub fn fold(&mut self, event: &AgentEvent, transcript: &mut Transcript, now: Millis) {
         match event {
-            AgentEvent::BashStart { id, command, exclude_from_context, size, without_sandbox } => {
+            AgentEvent::Shell(ShellEvent::BashStart {
+                id,
+                command,
+                exclude_from_context,
+                size,
+                without_sandbox,
+            }) => {
                 let panel = CommandPanel {
                     without_sandbox: *without_sandbox,
                     ..CommandPanel::new(command, *exclude_from_context, now)
@@ -118,7 +124,7 @@ impl Jobs {
                 let entry = transcript.push_command(panel);
                 self.running.push(Job { id: id.clone(), entry, terminal: JobTerminal::new(*size) });
             }
-            AgentEvent::BashExecutionUpdate { id, delta } => {
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => {
                 let Some(job) = self.job_mut(id.as_deref()) else { return };
                 job.terminal.write(delta);
                 // A search is for everything that is kept.
@@ -126,14 +132,14 @@ impl Jobs {
                 let output = job.terminal.output(most);
                 transcript.edit_command(job.entry, |panel| panel.output = output);
             }
-            AgentEvent::BashEnd { id, message } => {
+            AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => {
                 let Some(at) = self.running.iter().position(|job| job.id == *id) else { return };
                 let Job { entry, terminal, .. } = self.running.remove(at);
                 let output = terminal.output(KEPT_LINES);
                 transcript.edit_command(entry, |panel| panel.finish(output, message));
             }
             // Another session: the panels of the one before are gone.
-            AgentEvent::SessionOpened { .. } => {
+            AgentEvent::Session(SessionEvent::SessionOpened { .. }) => {
                 let is_shown = |entry| transcript.index_of(entry).is_some();
                 self.running.retain(|job| is_shown(job.entry));
                 self.owner = self.owner.filter(|owner| is_shown(owner.entry));

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use super::msg::Millis;
 use super::printable::Printable;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{AgentEvent, CompactionReason, CompactionResult, Delta, SessionInfo};
+use crate::agent::protocol::event::{
+    AgentEvent, CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo,
+    SettingsEvent, TaskEvent, TurnEvent,
+};
 use crate::agent::protocol::message::{Message, StopReason, Usage};
 use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
@@ -110,34 +113,44 @@ impl Status {
     /// Takes an event. Those that change nothing here are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
-            AgentEvent::AgentStart => {
+            AgentEvent::Run(RunEvent::AgentStart) => {
                 self.begin(Activity::Waiting, now);
             }
-            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => self.run = None,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
+                self.run = None;
+            }
             // The user asked for it, so nothing else is running.
-            AgentEvent::CompactionStart { reason: CompactionReason::Manual } => {
+            AgentEvent::Run(RunEvent::CompactionStart { reason: CompactionReason::Manual }) => {
                 self.begin(Activity::Compacting, now);
             }
-            AgentEvent::BranchSummary { running: true } => self.begin(Activity::SummarizingBranch, now),
-            AgentEvent::CompactionEnd { reason: CompactionReason::Manual, result, .. } => {
-                self.run = None;
-                self.compacted(result.as_ref());
+            AgentEvent::Run(RunEvent::BranchSummary { running: true }) => {
+                self.begin(Activity::SummarizingBranch, now);
             }
-            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+            AgentEvent::Run(RunEvent::CompactionEnd { reason: CompactionReason::Manual, result, .. }) => {
+                self.run = None;
+                self.compacted(result.as_deref());
+            }
+            AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
                 self.compacted(Some(result));
                 self.enter(Activity::Waiting, now);
             }
-            AgentEvent::BranchSummary { running: false } => self.run = None,
-            AgentEvent::SessionOpened { session, messages, .. } => self.open(session, messages),
-            AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
-            AgentEvent::ModelChanged { model } => self.model = Some(Arc::clone(model)),
-            AgentEvent::ThinkingLevelChanged { level } => self.thinking = *level,
-            AgentEvent::QueueUpdate { steering, follow_up } => {
+            AgentEvent::Run(RunEvent::BranchSummary { running: false }) => self.run = None,
+            AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
+                self.open(session, messages);
+            }
+            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
+                self.session.name.clone_from(name);
+            }
+            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
+                self.model = Some(Arc::clone(model));
+            }
+            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => self.thinking = *level,
+            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
                 self.steering = steering.iter().map(|text| QueuedText::new(text)).collect();
                 self.follow_up = follow_up.iter().map(|text| QueuedText::new(text)).collect();
             }
-            AgentEvent::HistoryAvailable { .. } => self.began = None,
-            AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. } => {
+            AgentEvent::Session(SessionEvent::HistoryAvailable { .. }) => self.began = None,
+            AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. }) => {
                 let HistoryPage { messages, left, .. } = page;
                 if let (None, Some(first)) = (left, messages.first()) {
                     self.began = beginning(first);
@@ -148,15 +161,17 @@ impl Status {
                     self.context = context;
                 }
             }
-            AgentEvent::SessionUsage { usage: None, .. } => self.usage_known = UsageKnown::Counting,
-            AgentEvent::SessionUsage { usage: Some(usage), priced } => {
+            AgentEvent::Session(SessionEvent::SessionUsage { usage: None, .. }) => {
+                self.usage_known = UsageKnown::Counting;
+            }
+            AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced }) => {
                 self.total = minus(&self.total, &self.before);
                 add(&mut self.total, usage);
                 self.before = *usage;
                 self.priced &= *priced;
                 self.usage_known = UsageKnown::All;
             }
-            AgentEvent::MessageEnd { message } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if self.fresh && matches!(**message, Message::User(_) | Message::Assistant(_)) {
                     self.fresh = false;
                     self.began = beginning(message);
@@ -250,28 +265,30 @@ impl Status {
 
     fn activity(&self, event: &AgentEvent, now: Millis) -> Option<Activity> {
         Some(match event {
-            AgentEvent::TurnStart | AgentEvent::AutoRetryEnd { .. } | AgentEvent::CompactionEnd { .. } => {
-                Activity::Waiting
+            AgentEvent::Turn(TurnEvent::TurnStart)
+            | AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
+            | AgentEvent::Run(RunEvent::CompactionEnd { .. }) => Activity::Waiting,
+            AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {
+                match assistant_message_event {
+                    Delta::TextStart { .. } => Activity::Answering,
+                    Delta::ThinkingStart { .. } => Activity::Thinking,
+                    Delta::ToolCallStart { tool_name, .. } => Activity::Calling(Printable::line(tool_name)),
+                    Delta::ThinkingDelta { .. } if self.silent() => Activity::Thinking,
+                    _ if self.silent() => Activity::Answering,
+                    _ => return None,
+                }
             }
-            AgentEvent::MessageUpdate { assistant_message_event, .. } => match assistant_message_event {
-                Delta::TextStart { .. } => Activity::Answering,
-                Delta::ThinkingStart { .. } => Activity::Thinking,
-                Delta::ToolCallStart { tool_name, .. } => Activity::Calling(Printable::line(tool_name)),
-                Delta::ThinkingDelta { .. } if self.silent() => Activity::Thinking,
-                _ if self.silent() => Activity::Answering,
-                _ => return None,
-            },
-            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, tool_name, .. }) => {
                 let mut calls = self.running();
                 calls.push((tool_call_id.clone(), Printable::line(tool_name)));
                 Activity::Running(calls)
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => {
                 let mut calls = self.running();
                 calls.retain(|(id, _)| id != tool_call_id);
                 if calls.is_empty() { Activity::Waiting } else { Activity::Running(calls) }
             }
-            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+            AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
                 Activity::Retrying {
                     until: now.saturating_add_unsigned(*delay_ms),
                     attempt: *attempt,
@@ -279,11 +296,11 @@ impl Status {
                     error: Printable::line(error_message),
                 }
             }
-            AgentEvent::Stalled { idle_ms, limit_ms } => {
+            AgentEvent::Run(RunEvent::Stalled { idle_ms, limit_ms }) => {
                 let since = now.saturating_sub_unsigned(*idle_ms);
                 Activity::Silent { since, until: since.saturating_add_unsigned(*limit_ms) }
             }
-            AgentEvent::CompactionStart { .. } => Activity::Compacting,
+            AgentEvent::Run(RunEvent::CompactionStart { .. }) => Activity::Compacting,
             _ => return None,
         })
     }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::exit::Exit;
 use super::signals::Caught;
 use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::{RunCommand, TaskCommand};
 use crate::agent::{AgentCommand, AgentEvent};
 
 /// How long an aborted run has to write its session and to end its child processes.
@@ -117,7 +118,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     /// Aborts the run that is in progress.
     pub fn abort(&self) {
         // An agent that takes no commands any more is ended with its handle.
-        let _ = self.agent.commands.try_send(AgentCommand::Abort);
+        let _ = self.agent.commands.try_send(AgentCommand::Run(RunCommand::Abort));
     }
 
     /// Does work that may block, for example a write that nobody reads; `None` if the program has to
@@ -141,7 +142,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     pub(crate) async fn shut_down(&mut self, exit: Exit) -> Exit {
         let AgentHandle { commands, events, task } = &mut self.agent;
         // As in `abort`.
-        let _ = commands.try_send(AgentCommand::Shutdown);
+        let _ = commands.try_send(AgentCommand::Task(TaskCommand::Shutdown));
         let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
         let ended = async {
             while events.recv().await.is_some() {}

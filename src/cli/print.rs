@@ -29,8 +29,10 @@ use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest};
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use crate::agent::protocol::event::{
+    AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent,
+};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::app::geometry::Motion;
 
@@ -150,8 +152,12 @@ struct PrintRun<S> {
 impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     async fn work(&mut self, options: &PrintOptions) -> Exit {
         let prompts = options.prompts.iter().cloned().map(AgentCommand::from);
-        let commands: Vec<_> =
-            options.continues.then_some(AgentCommand::Continue).into_iter().chain(prompts).collect();
+        let commands: Vec<_> = options
+            .continues
+            .then_some(AgentCommand::Run(RunCommand::Continue))
+            .into_iter()
+            .chain(prompts)
+            .collect();
         if commands.is_empty() {
             self.say("no prompt: pass one as an argument or pipe it in");
             return Exit::Usage;
@@ -260,8 +266,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 }
             };
             match event {
-                BatchEvent::Agent(Some(AgentEvent::AgentSettled { .. })) => {
-                    self.streams.progress.show(&AgentEvent::AgentSettled { aborted: false });
+                BatchEvent::Agent(Some(AgentEvent::Run(RunEvent::AgentSettled { .. }))) => {
+                    self.streams.progress.show(&AgentEvent::Run(RunEvent::AgentSettled { aborted: false }));
                     return Ok(());
                 }
                 BatchEvent::Agent(Some(event)) => self.fold(event),
@@ -280,16 +286,16 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
     fn fold(&mut self, event: AgentEvent) {
         self.streams.progress.show(&event);
         match event {
-            AgentEvent::MessageEnd { message } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 self.answer.add(&message);
                 if let Message::Assistant(answer) = message.as_ref() {
                     self.outcome = Some((answer.stop_reason, answer.error_message.clone()));
                 }
             }
-            AgentEvent::CompactionEnd { error_message: Some(why), .. } => {
+            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(why), .. }) => {
                 self.say(&format!("the conversation could not be compacted: {why}"));
             }
-            AgentEvent::AutoRetryStart { delay_ms, error_message, .. } => {
+            AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, error_message, .. }) => {
                 self.waits_until = Instant::now().checked_add(Duration::from_millis(delay_ms));
                 self.wait_told = None;
                 if Duration::from_millis(delay_ms) >= LONG_WAIT {
@@ -297,12 +303,15 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                     self.tell_wait();
                 }
             }
-            AgentEvent::AutoRetryEnd { .. } | AgentEvent::MessageStart { .. } => self.wait_told = None,
-            AgentEvent::RunStopped { reason: RunEnd::Repeats } => self.ended = Some(Exit::Stuck),
-            AgentEvent::RunStopped { .. } => self.ended = Some(Exit::Limit),
-            AgentEvent::Asked { id, question } => self.decline(id, &question),
-            AgentEvent::ApprovalRequested { request } => self.deny(&request),
-            AgentEvent::Notice { level, text, hint } if level != NoticeLevel::Info => {
+            AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
+            | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.wait_told = None,
+            AgentEvent::Run(RunEvent::RunStopped { reason: RunEnd::Repeats }) => {
+                self.ended = Some(Exit::Stuck);
+            }
+            AgentEvent::Run(RunEvent::RunStopped { .. }) => self.ended = Some(Exit::Limit),
+            AgentEvent::Questions(QuestionEvent::Asked { id, question }) => self.decline(id, &question),
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
+            AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
                 self.failed |= level == NoticeLevel::Error;
                 let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
                 self.say(&format!("{text}{hint}"));
@@ -333,7 +342,11 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             if why.is_empty() { NOBODY_DECIDES.to_owned() } else { format!("{why}; {NOBODY_DECIDES}") };
         let answer = ApprovalAnswer::Deny { reason: Some(reason), stop: false };
         // An agent that takes no commands any more asks nothing either.
-        let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id: id.clone(), answer });
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: id.clone(), answer }));
     }
 
     /// Nobody is here to be asked.
@@ -351,7 +364,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 QuestionAnswer::Declined
             }
         };
-        let answer = AgentCommand::Answer { id, answer };
+        let answer = AgentCommand::Questions(QuestionCommand::Answer { id, answer });
         // An agent that takes no commands any more asks nothing either.
         let _ = self.driver.agent.commands.try_send(answer);
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::plain::line as plain;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
 use crate::app::geometry::Motion;
 
 /// How often the moving line moves.
@@ -73,30 +73,30 @@ impl ProgressLine {
     /// Shows what an event means.
     pub fn show(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::TurnStart => self.begin("waiting for the model"),
-            AgentEvent::MessageUpdate { .. } => self.begin_if_new("the model is answering"),
-            AgentEvent::ToolExecutionStart { tool_name, args, .. } => {
+            AgentEvent::Turn(TurnEvent::TurnStart) => self.begin("waiting for the model"),
+            AgentEvent::Turn(TurnEvent::MessageUpdate { .. }) => self.begin_if_new("the model is answering"),
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_name, args, .. }) => {
                 let call = cut(&format!("{tool_name} {args}"));
                 self.note(&format!("• {call}"));
                 self.begin(&format!("running {tool_name}"));
             }
-            AgentEvent::ToolExecutionEnd { tool_name, is_error: true, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_name, is_error: true, .. }) => {
                 self.note(&format!("  {tool_name} failed; the model sees the error"));
             }
-            AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+            AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
                 let wait = delay_ms.div_ceil(1000);
                 let why = cut(error_message);
                 self.note(&format!("• {why}; retrying in {wait}s ({attempt} of {max_attempts})"));
                 self.begin("waiting to retry");
             }
-            AgentEvent::Stalled { idle_ms, limit_ms } => {
+            AgentEvent::Run(RunEvent::Stalled { idle_ms, limit_ms }) => {
                 let (silence, left) = (idle_ms / 1000, limit_ms.saturating_sub(*idle_ms).div_ceil(1000));
                 let text = format!("no data for {silence}s · timing out in {left}s ·");
                 let since = self.doing.take().map_or_else(Instant::now, |(_, since)| since);
                 self.doing = Some((text, since));
             }
-            AgentEvent::CompactionStart { .. } => self.begin("compacting the conversation"),
-            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
+            AgentEvent::Run(RunEvent::CompactionStart { .. }) => self.begin("compacting the conversation"),
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
                 self.doing = None;
                 self.wipe();
             }

@@ -11,13 +11,13 @@ use std::path::Path;
 
 use base64::Engine;
 
-use crate::agent::protocol::command::{AgentCommand, Queue};
+use crate::agent::protocol::command::{AgentCommand, Queue, RunCommand};
 use crate::agent::protocol::message::Block;
 use crate::tools::access::FileFilter;
 use crate::tools::encoding;
 use crate::tools::paths::{self, reason};
 
-/// A prompt, ready for `AgentCommand::Prompt`.
+/// A prompt, ready for `RunCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CliPrompt {
     pub text: String,
@@ -27,7 +27,7 @@ pub struct CliPrompt {
 
 impl From<CliPrompt> for AgentCommand {
     fn from(CliPrompt { text, images }: CliPrompt) -> Self {
-        AgentCommand::Prompt { text, images, streaming: Queue::Steer }
+        AgentCommand::Run(RunCommand::Prompt { text, images, streaming: Queue::Steer })
     }
 }
 

@@ -7,29 +7,76 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::agent::protocol::event::{AgentEvent, Delta, Question};
+use crate::agent::protocol::event::{
+    AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, TurnEvent,
+};
 use crate::agent::protocol::message::{BashExecution, Block, Message};
 use crate::agent::protocol::model::Model;
 
 /// The record of an event; `None` for those that are for front ends in this process only, and for
 /// those that `rpc` builds itself (the output and result of a command of the user).
 pub fn event(event: &AgentEvent) -> Option<Value> {
-    Some(match event {
-        AgentEvent::MessageStart { message } => {
-            json!({ "type": "message_start", "message": self::message(message) })
+    match event {
+        AgentEvent::Run(of_run) => run(of_run, event),
+        AgentEvent::Turn(of_turn) => turn(of_turn, event),
+        AgentEvent::Queue(QueueEvent::QueueUpdate { .. }) => Some(plain(event)),
+        AgentEvent::Session(SessionEvent::SessionInfoChanged { .. } | SessionEvent::PlanChanged { .. }) => {
+            Some(plain(event))
         }
-        AgentEvent::MessageEnd { message } => {
-            json!({ "type": "message_end", "message": self::message(message) })
-        }
-        AgentEvent::TurnEnd { message, tool_results } => {
-            let results: Vec<Value> = tool_results.iter().map(|result| self::message(result)).collect();
-            json!({ "type": "turn_end", "message": self::message(message), "toolResults": results })
-        }
-        AgentEvent::AgentEnd { messages, will_retry } => {
+        AgentEvent::Settings(setting) => match setting {
+            SettingsEvent::ThinkingLevelChanged { .. }
+            | SettingsEvent::PermissionModeChanged { .. }
+            | SettingsEvent::RulesChanged => Some(plain(event)),
+            // What there is now is asked for.
+            SettingsEvent::ResourcesChanged { .. } => Some(json!({ "type": "resources_changed" })),
+            SettingsEvent::CommandsChanged { .. } => Some(json!({ "type": "commands_changed" })),
+            SettingsEvent::ModelChanged { .. } | SettingsEvent::ExtensionsChanged => None,
+        },
+        AgentEvent::Questions(question) => Some(match question {
+            QuestionEvent::Asked { id, question } => asked(id, question),
+            QuestionEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
+            QuestionEvent::ApprovalRequested { .. } | QuestionEvent::ApprovalEnded { .. } => plain(event),
+        }),
+        AgentEvent::Queue(_) | AgentEvent::Session(_) | AgentEvent::Shell(_) | AgentEvent::Task(_) => None,
+    }
+}
+
+fn run(of_run: &RunEvent, event: &AgentEvent) -> Option<Value> {
+    Some(match of_run {
+        RunEvent::AgentEnd { messages, will_retry } => {
             let messages: Vec<Value> = messages.iter().map(|message| self::message(message)).collect();
             json!({ "type": "agent_end", "messages": messages, "willRetry": will_retry })
         }
-        AgentEvent::ToolExecutionEnd { .. } | AgentEvent::ToolExecutionUpdate { .. } => {
+        RunEvent::CompactionEnd { error_message: Some(error), .. } => {
+            let mut record = plain(event);
+            set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
+            record
+        }
+        RunEvent::AgentStart
+        | RunEvent::AgentSettled { .. }
+        | RunEvent::AutoRetryStart { .. }
+        | RunEvent::AutoRetryEnd { .. }
+        | RunEvent::CompactionStart { .. }
+        | RunEvent::CompactionEnd { .. } => plain(event),
+        RunEvent::Stalled { .. } | RunEvent::BranchSummary { .. } | RunEvent::RunStopped { .. } => {
+            return None;
+        }
+    })
+}
+
+fn turn(of_turn: &TurnEvent, event: &AgentEvent) -> Option<Value> {
+    Some(match of_turn {
+        TurnEvent::MessageStart { message } => {
+            json!({ "type": "message_start", "message": self::message(message) })
+        }
+        TurnEvent::MessageEnd { message } => {
+            json!({ "type": "message_end", "message": self::message(message) })
+        }
+        TurnEvent::TurnEnd { message, tool_results } => {
+            let results: Vec<Value> = tool_results.iter().map(|result| self::message(result)).collect();
+            json!({ "type": "turn_end", "message": self::message(message), "toolResults": results })
+        }
+        TurnEvent::ToolExecutionEnd { .. } | TurnEvent::ToolExecutionUpdate { .. } => {
             let mut record = plain(event);
             for field in ["result", "partialResult"] {
                 let details = record.get_mut(field).and_then(|result| result.get_mut("details"));
@@ -39,54 +86,11 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             }
             record
         }
-        AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+        TurnEvent::MessageUpdate { usage, assistant_message_event } => {
             json!({ "type": "message_update", "usage": usage, "assistantMessageEvent": delta(assistant_message_event) })
         }
-        AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
-            let mut record = plain(event);
-            set(&mut record, "errorMessage", json!(format!("Compaction failed: {}", capital(error))));
-            record
-        }
-        // What there is now is asked for.
-        AgentEvent::ResourcesChanged { .. } => json!({ "type": "resources_changed" }),
-        AgentEvent::CommandsChanged { .. } => json!({ "type": "commands_changed" }),
-        AgentEvent::Asked { id, question } => asked(id, question),
-        AgentEvent::AskWithdrawn { id } => json!({ "type": "extension_ui_withdrawn", "id": id }),
-        AgentEvent::AgentStart
-        | AgentEvent::AgentSettled { .. }
-        | AgentEvent::TurnStart
-        | AgentEvent::ToolExecutionStart { .. }
-        | AgentEvent::QueueUpdate { .. }
-        | AgentEvent::AutoRetryStart { .. }
-        | AgentEvent::AutoRetryEnd { .. }
-        | AgentEvent::CompactionStart { .. }
-        | AgentEvent::CompactionEnd { .. }
-        | AgentEvent::ThinkingLevelChanged { .. }
-        | AgentEvent::ApprovalRequested { .. }
-        | AgentEvent::ApprovalEnded { .. }
-        | AgentEvent::PermissionModeChanged { .. }
-        | AgentEvent::PlanChanged { .. }
-        | AgentEvent::RulesChanged
-        | AgentEvent::SessionInfoChanged { .. } => plain(event),
-        AgentEvent::BashStart { .. }
-        | AgentEvent::BashExecutionUpdate { .. }
-        | AgentEvent::BashEnd { .. }
-        | AgentEvent::Stalled { .. }
-        | AgentEvent::ToolTitle { .. }
-        | AgentEvent::ModelChanged { .. }
-        | AgentEvent::SessionOpened { .. }
-        | AgentEvent::SessionRefused { .. }
-        | AgentEvent::Answered { .. }
-        | AgentEvent::HistoryAvailable { .. }
-        | AgentEvent::SessionUsage { .. }
-        | AgentEvent::BranchSummary { .. }
-        | AgentEvent::RunStopped { .. }
-        | AgentEvent::QueueReturned { .. }
-        | AgentEvent::QueueChangeFailed { .. }
-        | AgentEvent::Notice { .. }
-        | AgentEvent::FilesRestored { .. }
-        | AgentEvent::ExtensionsChanged
-        | AgentEvent::Stopped => return None,
+        TurnEvent::TurnStart | TurnEvent::ToolExecutionStart { .. } => plain(event),
+        TurnEvent::ToolTitle { .. } => return None,
     })
 }
 
@@ -236,6 +240,7 @@ pub fn set(record: &mut Value, field: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::event::TaskEvent;
 
     #[test]
     fn records_are_one_line_for_every_reader() {
@@ -252,18 +257,18 @@ mod tests {
 
     #[test]
     fn nothing_to_show_is_an_empty_object() {
-        let end = AgentEvent::ToolExecutionEnd {
+        let end = AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
             tool_call_id: "c".into(),
             tool_name: "t".into(),
             result: crate::tools::ToolOutput::new("x", crate::tools::Details::None),
             is_error: false,
             duration_ms: None,
             hooks: Vec::new(),
-        };
+        });
         let record = event(&end).unwrap();
         assert_eq!(record["result"], json!({"content": [{"type": "text", "text": "x"}], "details": {}}));
         assert_eq!(record.as_object().unwrap().keys().next().unwrap(), "type");
-        assert!(event(&AgentEvent::Stopped).is_none());
+        assert!(event(&AgentEvent::Task(TaskEvent::Stopped)).is_none());
     }
 
     #[test]
@@ -282,7 +287,10 @@ mod tests {
             ),
         ];
         for (question, expected) in cases {
-            assert_eq!(event(&AgentEvent::Asked { id: id.clone(), question }), Some(expected));
+            assert_eq!(
+                event(&AgentEvent::Questions(QuestionEvent::Asked { id: id.clone(), question })),
+                Some(expected)
+            );
         }
     }
 }

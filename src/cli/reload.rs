@@ -10,7 +10,7 @@ use super::compose::{self, AgentPrompt, Setup};
 use super::exit::Refusal;
 use super::{environment, permission_rules};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Tuning;
+use crate::agent::protocol::command::{SettingsCommand, TaskCommand, Tuning};
 use crate::agent::protocol::query::Query;
 use crate::agent::settings::guards;
 use crate::agent::settings::table::{SettingRow, TABLE, row};
@@ -158,7 +158,10 @@ fn guards(old: &Setup, new: &Setup, changes: &mut Changes) {
     if !changes.everything && old.settings_fault == fault {
         return;
     }
-    changes.applied.commands.push(AgentCommand::Tune(Tuning::SettingsFault { fault: fault.clone() }));
+    changes
+        .applied
+        .commands
+        .push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::SettingsFault { fault: fault.clone() })));
     changes.applied.settings_fault = Some(fault.unwrap_or_default());
     if old.settings_fault.is_some() && new.settings_fault.is_none() {
         changes.now.push("settings can be read again".to_owned());
@@ -171,11 +174,14 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
         && old.model.as_ref() != Some(model)
     {
         let words = format!("model {}/{}", model.provider, model.id);
-        changes.now(AgentCommand::SetModel { model: model.clone() }, words);
+        changes.now(AgentCommand::Settings(SettingsCommand::SetModel { model: model.clone() }), words);
     }
     if old.settings.thinking != new.settings.thinking {
         let level = new.thinking;
-        changes.now(AgentCommand::SetThinking { level }, format!("thinking {}", level.name()));
+        changes.now(
+            AgentCommand::Settings(SettingsCommand::SetThinking { level }),
+            format!("thinking {}", level.name()),
+        );
     }
 }
 
@@ -184,23 +190,27 @@ fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
     if let Some(mode) = new.permission_mode()
         && old.permission_mode() != Some(mode)
     {
-        changes.now(AgentCommand::SetPermissionMode { mode }, format!("permission mode {}", mode.name()));
+        changes.now(
+            AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }),
+            format!("permission mode {}", mode.name()),
+        );
     }
 }
 
 fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
     let rules = |setup: &Setup| permission_rules::sources(&setup.project);
     if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
-        changes.now(AgentCommand::Tune(Tuning::Rules), "permission rules".to_owned());
+        changes
+            .now(AgentCommand::Settings(SettingsCommand::Tune(Tuning::Rules)), "permission rules".to_owned());
     }
     if old.settings.mcp != new.settings.mcp {
         changes.now.push("MCP servers".to_owned());
     }
     if new.has_servers() || old.has_servers() {
-        changes.applied.commands.push(AgentCommand::Tune(Tuning::McpServers));
+        changes.applied.commands.push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::McpServers)));
     }
     let (before, now) = (old.settings.compaction(), new.settings.compaction());
-    let mut tune = |tuning, words| changes.now(AgentCommand::Tune(tuning), words);
+    let mut tune = |tuning, words| changes.now(AgentCommand::Settings(SettingsCommand::Tune(tuning)), words);
     if before.auto != now.auto {
         let words = if now.auto { "auto_compact on" } else { "auto_compact off" };
         tune(Tuning::AutoCompaction { enabled: now.auto }, words.to_owned());
@@ -238,7 +248,10 @@ fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
     let user_commands = now.sandbox.user_commands.unwrap_or(false);
     let hooks = now.sandbox.hooks.unwrap_or(false);
     let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
-    changes.now(AgentCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks }), words.join(", "));
+    changes.now(
+        AgentCommand::Settings(SettingsCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks })),
+        words.join(", "),
+    );
     let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
     changes.applied.sandbox = Some(in_force.unwrap_or_default());
     changes.applied.warnings.extend(compose::sandbox::notices(now, &new.paths, cwd));
@@ -333,14 +346,14 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
     let (before, after) = (names(old)?, names(new)?);
     if before != after {
         let words = format!("tools {}", after.join(", "));
-        changes.now(AgentCommand::SetTools { names: after.clone() }, words);
+        changes.now(AgentCommand::Settings(SettingsCommand::SetTools { names: after.clone() }), words);
     }
     let files = new.project.prompt_files();
     // The prompt loads the extensions, so commands may have come or gone.
     let loaded = new.extensions.loaded();
     let replaced = agent.replace(new)?;
     if new.extensions.loaded().commands() != loaded.commands() {
-        let query = AgentCommand::Query { ticket: NO_TICKET, query: Query::Commands };
+        let query = AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands });
         changes.applied.commands.push(query);
         changes.now.push("skills and prompt templates".to_owned());
     }
@@ -353,7 +366,7 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
             files => format!("the system prompt with {}", files.join(" and ")),
         };
         let is_reported = old.project.prompt_files() != new.project.prompt_files();
-        changes.applied.commands.push(AgentCommand::SetSystem { text });
+        changes.applied.commands.push(AgentCommand::Settings(SettingsCommand::SetSystem { text }));
         if is_reported {
             changes.now.push(words);
         } else if changes.everything && before == after {

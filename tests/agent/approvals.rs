@@ -6,6 +6,8 @@ use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode, RuleScope,
 };
+use tau::agent::protocol::command::{QuestionCommand, RunCommand, SettingsCommand, TaskCommand};
+use tau::agent::protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::{Message, ToolResultMessage};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::rules::{ListedRule, NewRule, RuleChange, Verdict};
@@ -29,20 +31,24 @@ fn bash(id: &'static str, command: &str) -> Step {
     Call(id, "bash", json!({ "command": command }))
 }
 
+fn is_request(event: &AgentEvent) -> bool {
+    matches!(event, AgentEvent::Questions(QuestionEvent::ApprovalRequested { .. }))
+}
+
 async fn asked(bench: &mut Bench) -> ApprovalRequest {
-    match bench.until(|event| matches!(event, AgentEvent::ApprovalRequested { .. })).await.pop() {
-        Some(AgentEvent::ApprovalRequested { request }) => *request,
+    match bench.until(is_request).await.pop() {
+        Some(AgentEvent::Questions(QuestionEvent::ApprovalRequested { request })) => *request,
         other => panic!("{other:?}"),
     }
 }
 
 async fn answer(bench: &Bench, request: &ApprovalRequest, answer: ApprovalAnswer) {
-    bench.send(AgentCommand::AnswerApproval { id: request.id.clone(), answer }).await;
+    bench.send(QuestionCommand::AnswerApproval { id: request.id.clone(), answer }).await;
 }
 
 fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
     let result = |event: &AgentEvent| match event {
-        AgentEvent::MessageEnd { message } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
             Message::ToolResult(result) => Some(result.clone()),
             _ => None,
         },
@@ -105,7 +111,7 @@ async fn a_denial_can_end_the_run() {
     let request = asked(&mut bench).await;
     answer(&bench, &request, ApprovalAnswer::Deny { reason: None, stop: true }).await;
     let events = bench.settled().await;
-    assert!(events.contains(&AgentEvent::AgentSettled { aborted: true }));
+    assert!(events.contains(&AgentEvent::Run(RunEvent::AgentSettled { aborted: true })));
     assert_eq!(said(&results(&events)[0]), "the user denied this call, it was not run");
 }
 
@@ -138,10 +144,10 @@ async fn a_new_text_can_be_put_in_place_of_the_proposed_one() {
     bench.prompt("go").await;
     let request = asked(&mut bench).await;
     let query = Query::ProposedText { id: request.id.clone() };
-    bench.send(AgentCommand::Query { ticket: 1, query }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    bench.send(TaskCommand::Query { ticket: 1, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
     let text = QueryAnswer::Text("of the model\n".into());
-    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 1, answer: Ok(text) }));
+    assert_eq!(events.last(), Some(&AgentEvent::Task(TaskEvent::Answered { ticket: 1, answer: Ok(text) })));
     assert!(!bench.dir.path().join("f").exists(), "nothing is written before it is allowed");
     let edited = Some("of the user\n".to_owned());
     answer(&bench, &request, ApprovalAnswer::Allow { hunks: None, edited }).await;
@@ -174,31 +180,32 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     let wrong =
         ApprovalAnswer::AllowAlways { rules: vec!["bash(".into()], scope: RuleScope::Session, hunks: None };
     answer(&bench, &request, wrong).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
-    let Some(AgentEvent::Notice { text, .. }) = events.last() else { panic!() };
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Notice { .. }))).await;
+    let Some(AgentEvent::Task(TaskEvent::Notice { text, .. })) = events.last() else { panic!() };
     assert!(text.contains("cannot add the rule"), "{text}");
     let query = Query::RuleCoverage { rule: "bash".into(), list: Verdict::Allow };
-    bench.send(AgentCommand::Query { ticket: 2, query }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    bench.send(TaskCommand::Query { ticket: 2, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
     let titles = QueryAnswer::Titles(vec!["touch one".into()]);
-    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 2, answer: Ok(titles) }));
+    assert_eq!(events.last(), Some(&AgentEvent::Task(TaskEvent::Answered { ticket: 2, answer: Ok(titles) })));
     let always =
         ApprovalAnswer::AllowAlways { rules: vec!["bash".into()], scope: RuleScope::Session, hunks: None };
     answer(&bench, &request, always).await;
     let events = bench.settled().await;
-    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    assert!(!events.iter().any(is_request));
     assert!(bench.dir.path().join("one").exists() && bench.dir.path().join("two").exists());
 }
 
 /// The rules after a change, or why there was none.
 async fn changed(bench: &mut Bench, change: RuleChange) -> Result<Vec<(Verdict, String)>, String> {
-    bench.send(AgentCommand::ChangeRules { ticket: 7, change }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    bench.send(SettingsCommand::ChangeRules { ticket: 7, change }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
     match events.last() {
-        Some(AgentEvent::Answered { ticket: 7, answer: Ok(QueryAnswer::PermissionRules(all)) }) => {
-            Ok(all.rules.iter().map(|rule| (rule.list, rule.rule.clone())).collect())
-        }
-        Some(AgentEvent::Answered { ticket: 7, answer: Err(error) }) => Err(error.clone()),
+        Some(AgentEvent::Task(TaskEvent::Answered {
+            ticket: 7,
+            answer: Ok(QueryAnswer::PermissionRules(all)),
+        })) => Ok(all.rules.iter().map(|rule| (rule.list, rule.rule.clone())).collect()),
+        Some(AgentEvent::Task(TaskEvent::Answered { ticket: 7, answer: Err(error) })) => Err(error.clone()),
         other => panic!("{other:?}"),
     }
 }
@@ -241,10 +248,10 @@ async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
     assert_eq!(request.title, "touch two");
     assert!(bench.dir.path().join("one").exists());
     let query = Query::RuleCoverage { rule: "bash(touch one)".into(), list: Verdict::Deny };
-    bench.send(AgentCommand::Query { ticket: 2, query }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
+    bench.send(TaskCommand::Query { ticket: 2, query }).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
     let titles = QueryAnswer::Titles(vec!["touch one".into()]);
-    assert_eq!(events.last(), Some(&AgentEvent::Answered { ticket: 2, answer: Ok(titles) }));
+    assert_eq!(events.last(), Some(&AgentEvent::Task(TaskEvent::Answered { ticket: 2, answer: Ok(titles) })));
     let deny = NewRule { list: Verdict::Deny, rule: "bash(touch two)".into(), scope: RuleScope::Session };
     let change = RuleChange { remove: Some(listed(Verdict::Ask, "bash(touch two)")), add: Some(deny) };
     let left = changed(&mut bench, change).await.unwrap();
@@ -260,10 +267,12 @@ async fn another_mode_decides_on_calls_that_wait() {
         let mut bench = asking(PermissionMode::Ask, calls);
         bench.prompt("go").await;
         let request = asked(&mut bench).await;
-        bench.send(AgentCommand::SetPermissionMode { mode }).await;
+        bench.send(SettingsCommand::SetPermissionMode { mode }).await;
         let events = bench.settled().await;
         let outcome = if runs { ApprovalOutcome::Allowed } else { ApprovalOutcome::Denied };
-        assert!(events.contains(&AgentEvent::ApprovalEnded { id: request.id, outcome }));
+        assert!(
+            events.contains(&AgentEvent::Questions(QuestionEvent::ApprovalEnded { id: request.id, outcome }))
+        );
         assert_eq!(bench.dir.path().join("one").exists(), runs, "{mode:?}");
     }
 }
@@ -284,12 +293,12 @@ async fn in_plan_mode_nothing_changes_and_the_model_is_told_when_it_begins_and_e
     assert!(ended[0].is_error && said(&ended[0]).contains("plan mode"), "{ended:?}");
     assert!(!ended[1].is_error && said(&ended[1]).contains("content"), "{ended:?}");
     assert!(!bench.dir.path().join("one").exists());
-    bench.send(AgentCommand::SetPermissionMode { mode: PermissionMode::Auto }).await;
+    bench.send(SettingsCommand::SetPermissionMode { mode: PermissionMode::Auto }).await;
     bench.prompt("do it").await;
     let events = [events, bench.settled().await].concat();
     assert!(bench.dir.path().join("two").exists());
     let notes = events.iter().filter_map(|event| match event {
-        AgentEvent::MessageEnd { message } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
             Message::Custom(note) => Some(note.content.text()),
             _ => None,
         },
@@ -306,9 +315,12 @@ async fn a_question_ends_with_the_run_and_the_call_did_not_run() {
     let mut bench = asking(PermissionMode::Ask, calls);
     bench.prompt("go").await;
     let request = asked(&mut bench).await;
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     let events = bench.settled().await;
-    let ended = AgentEvent::ApprovalEnded { id: request.id.clone(), outcome: ApprovalOutcome::Withdrawn };
+    let ended = AgentEvent::Questions(QuestionEvent::ApprovalEnded {
+        id: request.id.clone(),
+        outcome: ApprovalOutcome::Withdrawn,
+    });
     assert!(events.contains(&ended), "{events:?}");
     assert!(said(&results(&events)[0]).contains("before the user decided; the call was not run"));
     // An answer that comes too late changes nothing.
@@ -405,16 +417,17 @@ async fn a_command_that_cannot_run_does_not_hold_up_those_after_it() {
 #[tokio::test]
 async fn a_steering_message_ends_the_questions_that_are_left() {
     let (mut bench, requests) = three().await;
-    bench
-        .send(AgentCommand::Prompt { text: "stop".into(), images: Vec::new(), streaming: Queue::Steer })
-        .await;
+    bench.send(RunCommand::Prompt { text: "stop".into(), images: Vec::new(), streaming: Queue::Steer }).await;
     answer(&bench, &requests[0], ALLOW).await;
     let events = bench.settled().await;
     let ended = results(&events);
     assert!(!ended[0].is_error && ended[1].is_error && ended[2].is_error, "{ended:?}");
     assert!(said(&ended[1]).contains("skipped") && said(&ended[2]).contains("skipped"), "{ended:?}");
     let withdrawn = |event: &&AgentEvent| {
-        matches!(event, AgentEvent::ApprovalEnded { outcome: ApprovalOutcome::Withdrawn, .. })
+        matches!(
+            event,
+            AgentEvent::Questions(QuestionEvent::ApprovalEnded { outcome: ApprovalOutcome::Withdrawn, .. })
+        )
     };
     assert_eq!(events.iter().filter(withdrawn).count(), 2);
     let starts = brief(&events).iter().filter(|line| line.starts_with("run ")).count();
@@ -424,7 +437,7 @@ async fn a_steering_message_ends_the_questions_that_are_left() {
 #[tokio::test]
 async fn an_abort_ends_all_questions_of_an_answer() {
     let (mut bench, _) = three().await;
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     let events = bench.settled().await;
     let lines = brief(&events);
     for call in ["a", "b", "c"] {
@@ -446,7 +459,7 @@ async fn without_a_mode_nothing_is_asked() {
     let mut bench = Bench::with(Player::new(calls), |config| config.tools = Toolbox::all());
     bench.prompt("go").await;
     let events = bench.settled().await;
-    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    assert!(!events.iter().any(is_request));
     assert!(bench.dir.path().join("one").exists());
 }
 
@@ -498,8 +511,11 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
         // A path that was added is asked about no more.
         let mut events = Vec::new();
         if !always {
-            events = bench.until(|event| matches!(event, AgentEvent::ApprovalRequested { .. })).await;
-            let Some(AgentEvent::ApprovalRequested { request }) = events.last() else { panic!() };
+            events = bench.until(is_request).await;
+            let Some(AgentEvent::Questions(QuestionEvent::ApprovalRequested { request })) = events.last()
+            else {
+                panic!()
+            };
             answer(&bench, request, denied(request)).await;
         }
         events.extend(bench.settled().await);
@@ -527,7 +543,7 @@ async fn a_call_that_ran_is_denied_a_second_run() {
     let Some(mut bench) = confined(OnAsk::Ask, answers) else { return };
     bench.prompt("go").await;
     asked(&mut bench).await;
-    bench.send(AgentCommand::SetPermissionMode { mode: PermissionMode::Plan }).await;
+    bench.send(SettingsCommand::SetPermissionMode { mode: PermissionMode::Plan }).await;
     let results = results(&bench.settled().await);
     assert!(said(&results[0]).contains("denied, the call was not run again: plan mode"), "{results:?}");
 }
@@ -567,7 +583,7 @@ async fn without_anybody_to_ask_the_refusal_of_the_sandbox_stands() {
     let Some(mut bench) = confined(OnAsk::Allow, answers) else { return };
     bench.prompt("go").await;
     let events = bench.settled().await;
-    assert!(!events.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested { .. })));
+    assert!(!events.iter().any(is_request));
     let results = results(&events);
     assert!(
         !target.exists() && said(&results[0]).contains("not the program but tau's sandbox"),

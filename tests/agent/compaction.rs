@@ -3,8 +3,8 @@
 use tau::agent::api::AgentConfig;
 use tau::agent::context::compaction::SUMMARY_SYSTEM_PROMPT as SYSTEM;
 use tau::agent::context::compaction::size;
-use tau::agent::protocol::command::SessionCommand;
-use tau::agent::protocol::event::{CompactionReason, CompactionResult};
+use tau::agent::protocol::command::{RunCommand, SessionChange, SessionCommand};
+use tau::agent::protocol::event::{CompactionReason, CompactionResult, RunEvent, TurnEvent};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::run::CompactionSettings;
 use tau::agent::provider::{ModelRequest, wire_format};
@@ -28,7 +28,7 @@ fn small(config: &mut AgentConfig) {
 
 fn result(events: &[AgentEvent]) -> CompactionResult {
     let result = events.iter().find_map(|event| match event {
-        AgentEvent::CompactionEnd { result, .. } => result.clone(),
+        AgentEvent::Run(RunEvent::CompactionEnd { result, .. }) => result.as_deref().cloned(),
         _ => None,
     });
     result.unwrap_or_else(|| panic!("no result in {:?}", brief(events)))
@@ -36,8 +36,8 @@ fn result(events: &[AgentEvent]) -> CompactionResult {
 
 async fn compact(bench: &mut Bench, instructions: Option<&str>) -> Vec<AgentEvent> {
     let instructions = instructions.map(str::to_owned);
-    bench.send(AgentCommand::Compact { instructions }).await;
-    bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await
+    bench.send(RunCommand::Compact { instructions }).await;
+    bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }))).await
 }
 
 fn requests(player: &Player) -> Vec<ModelRequest> {
@@ -276,18 +276,19 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
     let mut bench = Bench::new(answers);
     bench.prompt("hi").await;
     bench.settled().await;
-    bench.send(AgentCommand::Compact { instructions: None }).await;
-    bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
-    bench.send(AgentCommand::Abort).await;
-    let reported = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    bench.send(RunCommand::Compact { instructions: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionStart { .. }))).await;
+    bench.send(RunCommand::Abort).await;
+    let reported =
+        brief(&bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }))).await);
     assert_eq!(reported, ["compacted aborted"]);
 
     let summing = vec![Wait(100), Say("short"), STOP];
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], summing, vec![Say("later"), STOP]]);
     bench.prompt("hi").await;
     bench.settled().await;
-    bench.send(AgentCommand::Compact { instructions: None }).await;
-    bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
+    bench.send(RunCommand::Compact { instructions: None }).await;
+    bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionStart { .. }))).await;
     bench.prompt("meanwhile").await;
     let reported = brief(&bench.settled().await);
     assert_eq!(reported[..2], ["compacted", "agent_start"]);
@@ -298,7 +299,7 @@ async fn a_compaction_can_be_stopped_and_holds_prompts_back() {
 async fn a_run_is_ended_before_the_user_compacts() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], SUMMARY.to_vec()]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::MessageUpdate { .. }))).await;
     let reported = brief(&compact(&mut bench, None).await);
     assert_eq!(reported[reported.len() - 3..], ["settled aborted", "compacts Manual", "compacted"]);
 }
@@ -318,10 +319,10 @@ async fn switched_off_it_waits_for_the_user() {
     let reasons = [CompactionReason::Manual];
     assert!(
         events.iter().all(
-            |event| !matches!(event, AgentEvent::CompactionStart { reason } if !reasons.contains(reason))
+            |event| !matches!(event, AgentEvent::Run(RunEvent::CompactionStart { reason }) if !reasons.contains(reason))
         )
     );
-    bench.send(AgentCommand::Session(SessionCommand::New)).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
 }
 
 /// An answer of text alone: its expected result, and how many tokens the provider counted.

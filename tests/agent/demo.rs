@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tau::agent::catalogue;
 use tau::agent::demo::{DemoTransport, FILE, Pace};
+use tau::agent::protocol::event::TurnEvent;
 
 use super::*;
 
@@ -22,14 +23,14 @@ async fn say(bench: &mut Bench, text: &str) -> (Vec<String>, String) {
     let mut last = String::new();
     for event in &events {
         match event {
-            AgentEvent::ToolExecutionStart { tool_name, args, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_name, args, .. }) => {
                 let subject = args.get("path").or(args.get("command")).and_then(Value::as_str);
                 calls.push(format!("{tool_name} {}", subject.unwrap_or_default()));
             }
-            AgentEvent::ToolExecutionEnd { is_error: true, result, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { is_error: true, result, .. }) => {
                 calls.push(format!("failed: {result:?}"));
             }
-            AgentEvent::TurnEnd { message, .. } => {
+            AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => {
                 if let Message::Assistant(answer) = message.as_ref() {
                     last = answer.text();
                 }

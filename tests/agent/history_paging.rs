@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tau::agent::protocol::command::{RunCommand, SessionCommand, ShellCommand, TaskCommand};
+use tau::agent::protocol::event::{SessionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
 use tau::agent::session::outline::Outline;
 use tau::agent::session::{Access, Session};
@@ -33,26 +35,32 @@ fn begins(messages: &[Arc<Message>]) -> Vec<String> {
 
 /// The messages that are sent first, and how many are left, as soon as that is known.
 async fn first(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>) {
-    let is_left = |event: &AgentEvent| matches!(event, AgentEvent::HistoryAvailable { .. });
+    let is_left =
+        |event: &AgentEvent| matches!(event, AgentEvent::Session(SessionEvent::HistoryAvailable { .. }));
     let mut reported = bench.until(is_left).await;
-    let is_cut = matches!(&reported[0], AgentEvent::SessionOpened { messages, .. } if messages.len() > 4);
+    let is_cut = matches!(&reported[0], AgentEvent::Session(SessionEvent::SessionOpened { messages, .. }) if messages.len() > 4);
     if is_cut {
         // The first is a guess.
         reported.extend(bench.until(is_left).await);
     }
-    let Some(AgentEvent::HistoryAvailable { left }) = reported.last() else { panic!() };
+    let Some(AgentEvent::Session(SessionEvent::HistoryAvailable { left })) = reported.last() else {
+        panic!()
+    };
     match &reported[0] {
-        AgentEvent::SessionOpened { messages, .. } => (messages.clone(), Some(*left)),
+        AgentEvent::Session(SessionEvent::SessionOpened { messages, .. }) => (messages.clone(), Some(*left)),
         other => panic!("{other:?}"),
     }
 }
 
 /// A page.
 async fn ask(bench: &mut Bench, from: PageFrom, goal: PageGoal) -> HistoryPage {
-    bench.send(AgentCommand::Query { ticket: 1, query: Query::HistoryPage { from, goal } }).await;
-    let mut reported = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 1, .. })).await;
+    bench.send(TaskCommand::Query { ticket: 1, query: Query::HistoryPage { from, goal } }).await;
+    let mut reported =
+        bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { ticket: 1, .. }))).await;
     match reported.pop() {
-        Some(AgentEvent::Answered { answer: Ok(QueryAnswer::HistoryPage(page)), .. }) => page,
+        Some(AgentEvent::Task(TaskEvent::Answered {
+            answer: Ok(QueryAnswer::HistoryPage(page)), ..
+        })) => page,
         other => panic!("{other:?}"),
     }
 }
@@ -75,13 +83,13 @@ async fn all_pages_arrive_in_order_also_during_a_run() {
     let (mut all, left) = first(&mut bench).await;
     assert_eq!(left, Some((count - all.len()) as u64));
     // A command of the user runs at the same time.
-    let bash = AgentCommand::Bash {
+    let bash = AgentCommand::Shell(ShellCommand::Bash {
         id: None,
         command: "sleep 30".into(),
         exclude_from_context: false,
         size: None,
         without_sandbox: false,
-    };
+    });
     bench.send(bash).await;
     let mut page = ask(&mut bench, PageFrom::default(), PageGoal::Next).await;
     let mut steps = 0;
@@ -140,7 +148,7 @@ async fn it_works_in_the_middle_of_a_run_and_after_all_was_read_for_it() {
     let (mut all, _) = first(&mut bench).await;
     // The model needs the complete context, so the rest of the file is read now.
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::MessageUpdate { .. }))).await;
     let mut page = ask(&mut bench, PageFrom::default(), PageGoal::Next).await;
     let mut steps = 1;
     while page.left.is_some() {
@@ -151,11 +159,13 @@ async fn it_works_in_the_middle_of_a_run_and_after_all_was_read_for_it() {
     all.splice(0..0, page.messages);
     assert!(steps > 2, "still in steps");
     assert_eq!(all.len(), count);
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     assert!(brief(&bench.settled().await).contains(&"end assistant Aborted half".to_owned()));
-    bench.send(AgentCommand::Query { ticket: 2, query: Query::Outline }).await;
-    let reported = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
-    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = reported.last() else {
+    bench.send(TaskCommand::Query { ticket: 2, query: Query::Outline }).await;
+    let reported = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
+    let Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. })) =
+        reported.last()
+    else {
         panic!()
     };
     let last = outline.rows.last().unwrap();
@@ -188,9 +198,12 @@ async fn the_tree_of_a_large_session_is_that_of_all_of_it() {
     let whole = Outline::of(Session::open_as(&path, Access::Read).unwrap().tree());
     let mut bench = with_session(&path, Vec::new());
     first(&mut bench).await;
-    bench.send(AgentCommand::Query { ticket: 2, query: Query::Outline }).await;
-    let mut reported = bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await;
-    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. }) = reported.pop() else {
+    bench.send(TaskCommand::Query { ticket: 2, query: Query::Outline }).await;
+    let mut reported =
+        bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
+    let Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::Outline(outline)), .. })) =
+        reported.pop()
+    else {
         panic!()
     };
     assert_eq!((outline.rows.len(), outline.leaf), (count, Some(count - 1)));
@@ -210,10 +223,21 @@ async fn what_is_known_to_be_used_is_said_although_the_rest_cannot_be_read() {
     let session = Session::open_tail(&path, Access::Write, 1 << 20).unwrap();
     std::fs::rename(&path, dir.path().join("aside.jsonl")).unwrap();
     let mut bench = Bench::with(Player::new(Vec::new()), |config| config.session = session);
-    let reported =
-        bench.until(|event| matches!(event, AgentEvent::SessionUsage { usage: Some(_), .. })).await;
-    assert!(reported.iter().any(|event| matches!(event, AgentEvent::SessionUsage { usage: None, .. })));
-    let Some(AgentEvent::SessionUsage { usage: Some(usage), .. }) = reported.last() else { panic!() };
+    let reported = bench
+        .until(|event| {
+            matches!(event, AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(_), .. }))
+        })
+        .await;
+    assert!(
+        reported.iter().any(|event| matches!(
+            event,
+            AgentEvent::Session(SessionEvent::SessionUsage { usage: None, .. })
+        ))
+    );
+    let Some(AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), .. })) = reported.last()
+    else {
+        panic!()
+    };
     assert_eq!((usage.input, usage.output), (700, 7));
 }
 
@@ -253,15 +277,21 @@ async fn a_change_of_session_ends_paging() {
     let mut bench = with_session(&path, Vec::new());
     first(&mut bench).await;
     let (from, goal) = (PageFrom::default(), PageGoal::Next);
-    bench.send(AgentCommand::Query { ticket: 7, query: Query::HistoryPage { from, goal } }).await;
-    bench.send(AgentCommand::Session(SessionCommand::New)).await;
-    let reported = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 7, .. })).await;
-    assert!(reported.iter().any(|event| matches!(event, AgentEvent::SessionOpened { .. })));
-    assert!(matches!(reported.last(), Some(AgentEvent::Answered { answer: Err(_), .. })), "{reported:?}");
+    bench.send(TaskCommand::Query { ticket: 7, query: Query::HistoryPage { from, goal } }).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    let reported =
+        bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { ticket: 7, .. }))).await;
+    assert!(
+        reported.iter().any(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. })))
+    );
+    assert!(
+        matches!(reported.last(), Some(AgentEvent::Task(TaskEvent::Answered { answer: Err(_), .. }))),
+        "{reported:?}"
+    );
     // Asked too late: the new one has nothing before it.
     let page = ask(&mut bench, PageFrom::default(), PageGoal::Next).await;
     assert_eq!(page, HistoryPage::default());
     bench.prompt("go").await;
     let reported = bench.settled().await;
-    assert!(!reported.iter().any(|event| matches!(event, AgentEvent::Answered { .. })));
+    assert!(!reported.iter().any(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))));
 }

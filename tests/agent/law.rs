@@ -1,6 +1,8 @@
 //! Every call in a history has exactly one result, whatever fails and whenever it is aborted.
 
 use proptest::prelude::*;
+use tau::agent::protocol::command::RunCommand;
+use tau::agent::protocol::event::RunEvent;
 
 use super::*;
 
@@ -44,7 +46,7 @@ async fn hold(answers: Vec<Vec<Step>>, abort_after: usize) {
         // A run that neither ends nor continues is aborted too.
         let wait = Duration::from_millis(if seen < abort_after { 60 } else { 20_000 });
         match tokio::time::timeout(wait, bench.agent.events.recv()).await {
-            Ok(Some(AgentEvent::AgentSettled { .. })) => break,
+            Ok(Some(AgentEvent::Run(RunEvent::AgentSettled { .. }))) => break,
             Ok(Some(_)) => seen += 1,
             Ok(None) => panic!("the agent has ended"),
             Err(_) => {
@@ -54,7 +56,7 @@ async fn hold(answers: Vec<Vec<Step>>, abort_after: usize) {
         }
         if seen == abort_after {
             seen += 1;
-            bench.send(AgentCommand::Abort).await;
+            bench.send(RunCommand::Abort).await;
         }
     }
     let (session, _dir) = bench.reopened().await.expect("no session file");

@@ -2,6 +2,8 @@
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
+use tau::agent::protocol::command::{QuestionCommand, RunCommand, TaskCommand};
+use tau::agent::protocol::event::{QuestionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::ToolResultMessage;
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::undo::UndoOptions;
@@ -21,7 +23,7 @@ fn bench(calls: Vec<Step>) -> Bench {
 
 fn results(events: &[AgentEvent]) -> Vec<ToolResultMessage> {
     let result = |event: &AgentEvent| match event {
-        AgentEvent::MessageEnd { message } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
             Message::ToolResult(result) => Some(result.clone()),
             _ => None,
         },
@@ -45,7 +47,7 @@ fn ids(events: &[AgentEvent]) -> Vec<String> {
 /// The calls in the order in which they ended.
 fn ended(events: &[AgentEvent]) -> Vec<String> {
     let id = |event: &AgentEvent| match event {
-        AgentEvent::ToolExecutionEnd { tool_call_id, .. } => Some(tool_call_id.clone()),
+        AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => Some(tool_call_id.clone()),
         _ => None,
     };
     events.iter().filter_map(id).collect()
@@ -61,9 +63,10 @@ async fn two_commands_of_a_second_take_one_second_and_a_read_behind_them_none() 
     std::fs::write(bench.dir.path().join("f"), "here\n").unwrap();
     let started = Instant::now();
     bench.prompt("go").await;
-    let mut events = bench.until(|event| matches!(event, AgentEvent::ToolExecutionEnd { .. })).await;
+    let mut events =
+        bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. }))).await;
     assert_eq!(ended(&events), ["c"], "the read waits for no command");
-    events.extend(bench.until(|event| matches!(event, AgentEvent::TurnEnd { .. })).await);
+    events.extend(bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnEnd { .. }))).await);
     let took = started.elapsed();
     assert!(took >= Duration::from_secs(1) && took < Duration::from_millis(1_900), "{took:?}");
     events.extend(bench.settled().await);
@@ -138,9 +141,10 @@ async fn escape_stops_all_that_run_side_by_side() {
     bench.prompt("go").await;
     let mut started = 0;
     while started < 2 {
-        started += usize::from(matches!(bench.next().await, AgentEvent::ToolExecutionStart { .. }));
+        started +=
+            usize::from(matches!(bench.next().await, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })));
     }
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     let began = Instant::now();
     let events = bench.settled().await;
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -188,9 +192,12 @@ async fn what_is_changed_at_the_same_time_is_kept_without_a_conflict() {
     std::fs::write(bench.dir.path().join("both"), "zero\n").unwrap();
     bench.prompt("go").await;
     bench.settled().await;
-    bench.send(AgentCommand::Query { ticket: 77, query: Query::Changes }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 77, .. })).await;
-    let Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. }) = events.last() else {
+    bench.send(TaskCommand::Query { ticket: 77, query: Query::Changes }).await;
+    let events =
+        bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { ticket: 77, .. }))).await;
+    let Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. })) =
+        events.last()
+    else {
         panic!("{events:?}");
     };
     let paths: Vec<&str> = changes.files.iter().map(|file| file.path.as_str()).collect();
@@ -211,14 +218,17 @@ async fn questions_come_together_and_the_calls_run_in_their_order() {
     let mut requests = Vec::new();
     while requests.len() < 2 {
         let event = bench.next().await;
-        if let AgentEvent::ApprovalRequested { request } = event {
+        if let AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) = event {
             requests.push(request);
         }
     }
     let allow = ApprovalAnswer::Allow { hunks: None, edited: None };
     for id in ["b", "a"] {
         let request = requests.iter().find(|request| request.tool_call_id == id).unwrap();
-        let command = AgentCommand::AnswerApproval { id: request.id.clone(), answer: allow.clone() };
+        let command = AgentCommand::Questions(QuestionCommand::AnswerApproval {
+            id: request.id.clone(),
+            answer: allow.clone(),
+        });
         bench.send(command).await;
     }
     let events = bench.settled().await;

@@ -5,6 +5,8 @@ use std::io::Cursor;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use image::{DynamicImage, ImageFormat};
+use tau::agent::protocol::command::RunCommand;
+use tau::agent::protocol::event::TurnEvent;
 use tau::agent::protocol::message::{Block, UserContent};
 use tau::agent::protocol::model::Model;
 
@@ -46,12 +48,12 @@ async fn each_is_sent_small_enough_and_called_what_it_is() {
             config.model = Some(Arc::new(Model { input: vec!["text".into(), "image".into()], ..model }));
         });
         let images = vec![Block::Image { data: data.clone(), mime_type: "image/png".into() }];
-        bench.send(AgentCommand::Prompt { text: "look".into(), images, streaming: Queue::Steer }).await;
+        bench.send(RunCommand::Prompt { text: "look".into(), images, streaming: Queue::Steer }).await;
         let events = bench.settled().await;
         bench.prompt("again").await;
         bench.settled().await;
         let kept = events.iter().filter_map(|event| match event {
-            AgentEvent::MessageEnd { message } => Some(message),
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => Some(message),
             _ => None,
         });
         assert_eq!(pictures(kept), [("image/png".to_owned(), data.clone())]);

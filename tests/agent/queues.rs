@@ -1,6 +1,8 @@
 //! Messages sent during a run.
 
 use super::*;
+use tau::agent::protocol::command::{QueueCommand, RunCommand};
+use tau::agent::protocol::event::{QueueEvent, TurnEvent};
 
 #[tokio::test]
 async fn queued_messages_come_at_their_moment() {
@@ -12,9 +14,9 @@ async fn queued_messages_come_at_their_moment() {
     ];
     let mut bench = Bench::new(answers);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. }))).await;
     for (text, streaming) in [("later", Queue::FollowUp), ("s1", Queue::Steer), ("s2", Queue::Steer)] {
-        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+        bench.send(RunCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
     }
     let events = brief(&bench.settled().await);
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
@@ -36,16 +38,19 @@ async fn queued_messages_come_at_their_moment() {
 async fn an_abort_leaves_the_queue_and_the_next_run_takes_it() {
     let mut bench = Bench::new(vec![vec![Hang]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnStart))).await;
     bench.prompt("kept").await;
-    bench.send(AgentCommand::Abort).await;
+    bench.send(RunCommand::Abort).await;
     bench.settled().await;
     bench.prompt("next").await;
     let events = brief(&bench.settled().await);
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();
     assert_eq!(ends, ["user kept", "user next", "assistant Stop done"]);
-    bench.send(AgentCommand::TakeQueue).await;
-    assert_eq!(bench.next().await, AgentEvent::QueueReturned { texts: Vec::new(), images: Vec::new() });
+    bench.send(QueueCommand::TakeQueue).await;
+    assert_eq!(
+        bench.next().await,
+        AgentEvent::Queue(QueueEvent::QueueReturned { texts: Vec::new(), images: Vec::new() })
+    );
 }
 
 #[tokio::test]
@@ -53,9 +58,9 @@ async fn taking_the_queue_empties_it() {
     let mut bench = Bench::new(vec![vec![Wait(200), Say("ok"), STOP]]);
     bench.prompt("go").await;
     for (text, streaming) in [("b", Queue::FollowUp), ("a", Queue::Steer)] {
-        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+        bench.send(RunCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
     }
-    bench.send(AgentCommand::TakeQueue).await;
+    bench.send(QueueCommand::TakeQueue).await;
     let events = brief(&bench.settled().await);
     assert!(events.contains(&r#"returned ["a", "b"]"#.to_owned()), "{events:?}");
     assert!(events.contains(&"agent_end 2".to_owned()), "{events:?}");
@@ -65,21 +70,26 @@ async fn taking_the_queue_empties_it() {
 async fn a_queued_message_is_changed_and_sent_at_once() {
     let mut bench = Bench::new(vec![vec![Hang], vec![Say("one"), STOP], vec![Say("two"), STOP]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnStart))).await;
     for text in ["a", "b"] {
         let streaming = Queue::FollowUp;
-        bench.send(AgentCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
+        bench.send(RunCommand::Prompt { text: text.into(), images: Vec::new(), streaming }).await;
     }
     let message = |index, text: &str| QueuedMessage { queue: Queue::FollowUp, index, text: text.into() };
     let change = QueueChange::Replace { text: "B".into(), images: Vec::new() };
-    bench.send(AgentCommand::ChangeQueued { message: message(1, "b"), change }).await;
+    bench.send(QueueCommand::ChangeQueued { message: message(1, "b"), change }).await;
     let change = QueueChange::Remove;
-    let gone = AgentCommand::ChangeQueued { message: message(0, "c"), change: change.clone() };
+    let gone =
+        AgentCommand::Queue(QueueCommand::ChangeQueued { message: message(0, "c"), change: change.clone() });
     bench.send(gone).await;
-    let failed = bench.until(|event| matches!(event, AgentEvent::QueueChangeFailed { .. })).await;
-    assert_eq!(failed.last(), Some(&AgentEvent::QueueChangeFailed { message: message(0, "c"), change }));
+    let failed =
+        bench.until(|event| matches!(event, AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. }))).await;
+    assert_eq!(
+        failed.last(),
+        Some(&AgentEvent::Queue(QueueEvent::QueueChangeFailed { message: message(0, "c"), change }))
+    );
     assert!(brief(&failed).contains(&r#"queue [] ["a", "B"]"#.to_owned()), "{failed:?}");
-    bench.send(AgentCommand::ChangeQueued { message: message(1, "B"), change: QueueChange::SendNow }).await;
+    bench.send(QueueCommand::ChangeQueued { message: message(1, "B"), change: QueueChange::SendNow }).await;
     bench.settled().await;
     let events = brief(&bench.settled().await);
     let ends: Vec<&str> = events.iter().filter_map(|line| line.strip_prefix("end ")).collect();

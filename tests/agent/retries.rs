@@ -1,11 +1,13 @@
 //! Failures of the provider: which are tried again, and what is kept.
 
+use tau::agent::AgentEvent;
 use tau::agent::api::AgentConfig;
+use tau::agent::protocol::command::{RunCommand, TaskCommand};
+use tau::agent::protocol::event::{RunEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::Message;
 use tau::agent::protocol::run::RetryMode;
 use tau::agent::provider::FailureKind;
 use tau::agent::session::Session;
-use tau::agent::{AgentCommand, AgentEvent};
 
 use super::*;
 
@@ -59,7 +61,7 @@ async fn the_words_of_a_failure_reach_the_user() {
         bench.prompt("go").await;
         let events = bench.settled().await;
         let error = events.iter().find_map(|event| match event {
-            AgentEvent::TurnEnd { message, .. } => match message.as_ref() {
+            AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => match message.as_ref() {
                 Message::Assistant(answer) => answer.error_message.clone(),
                 _ => None,
             },
@@ -105,8 +107,8 @@ async fn what_the_user_answers_of_a_failed_answer_stays() {
 async fn a_stream_that_just_ends_is_no_answer() {
     let mut bench = Bench::new(vec![vec![Say("half"), Cut]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::AutoRetryStart { .. })).await;
-    bench.send(AgentCommand::AbortRetry).await;
+    bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }))).await;
+    bench.send(RunCommand::AbortRetry).await;
     let events = brief(&bench.settled().await);
     let expected = [
         "retried 1 false",
@@ -127,10 +129,10 @@ async fn a_wait_for_a_quota_continues_after_a_restart() {
     let mut bench = Bench::with(Player::new(vec![spent]), waits);
     bench.prompt("go").await;
     let delay = |event: Option<&AgentEvent>| match event {
-        Some(AgentEvent::AutoRetryStart { delay_ms, .. }) => *delay_ms,
+        Some(AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, .. })) => *delay_ms,
         other => panic!("{other:?}"),
     };
-    let is_wait = |event: &AgentEvent| matches!(event, AgentEvent::AutoRetryStart { .. });
+    let is_wait = |event: &AgentEvent| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }));
     assert_eq!(delay(bench.until(is_wait).await.last()), 60_000);
     let (session, dir) = bench.reopened().await.unwrap();
     let path = session.info().file.clone().unwrap();
@@ -149,14 +151,14 @@ async fn a_wait_for_a_quota_continues_after_a_restart() {
         } else {
             let left = delay(bench.until(is_wait).await.last());
             assert!((40_000..60_000).contains(&left), "{left}");
-            bench.send(AgentCommand::AbortRetry).await;
+            bench.send(RunCommand::AbortRetry).await;
             let events = bench.settled().await;
             let said = brief(&events);
             assert!(said.iter().any(|line| line.starts_with("end assistant Error")), "{said:?}");
         }
         assert_eq!(player.requests.lock().unwrap().len(), usize::from(asks), "{mode:?}");
-        bench.send(AgentCommand::Shutdown).await;
-        bench.until(|event| *event == AgentEvent::Stopped).await;
+        bench.send(TaskCommand::Shutdown).await;
+        bench.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
     }
     drop(dir);
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::time_limit::InTime;
+use tau::agent::protocol::command::{RunCommand, SessionCommand, SettingsCommand, TaskCommand};
+use tau::agent::protocol::event::{QueueEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent, TurnEvent};
 
 #[tokio::test]
 async fn a_message_is_on_disk_before_its_end_is_told() {
@@ -11,7 +13,7 @@ async fn a_message_is_on_disk_before_its_end_is_told() {
     let mut ends = 0;
     loop {
         match bench.next().await {
-            AgentEvent::MessageEnd { message } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 ends += 1;
                 let written = std::fs::read_to_string(&files(&bench.dir)[0]).unwrap();
                 let messages: Vec<Message> = written
@@ -21,7 +23,7 @@ async fn a_message_is_on_disk_before_its_end_is_told() {
                     .collect();
                 assert!(messages.contains(&message), "{message:?} is not in {written}");
             }
-            AgentEvent::AgentSettled { .. } => break,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
             _ => {}
         }
     }
@@ -31,8 +33,10 @@ async fn a_message_is_on_disk_before_its_end_is_told() {
 /// However closely commands follow each other: what comes after a prompt and would end its run, ends it.
 #[tokio::test]
 async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
-    for command in [AgentCommand::Session(SessionCommand::New), AgentCommand::Compact { instructions: None }]
-    {
+    for command in [
+        AgentCommand::Session(SessionCommand::Change(SessionChange::New)),
+        AgentCommand::Run(RunCommand::Compact { instructions: None }),
+    ] {
         let mut bench = Bench::new(vec![vec![Hang]]);
         // Nothing runs in between, so the agent finds both.
         bench.prompt("go").await;
@@ -43,9 +47,10 @@ async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], vec![Hang]]);
     bench.prompt("hi").await;
     bench.settled().await;
-    bench.send(AgentCommand::Compact { instructions: None }).await;
-    bench.send(AgentCommand::Session(SessionCommand::New)).await;
-    let reported = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    bench.send(RunCommand::Compact { instructions: None }).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    let reported =
+        brief(&bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }))).await);
     assert_eq!(reported, ["compacts Manual", "compacted aborted"]);
 
     // Behind a name, which waits for the compaction and ends nothing.
@@ -53,12 +58,13 @@ async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
     bench.prompt("hi").await;
     bench.settled().await;
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
-    bench.send(AgentCommand::Compact { instructions: None }).await;
-    bench.send(AgentCommand::Session(SessionCommand::Name { name: "a name".into() })).await;
-    bench.until(|event| matches!(event, AgentEvent::CompactionStart { .. })).await;
-    bench.send(AgentCommand::Session(SessionCommand::New)).await;
-    let reported = brief(&bench.until(|event| matches!(event, AgentEvent::CompactionEnd { .. })).await);
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnStart))).await;
+    bench.send(RunCommand::Compact { instructions: None }).await;
+    bench.send(SessionCommand::Change(SessionChange::Name { name: "a name".into() })).await;
+    bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionStart { .. }))).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
+    let reported =
+        brief(&bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }))).await);
     assert_eq!(reported, ["compacted aborted"]);
 }
 
@@ -66,32 +72,47 @@ async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
 async fn sessions_change_after_the_run_has_ended() {
     let mut bench = Bench::new(vec![vec![Hang]]);
     bench.prompt("in the first").await;
-    bench.until(|event| matches!(event, AgentEvent::TurnStart)).await;
-    bench.send(AgentCommand::SetModel { model: model("second") }).await;
-    bench.send(AgentCommand::Session(SessionCommand::Name { name: " a\nname ".into() })).await;
-    bench.send(AgentCommand::Session(SessionCommand::New)).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::TurnStart))).await;
+    bench.send(SettingsCommand::SetModel { model: model("second") }).await;
+    bench.send(SessionCommand::Change(SessionChange::Name { name: " a\nname ".into() })).await;
+    bench.send(SessionCommand::Change(SessionChange::New)).await;
     bench.prompt("in the second").await;
     let first = bench.settled().await;
-    assert!(first.contains(&AgentEvent::SessionInfoChanged { name: Some("a name".into()) }));
+    assert!(
+        first
+            .contains(&AgentEvent::Session(SessionEvent::SessionInfoChanged { name: Some("a name".into()) }))
+    );
     assert_eq!(brief(&first).last().map(String::as_str), Some("settled aborted"));
     let second = bench.settled().await;
-    assert!(matches!(&second[0], AgentEvent::SessionOpened { messages, .. } if messages.is_empty()));
+    assert!(
+        matches!(&second[0], AgentEvent::Session(SessionEvent::SessionOpened { messages, .. }) if messages.is_empty())
+    );
     assert!(brief(&second).contains(&"end user in the second".to_owned()));
     let [one, two] = files(&bench.dir).try_into().unwrap();
     let paths = [one, two];
-    bench.send(AgentCommand::SetModel { model: model("third") }).await;
+    bench.send(SettingsCommand::SetModel { model: model("third") }).await;
     let with = |text: &str| {
         paths.iter().find(|path| std::fs::read_to_string(path).unwrap().contains(text)).unwrap().clone()
     };
-    bench.send(AgentCommand::Session(SessionCommand::Open { path: with("in the first") })).await;
-    let opened = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, messages, .. }) = opened.last() else { panic!() };
+    bench.send(SessionCommand::Change(SessionChange::Open { path: with("in the first") })).await;
+    let opened =
+        bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. }))).await;
+    let Some(AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. })) = opened.last()
+    else {
+        panic!()
+    };
     assert_eq!((session.name.as_deref(), messages.len()), (Some("a name"), 2));
-    assert!(matches!(bench.next().await, AgentEvent::SessionUsage { usage: Some(_), .. }));
+    assert!(matches!(
+        bench.next().await,
+        AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(_), .. })
+    ));
     let restored = bench.next().await;
-    assert!(matches!(&restored, AgentEvent::ModelChanged { model } if model.id == "second"), "{restored:?}");
+    assert!(
+        matches!(&restored, AgentEvent::Settings(SettingsEvent::ModelChanged { model }) if model.id == "second"),
+        "{restored:?}"
+    );
     let missing = bench.dir.path().join("none.jsonl");
-    bench.send(AgentCommand::Session(SessionCommand::Open { path: missing })).await;
+    bench.send(SessionCommand::Change(SessionChange::Open { path: missing })).await;
     assert!(brief(&[bench.next().await])[0].starts_with("notice Error cannot open the session"));
 }
 
@@ -99,21 +120,25 @@ async fn sessions_change_after_the_run_has_ended() {
 async fn a_killed_session_is_repaired_when_it_continues() {
     let mut bench = Bench::new(vec![vec![Call("a", "deaf", json!({})), Call("b", "echo", json!({})), USE]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. }))).await;
     bench.agent.task.abort();
     while bench.agent.events.recv().in_time("an event").await.is_some() {}
     let path = files(&bench.dir)[0].clone();
     let left = std::fs::read_to_string(&path).unwrap();
     let mut next = Bench::new(vec![vec![Say("on"), STOP]]);
-    next.send(AgentCommand::Session(SessionCommand::Open { path: path.clone() })).await;
+    next.send(AgentCommand::Session(SessionCommand::Change(SessionChange::Open { path: path.clone() })))
+        .await;
     next.next().await;
-    let opened = next.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { messages, .. }) = opened.last() else { panic!() };
+    let opened =
+        next.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. }))).await;
+    let Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) = opened.last() else {
+        panic!()
+    };
     let reported: Vec<String> = messages.iter().map(|message| crate::fake::said(message)).collect();
     assert_eq!(reported[2..], ["result a failed", "result b failed"]);
     let kept = || std::fs::read_to_string(&path).unwrap();
     assert_eq!(kept(), left, "looking at a session writes nothing");
-    next.send(AgentCommand::Continue).await;
+    next.send(AgentCommand::Run(RunCommand::Continue)).await;
     assert!(brief(&next.settled().await).contains(&"end assistant Stop on".to_owned()));
     assert!(kept().starts_with(&left));
     let added = kept().split_off(left.len());
@@ -127,14 +152,14 @@ async fn a_killed_session_is_repaired_when_it_continues() {
 #[tokio::test]
 async fn continuing_needs_something_to_continue_from() {
     let mut bench = Bench::new(vec![vec![Say("half"), Hang], vec![Say("rest"), STOP]]);
-    bench.send(AgentCommand::Continue).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
+    bench.send(RunCommand::Continue).await;
+    let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Notice { .. }))).await;
     assert_eq!(brief(&events), ["notice Warning nothing to continue from"]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
-    bench.send(AgentCommand::Abort).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::MessageUpdate { .. }))).await;
+    bench.send(RunCommand::Abort).await;
     bench.settled().await;
-    bench.send(AgentCommand::Continue).await;
+    bench.send(RunCommand::Continue).await;
     assert!(brief(&bench.settled().await).contains(&"end assistant Stop rest".to_owned()));
 }
 
@@ -142,9 +167,9 @@ async fn continuing_needs_something_to_continue_from() {
 async fn shutdown_during_a_run_completes_the_session() {
     let mut bench = Bench::new(vec![vec![Say("some"), Hang]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::MessageUpdate { .. })).await;
-    bench.send(AgentCommand::Shutdown).await;
-    let events = brief(&bench.until(|event| *event == AgentEvent::Stopped).await);
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::MessageUpdate { .. }))).await;
+    bench.send(TaskCommand::Shutdown).await;
+    let events = brief(&bench.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await);
     let expected = ["end assistant Aborted some", "turn_end 0", "agent_end 2", "settled aborted", "stopped"];
     let ended: Vec<&str> = events.iter().map(String::as_str).filter(|line| *line != "update").collect();
     assert_eq!(ended, expected);
@@ -154,7 +179,8 @@ async fn shutdown_during_a_run_completes_the_session() {
 async fn without_a_model_the_text_comes_back() {
     let mut bench = Bench::with(Player::new(Vec::new()), |config| config.model = None);
     bench.prompt("lost?").await;
-    let events = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
+    let events =
+        bench.until(|event| matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }))).await;
     assert_eq!(brief(&events), ["notice Error no model selected", r#"returned ["lost?"]"#]);
 }
 
@@ -216,17 +242,17 @@ async fn the_prompt_is_that_of_the_directory_of_the_session() {
         config.behavior.hooks = hooks.system_prompt(|cwd| format!("in {}", cwd.display()).into());
     });
     let here = bench.dir.path().to_owned();
-    let say = async |bench: &mut Bench, command: Option<SessionCommand>| {
+    let say = async |bench: &mut Bench, command: Option<SessionChange>| {
         if let Some(command) = command {
-            bench.send(AgentCommand::Session(command)).await;
+            bench.send(SessionCommand::Change(command)).await;
         }
         bench.prompt("go").await;
         bench.settled().await;
         player.requests.lock().unwrap().last().unwrap().system.to_string()
     };
     assert_eq!(say(&mut bench, None).await, "be brief", "as it was given");
-    assert_eq!(say(&mut bench, Some(SessionCommand::New)).await, "be brief", "the same directory");
+    assert_eq!(say(&mut bench, Some(SessionChange::New)).await, "be brief", "the same directory");
     let elsewhere_named = format!("in {}", elsewhere.path().display());
-    assert_eq!(say(&mut bench, Some(SessionCommand::Open { path })).await, elsewhere_named);
-    assert_eq!(say(&mut bench, Some(SessionCommand::New)).await, format!("in {}", here.display()));
+    assert_eq!(say(&mut bench, Some(SessionChange::Open { path })).await, elsewhere_named);
+    assert_eq!(say(&mut bench, Some(SessionChange::New)).await, format!("in {}", here.display()));
 }

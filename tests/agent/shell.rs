@@ -1,12 +1,20 @@
 //! The user's own commands, during and between runs.
 
+use tau::agent::protocol::command::{ShellCommand, TaskCommand};
+use tau::agent::protocol::event::{ShellEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::message::BashExecution;
 
 use super::*;
 
 fn bash(id: &str, command: &str) -> AgentCommand {
     let (id, command) = (Some(id.into()), command.into());
-    AgentCommand::Bash { id, command, exclude_from_context: false, size: None, without_sandbox: false }
+    AgentCommand::Shell(ShellCommand::Bash {
+        id,
+        command,
+        exclude_from_context: false,
+        size: None,
+        without_sandbox: false,
+    })
 }
 
 /// Events until this many commands have ended.
@@ -15,7 +23,7 @@ async fn ended(bench: &mut Bench, count: usize) -> (Vec<AgentEvent>, Vec<(String
     let mut ended = Vec::new();
     while ended.len() < count {
         let event = bench.next().await;
-        if let AgentEvent::BashEnd { id, message } = &event {
+        if let AgentEvent::Shell(ShellEvent::BashEnd { id, message }) = &event {
             ended.push((id.clone().unwrap(), message.clone()));
         }
         events.push(event);
@@ -59,8 +67,8 @@ async fn a_front_end_that_reads_slowly_gets_all_output() {
         // The command ends long before its output was read.
         tokio::time::sleep(std::time::Duration::from_millis(15)).await;
         match bench.next().await {
-            AgentEvent::BashExecutionUpdate { delta, .. } => told += delta.lines().count(),
-            AgentEvent::BashEnd { message, .. } => break message,
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { delta, .. }) => told += delta.lines().count(),
+            AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => break message,
             _ => {}
         }
     };
@@ -81,7 +89,7 @@ async fn a_shell_that_is_not_there_is_told() {
 async fn commands_run_beside_a_run_and_are_recorded_after_it() {
     let mut bench = Bench::new(vec![vec![Call("a", "nap", ms(400)), USE], vec![Say("ok"), STOP]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::ToolExecutionStart { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. }))).await;
     bench.send(bash("one", "echo one")).await;
     bench.send(bash("two", "echo two")).await;
     let events = bench.settled().await;
@@ -105,7 +113,9 @@ async fn deltas_make_the_output_and_carry_the_id() {
     let deltas: Vec<&str> = events
         .iter()
         .filter_map(|event| match event {
-            AgentEvent::BashExecutionUpdate { id, delta } if id.as_deref() == Some("x") => {
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta })
+                if id.as_deref() == Some("x") =>
+            {
                 Some(delta.as_str())
             }
             _ => None,
@@ -121,8 +131,8 @@ async fn all_commands_can_be_ended() {
     let begun = Instant::now();
     bench.send(bash("a", "echo begun; sleep 60")).await;
     bench.send(bash("b", "sleep 60")).await;
-    bench.until(|event| matches!(event, AgentEvent::BashExecutionUpdate { .. })).await;
-    bench.send(AgentCommand::AbortBash).await;
+    bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashExecutionUpdate { .. }))).await;
+    bench.send(ShellCommand::AbortBash).await;
     let (_, ended) = ended(&mut bench, 2).await;
     assert!(ended.iter().all(|(_, m)| m.cancelled && m.exit_code.is_none()), "{ended:?}");
     assert!(begun.elapsed() < SOON);
@@ -139,7 +149,7 @@ async fn the_next_prompt_tells_the_model_unless_it_is_excluded() {
     ended(&mut bench, 1).await;
     let (id, command) = (Some("b".to_owned()), "echo hidden".to_owned());
     bench
-        .send(AgentCommand::Bash {
+        .send(ShellCommand::Bash {
             id,
             command,
             exclude_from_context: true,
@@ -159,11 +169,11 @@ async fn the_next_prompt_tells_the_model_unless_it_is_excluded() {
 async fn a_flood_does_not_hold_up_a_run() {
     let mut bench = Bench::new(vec![vec![Call("a", "nap", ms(50)), USE], vec![Say("ok"), STOP]]);
     bench.send(bash("flood", "yes")).await;
-    bench.until(|event| matches!(event, AgentEvent::BashExecutionUpdate { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashExecutionUpdate { .. }))).await;
     let begun = Instant::now();
     bench.prompt("go").await;
     bench.settled().await;
     assert!(begun.elapsed() < SOON, "took {:?}", begun.elapsed());
-    bench.send(AgentCommand::Shutdown).await;
-    bench.until(|event| *event == AgentEvent::Stopped).await;
+    bench.send(TaskCommand::Shutdown).await;
+    bench.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
 }

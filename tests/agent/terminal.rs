@@ -1,5 +1,7 @@
 //! The user's own commands, each in a terminal.
 
+use tau::agent::protocol::command::ShellCommand;
+use tau::agent::protocol::event::ShellEvent;
 use tau::agent::protocol::message::BashExecution;
 
 use super::*;
@@ -8,24 +10,32 @@ const SIZE: (u16, u16) = (91, 17);
 
 fn bash(command: &str) -> AgentCommand {
     let (id, command) = (Some("b".into()), command.into());
-    AgentCommand::Bash { id, command, exclude_from_context: false, size: Some(SIZE), without_sandbox: false }
+    AgentCommand::Shell(ShellCommand::Bash {
+        id,
+        command,
+        exclude_from_context: false,
+        size: Some(SIZE),
+        without_sandbox: false,
+    })
 }
 
 fn typed(data: &str) -> AgentCommand {
-    AgentCommand::BashInput { id: Some("b".into()), data: data.into() }
+    AgentCommand::Shell(ShellCommand::BashInput { id: Some("b".into()), data: data.into() })
 }
 
 fn delta(event: &AgentEvent) -> Option<&str> {
     match event {
-        AgentEvent::BashExecutionUpdate { delta, .. } => Some(delta),
+        AgentEvent::Shell(ShellEvent::BashExecutionUpdate { delta, .. }) => Some(delta),
         _ => None,
     }
 }
 
 /// Events until the command has ended: all that it wrote, and its message.
 async fn ended(bench: &mut Bench) -> (String, BashExecution) {
-    let events = bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
-    let Some(AgentEvent::BashEnd { message, .. }) = events.last() else { panic!("{events:?}") };
+    let events = bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashEnd { .. }))).await;
+    let Some(AgentEvent::Shell(ShellEvent::BashEnd { message, .. })) = events.last() else {
+        panic!("{events:?}")
+    };
     (events.iter().filter_map(delta).collect(), message.clone())
 }
 
@@ -78,7 +88,7 @@ async fn a_command_ends_with_its_shell() {
     for command in ["true", "sleep 60 &", "setsid sleep 60 & echo on"] {
         let mut bench = Bench::new(Vec::new());
         bench.send(bash(command)).await;
-        bench.until(|event| matches!(event, AgentEvent::BashStart { .. })).await;
+        bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashStart { .. }))).await;
         let begun = Instant::now();
         ended(&mut bench).await;
         assert!(begun.elapsed() < SOON, "{command}: {:?}", begun.elapsed());
@@ -123,7 +133,7 @@ async fn a_new_size_is_told() {
     let mut bench = Bench::new(Vec::new());
     bench.send(bash("trap 'stty size; exit' WINCH; echo on; while true; do sleep 0.02; done")).await;
     shown(&mut bench, "on").await;
-    bench.send(AgentCommand::BashResize { id: Some("b".into()), size: (40, 12) }).await;
+    bench.send(ShellCommand::BashResize { id: Some("b".into()), size: (40, 12) }).await;
     let (_, message) = ended(&mut bench).await;
     assert!(message.output.ends_with("12 40\n"), "{message:?}");
 }
@@ -150,7 +160,7 @@ async fn input_that_is_never_read_holds_up_nothing() {
     }
     bench.prompt("go").await;
     bench.settled().await;
-    bench.send(AgentCommand::AbortBash).await;
+    bench.send(ShellCommand::AbortBash).await;
     let (_, message) = ended(&mut bench).await;
     assert!(message.cancelled);
 }
@@ -163,7 +173,7 @@ async fn an_abort_ends_all_of_it_and_a_flood_is_bounded() {
         let begun = Instant::now();
         bench.send(bash(command)).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
-        bench.send(AgentCommand::AbortBash).await;
+        bench.send(ShellCommand::AbortBash).await;
         let (_, message) = ended(&mut bench).await;
         assert!(message.cancelled && message.output.len() <= 50 * 1024, "{command}");
         assert!(begun.elapsed() < SOON, "{command}: {:?}", begun.elapsed());

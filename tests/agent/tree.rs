@@ -1,7 +1,11 @@
 //! Moving within a session's tree, and opening sessions that need a question.
 
-use tau::agent::protocol::command::{BranchSummaryOptions, QuestionAnswer};
-use tau::agent::protocol::event::Question;
+use tau::agent::protocol::command::{
+    BranchSummaryOptions, QuestionAnswer, QuestionCommand, SessionCommand, TaskCommand,
+};
+use tau::agent::protocol::event::{
+    Question, QuestionEvent, QueueEvent, SessionEvent, SettingsEvent, TaskEvent,
+};
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
 use tau::agent::provider::StreamEvent;
@@ -12,9 +16,9 @@ use tau::agent::session::{Access, Session};
 use super::*;
 
 async fn query(bench: &mut Bench, query: Query) -> QueryAnswer {
-    bench.send(AgentCommand::Query { ticket: 3, query }).await;
-    match bench.until(|event| matches!(event, AgentEvent::Answered { .. })).await.pop() {
-        Some(AgentEvent::Answered { ticket: 3, answer: Ok(answer) }) => answer,
+    bench.send(TaskCommand::Query { ticket: 3, query }).await;
+    match bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await.pop() {
+        Some(AgentEvent::Task(TaskEvent::Answered { ticket: 3, answer: Ok(answer) })) => answer,
         other => panic!("{other:?}"),
     }
 }
@@ -32,8 +36,12 @@ fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::session::outline
 
 /// The messages of the next session that is opened, in short.
 async fn opened(bench: &mut Bench) -> Vec<String> {
-    match bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await.pop() {
-        Some(AgentEvent::SessionOpened { messages, .. }) => {
+    match bench
+        .until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. })))
+        .await
+        .pop()
+    {
+        Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) => {
             messages.iter().map(|message| crate::fake::said(message)).collect()
         }
         other => panic!("{other:?}"),
@@ -50,7 +58,10 @@ async fn start(answers: Vec<Vec<Step>>) -> Bench {
 }
 
 fn go_to(entry_id: &str, summary: Option<BranchSummaryOptions>) -> AgentCommand {
-    AgentCommand::Session(SessionCommand::GoTo { entry_id: entry_id.to_owned(), summary })
+    AgentCommand::Session(SessionCommand::Change(SessionChange::GoTo {
+        entry_id: entry_id.to_owned(),
+        summary,
+    }))
 }
 
 #[tokio::test]
@@ -65,10 +76,14 @@ async fn the_tree_is_told_and_gone_about_in() {
     // To before a message of the user: its text is returned.
     bench.send(go_to(&second.id, None)).await;
     assert_eq!(opened(&mut bench).await, ["user first", "assistant Stop one"]);
-    let back = bench.until(|event| matches!(event, AgentEvent::QueueReturned { .. })).await;
+    let back =
+        bench.until(|event| matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }))).await;
     assert_eq!(
         back.last(),
-        Some(&AgentEvent::QueueReturned { texts: vec!["second".into()], images: Vec::new() })
+        Some(&AgentEvent::Queue(QueueEvent::QueueReturned {
+            texts: vec!["second".into()],
+            images: Vec::new()
+        }))
     );
     bench.prompt("another way").await;
     bench.settled().await;
@@ -83,7 +98,8 @@ async fn the_tree_is_told_and_gone_about_in() {
     let messages = opened(&mut bench).await;
     assert_eq!(messages.last().map(String::as_str), Some("assistant Stop two"));
     bench.send(go_to("nowhere", None)).await;
-    let refused = bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
+    let refused =
+        bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionRefused { .. }))).await;
     assert!(
         brief(&refused).contains(&"notice Error no entry nowhere in this session".to_owned()),
         "{refused:?}"
@@ -121,7 +137,7 @@ async fn a_branch_that_is_left_is_summed_up_if_wanted() {
     assert_eq!(outline.rows[written.parent.unwrap()].text, "one");
     // A summary that fails leaves everything as it was.
     bench.send(go_to(&row(&first, "first").id, summary)).await;
-    bench.until(|event| matches!(event, AgentEvent::SessionRefused { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionRefused { .. }))).await;
     assert_eq!(tree(&mut bench).await, outline);
     let (session, _dir) = bench.reopened().await.unwrap();
     assert_eq!(session.context().messages.len(), 3);
@@ -131,7 +147,7 @@ async fn a_branch_that_is_left_is_summed_up_if_wanted() {
 async fn labels_are_not_part_of_the_conversation() {
     let mut bench = start(vec![vec![Say("one"), STOP], vec![Say("two"), STOP]]).await;
     let id = row(&tree(&mut bench).await, "one").id.clone();
-    bench.send(AgentCommand::Label { entry_id: id.clone(), label: Some(" a\n name ".into()) }).await;
+    bench.send(SessionCommand::Label { entry_id: id.clone(), label: Some(" a\n name ".into()) }).await;
     let outline = tree(&mut bench).await;
     assert_eq!(row(&outline, "one").label.as_deref(), Some("a name"));
     bench.prompt("third").await;
@@ -139,7 +155,7 @@ async fn labels_are_not_part_of_the_conversation() {
     let outline = tree(&mut bench).await;
     let third = row(&outline, "third");
     assert_eq!(outline.rows[third.parent.unwrap()].text, "two", "the label is on no branch");
-    bench.send(AgentCommand::Label { entry_id: id, label: None }).await;
+    bench.send(SessionCommand::Label { entry_id: id, label: None }).await;
     assert_eq!(row(&tree(&mut bench).await, "one").label, None);
 }
 
@@ -190,14 +206,19 @@ fn other(bench: &Bench, cwd: &std::path::Path) -> Session {
 }
 
 async fn offered(bench: &mut Bench, path: &std::path::Path, choice: &str) -> String {
-    bench.send(AgentCommand::Session(SessionCommand::Offer { path: path.to_owned() })).await;
-    let asked = bench.until(|event| matches!(event, AgentEvent::Asked { .. })).await;
-    let Some(AgentEvent::Asked { id, question: Question::Select { title, options } }) = asked.last() else {
+    bench.send(SessionCommand::Change(SessionChange::Offer { path: path.to_owned() })).await;
+    let asked =
+        bench.until(|event| matches!(event, AgentEvent::Questions(QuestionEvent::Asked { .. }))).await;
+    let Some(AgentEvent::Questions(QuestionEvent::Asked {
+        id,
+        question: Question::Select { title, options },
+    })) = asked.last()
+    else {
         panic!("{asked:?}")
     };
     let answer = options.iter().find(|option| option.starts_with(choice)).cloned();
     let answer = answer.map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value);
-    bench.send(AgentCommand::Answer { id: id.clone(), answer }).await;
+    bench.send(QuestionCommand::Answer { id: id.clone(), answer }).await;
     title.clone()
 }
 
@@ -207,7 +228,9 @@ async fn a_session_in_use_is_looked_at_and_continues_in_a_copy() {
     let theirs = other(&bench, bench.dir.path());
     let path = theirs.info().file.clone().unwrap();
     let before = std::fs::read(&path).unwrap();
-    bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
+    bench
+        .until(|event| matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })))
+        .await;
     let title = offered(&mut bench, &path, "Open read-only").await;
     let process = format!("process {}", std::process::id());
     assert!(title.contains("in use by another tau") && title.contains(&process), "{title}");
@@ -230,14 +253,23 @@ async fn a_session_whose_directory_is_gone_is_offered() {
     let mut bench = Bench::new(vec![vec![Say("here"), STOP]]);
     let gone = bench.dir.path().join("gone");
     let path = other(&bench, &gone).info().file.clone().unwrap();
-    bench.until(|event| matches!(event, AgentEvent::ThinkingLevelChanged { .. })).await;
+    bench
+        .until(|event| matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })))
+        .await;
     let title = offered(&mut bench, &path, "Fork").await;
     assert!(title.contains(&format!("{}, no longer exists", gone.display())), "{title}");
-    let reported = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, messages, .. }) = reported.last() else { panic!() };
+    let reported =
+        bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. }))).await;
+    let Some(AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. })) = reported.last()
+    else {
+        panic!()
+    };
     assert_eq!((session.cwd.as_path(), messages.len()), (bench.dir.path(), 1));
     offered(&mut bench, &path, "Continue").await;
-    let reported = bench.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, .. }) = reported.last() else { panic!() };
+    let reported =
+        bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. }))).await;
+    let Some(AgentEvent::Session(SessionEvent::SessionOpened { session, .. })) = reported.last() else {
+        panic!()
+    };
     assert_eq!((&session.cwd, session.file.as_ref()), (&gone, Some(&path)));
 }

@@ -1,5 +1,7 @@
 //! What the engine keeps of calls: of those that are aborted, and beside commands of the user.
 
+use tau::agent::protocol::command::{RunCommand, ShellCommand, TaskCommand};
+use tau::agent::protocol::event::{ShellEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::undo::SessionChanges;
 use tau::agent::undo::UndoOptions;
@@ -17,10 +19,13 @@ fn keeping(answers: Vec<Vec<Step>>) -> (Bench, tempfile::TempDir) {
 }
 
 async fn changes(bench: &mut Bench) -> SessionChanges {
-    bench.send(AgentCommand::Query { ticket: 77, query: Query::Changes }).await;
-    let events = bench.until(|event| matches!(event, AgentEvent::Answered { ticket: 77, .. })).await;
+    bench.send(TaskCommand::Query { ticket: 77, query: Query::Changes }).await;
+    let events =
+        bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { ticket: 77, .. }))).await;
     match events.last() {
-        Some(AgentEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. }) => changes.clone(),
+        Some(AgentEvent::Task(TaskEvent::Answered { answer: Ok(QueryAnswer::Changes(changes)), .. })) => {
+            changes.clone()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -33,8 +38,8 @@ fn bash(command: &str) -> Step {
 async fn a_command_that_was_aborted_can_be_undone() {
     let (mut bench, _kept) = keeping(vec![vec![bash("echo half >a; echo started; sleep 60; echo >b"), USE]]);
     bench.prompt("go").await;
-    bench.until(|event| matches!(event, AgentEvent::ToolExecutionUpdate { .. })).await;
-    bench.send(AgentCommand::Abort).await;
+    bench.until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { .. }))).await;
+    bench.send(RunCommand::Abort).await;
     bench.settled().await;
     let paths: Vec<String> = changes(&mut bench).await.files.into_iter().map(|file| file.path).collect();
     assert_eq!(paths, ["a"]);
@@ -53,7 +58,7 @@ async fn what_a_command_of_the_user_changes_is_not_the_agents() {
     bench.settled().await;
     let command = "echo mine >b".to_owned();
     bench
-        .send(AgentCommand::Bash {
+        .send(ShellCommand::Bash {
             id: None,
             command,
             exclude_from_context: false,
@@ -61,7 +66,7 @@ async fn what_a_command_of_the_user_changes_is_not_the_agents() {
             without_sandbox: false,
         })
         .await;
-    bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+    bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashEnd { .. }))).await;
     bench.prompt("again").await;
     bench.settled().await;
     let paths: Vec<String> = changes(&mut bench).await.files.into_iter().map(|file| file.path).collect();

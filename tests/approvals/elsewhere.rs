@@ -1,6 +1,8 @@
 //! Prompts on the shell's screen and for screen readers.
 
 use ratatui::layout::Rect;
+use tau::agent::protocol::command::QuestionCommand;
+use tau::agent::protocol::event::{QuestionEvent, RunEvent, SessionEvent, TurnEvent};
 use tau::app::boot::Boot;
 use tau::app::geometry::ScreenKind;
 use tau::app::update;
@@ -27,12 +29,12 @@ impl Other {
         let (model, _) = tau::app::boot(boot);
         let (printed, live) = (String::new(), String::new());
         let mut other = Other { model: Some(model), at, memo: memo(), printed, live, effects: Vec::new() };
-        other.agent(AgentEvent::SessionOpened {
+        other.agent(SessionEvent::SessionOpened {
             session: tau::agent::protocol::event::SessionInfo { id: "s".into(), ..Default::default() },
             messages: Vec::new(),
             titles: Default::default(),
         });
-        other.agent(AgentEvent::AgentStart);
+        other.agent(RunEvent::AgentStart);
         other
     }
 
@@ -57,12 +59,12 @@ impl Other {
         }
     }
 
-    fn agent(&mut self, event: AgentEvent) {
-        self.send(Msg::Agent(event));
+    fn agent(&mut self, event: impl Into<AgentEvent>) {
+        self.send(Msg::Agent(event.into()));
     }
 
     fn asked(&mut self, request: ApprovalRequest) {
-        self.agent(AgentEvent::ApprovalRequested { request: Box::new(request) });
+        self.agent(QuestionEvent::ApprovalRequested { request: Box::new(request) });
         self.at += SEEN;
         self.send(Msg::Ticked);
     }
@@ -73,7 +75,9 @@ impl Other {
 
     fn answer(&mut self) -> Option<ApprovalAnswer> {
         std::mem::take(&mut self.effects).into_iter().find_map(|effect| match effect {
-            Effect::Agent(AgentCommand::AnswerApproval { answer, .. }) => Some(answer),
+            Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval { answer, .. })) => {
+                Some(answer)
+            }
             _ => None,
         })
     }
@@ -109,7 +113,7 @@ fn a_prompt_is_live_on_the_shells_screen() {
     for at in 2..30 {
         let (id, name) = (format!("c{at}"), "bash".to_owned());
         let args = json!({ "command": "true" });
-        other.agent(AgentEvent::ToolExecutionStart { tool_call_id: id, tool_name: name, args });
+        other.agent(TurnEvent::ToolExecutionStart { tool_call_id: id, tool_name: name, args });
     }
     assert!(other.live.contains("echo line 2") && other.live.contains("1 Yes, once"), "{}", other.live);
     assert!(other.live.contains("v views"), "the terminal cannot scroll what is live: {}", other.live);
@@ -159,7 +163,7 @@ fn a_screen_reader_says_the_prompt() {
     // Too early is too early here as well.
     let mut other = Other::new(ScreenKind::Reader, SIZE);
     let request = Box::new(command_request("c1", COMMAND, (11, 26)));
-    other.agent(AgentEvent::ApprovalRequested { request });
+    other.agent(QuestionEvent::ApprovalRequested { request });
     other.key("y");
     assert_eq!(other.answer(), None);
     other.has(&["1, or y: Yes, once", "> y"]);

@@ -1,6 +1,8 @@
 //! What prompts look like.
 
 use super::*;
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::TaskEvent;
 
 #[test]
 fn a_command() {
@@ -37,11 +39,11 @@ fn a_rule() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.keys("a3<tab>");
     let ticket = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
+        Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, .. })) => Some(ticket),
         _ => None,
     });
     let titles = QueryAnswer::Titles(vec!["rm -rf build".into(), "rm -rf build && make".into()]);
-    screen.agent(AgentEvent::Answered { ticket: ticket.unwrap(), answer: Ok(titles) });
+    screen.agent(TaskEvent::Answered { ticket: ticket.unwrap(), answer: Ok(titles) });
     frames(&mut screen, "approval-rule");
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tau::agent::protocol::approval::PermissionMode;
-use tau::agent::protocol::command::QuestionAnswer;
-use tau::agent::protocol::event::Question;
+use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, SessionCommand, SettingsCommand};
+use tau::agent::protocol::event::{Question, QuestionEvent, SessionEvent, SettingsEvent};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::settings::chosen_mode::ChosenMode;
 use tau::app::boot::Boot;
@@ -15,14 +15,14 @@ use crate::harness::{ai, boot};
 
 fn sent_modes(screen: &mut Screen) -> Vec<PermissionMode> {
     let mode = |effect| match effect {
-        Effect::Agent(AgentCommand::SetPermissionMode { mode }) => Some(mode),
+        Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })) => Some(mode),
         _ => None,
     };
     screen.take_effects().into_iter().filter_map(mode).collect()
 }
 
 fn is_now(screen: &mut Screen, mode: PermissionMode) {
-    screen.agent(AgentEvent::PermissionModeChanged { mode });
+    screen.agent(SettingsEvent::PermissionModeChanged { mode });
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {
         screen.user("plan it");
         screen.run();
         let question = Question::Plan { plan: "1. Look.".into() };
-        screen.agent(AgentEvent::Asked { id: "p".into(), question });
+        screen.agent(QuestionEvent::Asked { id: "p".into(), question });
         let drawn = text(&screen.draw());
         let row = drawn.lines().find(|row| row.contains("› ")).unwrap_or_default().to_owned();
         ["auto", "edits", "ask"]
@@ -92,7 +92,7 @@ fn planned(text: &str) -> Screen {
     screen.user("plan it");
     screen.run();
     screen.answer("I have looked around.", 64);
-    screen.agent(AgentEvent::Asked { id: "q1".into(), question: Question::Plan { plan: text.into() } });
+    screen.agent(QuestionEvent::Asked { id: "q1".into(), question: Question::Plan { plan: text.into() } });
     screen.at += SEEN;
     screen.take_effects();
     screen
@@ -111,7 +111,7 @@ fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
 /// The answer to the plan, which is the last command.
 fn answered(screen: &mut Screen) -> QuestionAnswer {
     match sent(screen).pop() {
-        Some(AgentCommand::Answer { id, answer }) if id == "q1" => answer,
+        Some(AgentCommand::Questions(QuestionCommand::Answer { id, answer })) if id == "q1" => answer,
         other => panic!("no answer: {other:?}"),
     }
 }
@@ -190,7 +190,7 @@ fn carried_out(done: usize) -> Screen {
 fn further(screen: &mut Screen, done: usize) {
     let mut plan = WorkPlan::parse(PLAN);
     plan.finish(&(1..=done).collect::<Vec<_>>()).unwrap();
-    screen.agent(AgentEvent::PlanChanged { plan: Some(plan) });
+    screen.agent(SessionEvent::PlanChanged { plan: Some(plan) });
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
     let mut screen = carried_out(1);
     screen.take_effects();
     screen.keys("/plan<enter>d");
-    assert_eq!(sent(&mut screen), [AgentCommand::DropPlan]);
-    screen.agent(AgentEvent::PlanChanged { plan: None });
+    assert_eq!(sent(&mut screen), [AgentCommand::Session(SessionCommand::DropPlan)]);
+    screen.agent(SessionEvent::PlanChanged { plan: None });
     screen.keys("/plan<enter>");
     has(&mut screen, &["no plan was accepted in this session"]);
 }
@@ -260,7 +260,7 @@ fn the_first_start_asks_for_the_mode_once() {
         screen.take_effects();
         screen.keys(keys);
         assert_eq!(kept(&mut screen).map(|(_, chosen)| chosen), Some(chosen), "{keys}");
-        screen.agent(AgentEvent::ModelChanged { model: Arc::new(ai()) });
+        screen.agent(SettingsEvent::ModelChanged { model: Arc::new(ai()) });
         assert!(!shown(&mut screen).contains("What may the model do"), "asked once");
     }
     // Without a sandbox it applies at once; in one, with the sandbox.
@@ -283,7 +283,7 @@ fn the_first_start_asks_for_the_mode_once() {
     let demo = Model { api: Api::Scripted, ..ai() };
     let mut screen = Screen::boot(Boot { demo: true, model: Some(Arc::new(demo)), ..first() });
     assert!(!shown(&mut screen).contains("What may the model do"));
-    screen.agent(AgentEvent::ModelChanged { model: Arc::new(ai()) });
+    screen.agent(SettingsEvent::ModelChanged { model: Arc::new(ai()) });
     has(&mut screen, &["What may the model do without asking you?"]);
     assert!(!shown(&mut Screen::new()).contains("What may the model do"), "a mode is set");
 }

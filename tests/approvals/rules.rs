@@ -1,9 +1,9 @@
 //! The list of permission rules: `/permissions`.
 
 use serde_json::json;
-use tau::agent::AgentEvent;
 use tau::agent::protocol::approval::RuleScope;
-use tau::agent::protocol::command::AgentCommand;
+use tau::agent::protocol::command::{AgentCommand, SettingsCommand, TaskCommand};
+use tau::agent::protocol::event::{SettingsEvent, TaskEvent};
 use tau::agent::protocol::query::{Query, QueryAnswer};
 use tau::agent::protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, RuleChange, Verdict};
 use tau::app::Effect;
@@ -62,13 +62,15 @@ fn sent(screen: &mut Screen) -> Vec<AgentCommand> {
 }
 
 fn answer(screen: &mut Screen, ticket: u64, answer: Result<QueryAnswer, String>) {
-    screen.agent(AgentEvent::Answered { ticket, answer });
+    screen.agent(TaskEvent::Answered { ticket, answer });
 }
 
 /// Answers the look-up of a rule, which must be the last that was sent.
 fn look_up(screen: &mut Screen, rule: &str, list: Verdict, titles: &[&str]) {
     let asked = sent(screen);
-    let Some(AgentCommand::Query { ticket, query }) = asked.last() else { panic!("{asked:?}") };
+    let Some(AgentCommand::Task(TaskCommand::Query { ticket, query })) = asked.last() else {
+        panic!("{asked:?}")
+    };
     assert_eq!(*query, Query::RuleCoverage { rule: rule.into(), list });
     let titles = titles.iter().map(|title| (*title).to_owned()).collect();
     answer(screen, *ticket, Ok(QueryAnswer::Titles(titles)));
@@ -82,7 +84,8 @@ fn opened() -> Screen {
     screen.take_effects();
     screen.keys("/permissions<enter>");
     let asked = sent(&mut screen);
-    let [AgentCommand::Query { ticket, query: Query::PermissionRules }] = asked.as_slice() else {
+    let [AgentCommand::Task(TaskCommand::Query { ticket, query: Query::PermissionRules })] = asked.as_slice()
+    else {
         panic!("{asked:?}");
     };
     let ticket = *ticket;
@@ -136,7 +139,9 @@ fn a_rule_is_added_with_its_list_and_scope() {
     // What is no rule is not sent.
     screen.keys("<backspace>");
     let asked = sent(&mut screen);
-    let Some(AgentCommand::Query { ticket, .. }) = asked.last() else { panic!("{asked:?}") };
+    let Some(AgentCommand::Task(TaskCommand::Query { ticket, .. })) = asked.last() else {
+        panic!("{asked:?}")
+    };
     let ticket = *ticket;
     answer(&mut screen, ticket, Err("`bash(make *` is not a rule: its `)` is missing at the end".into()));
     has(&mut screen, &["its `)` is missing at the end"]);
@@ -148,7 +153,9 @@ fn a_rule_is_added_with_its_list_and_scope() {
     screen.keys("<enter>");
     let new = NewRule { list: Verdict::Deny, rule: "bash(make *)".into(), scope: RuleScope::User };
     let changes = sent(&mut screen);
-    let [AgentCommand::ChangeRules { ticket, change }] = changes.as_slice() else { panic!("{changes:?}") };
+    let [AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })] = changes.as_slice() else {
+        panic!("{changes:?}")
+    };
     assert_eq!(*change, RuleChange { remove: None, add: Some(new) });
     let ticket = *ticket;
     // A second Enter before the answer sends nothing.
@@ -158,7 +165,9 @@ fn a_rule_is_added_with_its_list_and_scope() {
     has(&mut screen, &["Add a rule", "config.toml: permission denied"]);
     screen.keys("<enter>");
     let changes = sent(&mut screen);
-    let Some(AgentCommand::ChangeRules { ticket, .. }) = changes.last() else { panic!("{changes:?}") };
+    let Some(AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, .. })) = changes.last() else {
+        panic!("{changes:?}")
+    };
     let ticket = *ticket;
     let mut rules = some_rules();
     let place = Some(("/home/me/.config/tau/config.toml", 7));
@@ -179,7 +188,11 @@ fn what_is_not_in_force_or_built_in_is_left_alone() {
     has(&mut screen, &["Permission rules", "built in: "]);
     screen.keys("<delete>");
     has(&mut screen, &["Permission rules", "built in: "]);
-    assert!(!sent(&mut screen).iter().any(|it| matches!(it, AgentCommand::ChangeRules { .. })));
+    assert!(
+        !sent(&mut screen)
+            .iter()
+            .any(|it| matches!(it, AgentCommand::Settings(SettingsCommand::ChangeRules { .. })))
+    );
     screen.keys("<esc>");
     assert!(!text(&screen.draw()).contains("Permission rules"));
 }
@@ -189,15 +202,16 @@ fn an_open_list_follows_changes_from_elsewhere() {
     let mut screen = opened();
     screen.keys("<down>");
     look_up(&mut screen, "read(**/.env)", Verdict::Deny, &[]);
-    screen.agent(AgentEvent::RulesChanged);
+    screen.agent(SettingsEvent::RulesChanged);
     let asked = sent(&mut screen);
-    let [AgentCommand::Query { ticket, query: Query::PermissionRules }] = asked.as_slice() else {
+    let [AgentCommand::Task(TaskCommand::Query { ticket, query: Query::PermissionRules })] = asked.as_slice()
+    else {
         panic!("{asked:?}");
     };
     let ticket = *ticket;
     // Keys work meanwhile; another change does not ask twice.
     screen.keys("<delete>");
-    screen.agent(AgentEvent::RulesChanged);
+    screen.agent(SettingsEvent::RulesChanged);
     assert_eq!(sent(&mut screen), []);
     let mut rules = some_rules();
     rules.rules.insert(0, listed(Verdict::Deny, "bash(curl *)", RuleScope::Session, None));
@@ -209,9 +223,11 @@ fn an_open_list_follows_changes_from_elsewhere() {
     has(&mut screen, &["bash(curl *)", "remove this rule? deny read(**/.env)", "config.toml:7"]);
     // It is gone: what Enter would remove is not another one.
     rules.rules.retain(|rule| rule.rule != "read(**/.env)");
-    screen.agent(AgentEvent::RulesChanged);
+    screen.agent(SettingsEvent::RulesChanged);
     let asked = sent(&mut screen);
-    let Some(AgentCommand::Query { ticket, .. }) = asked.last() else { panic!("{asked:?}") };
+    let Some(AgentCommand::Task(TaskCommand::Query { ticket, .. })) = asked.last() else {
+        panic!("{asked:?}")
+    };
     let ticket = *ticket;
     answer(&mut screen, ticket, Ok(QueryAnswer::PermissionRules(rules)));
     let drawn = text(&screen.draw());

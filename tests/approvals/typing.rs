@@ -1,6 +1,7 @@
 //! What keys do while a prompt is open: those that come too early, the choices, and what "always" means.
 
 use super::*;
+use tau::agent::protocol::command::{QuestionCommand, RunCommand};
 
 #[test]
 fn what_is_typed_as_a_prompt_appears_goes_to_the_draft() {
@@ -46,11 +47,12 @@ fn a_text_that_begins_while_a_prompt_waits_goes_to_the_draft() {
     also(&mut screen, command_request("c1", COMMAND, (11, 26)));
     screen.keys(" instead<enter>");
     let effects = screen.take_effects();
-    let sent = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::Prompt { text, .. }) if text == "use make instead");
+    let sent = |effect: &Effect| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) if text == "use make instead");
     assert!(effects.iter().any(sent), "{effects:?}");
-    assert!(
-        !effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::AnswerApproval { .. })))
-    );
+    assert!(!effects.iter().any(|effect| matches!(
+        effect,
+        Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval { .. }))
+    )));
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //! allow what was not on the screen.
 
 use serde_json::json;
+use tau::agent::AgentCommand;
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use tau::agent::protocol::command::TaskCommand;
+use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::query::QueryAnswer;
-use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::request::{EditorSource, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::tools::{FileDiff, Hunk, Preview};
@@ -182,11 +184,11 @@ fn a_change_that_is_cut_is_shown_as_the_text_that_would_be_written() {
     assert_eq!(answers(&mut screen), []);
     screen.keys("v");
     let query = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
+        Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, .. })) => Some(ticket),
         _ => None,
     });
     let ticket = query.expect("the text is asked for");
-    screen.agent(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Text("all of it".into())) });
+    screen.agent(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Text("all of it".into())) });
     let ticket = asked_editor(&mut screen);
     screen.send(Msg::Finished(ticket, ShellReply::Done(String::new())));
     screen.at += SEEN;

@@ -1,8 +1,7 @@
 //! Golden frames of lists and dialogs that are answered by the shell or the agent.
 
 use serde_json::{Value, json};
-use tau::agent::AgentEvent;
-use tau::agent::protocol::event::Question;
+use tau::agent::protocol::event::{Question, QuestionEvent};
 use tau::agent::protocol::form::FormField;
 use tau::app::boot::Boot;
 use tau::app::request::{KeylessModel, LoginProvider, ModelList, ShellReply, ShellRequest};
@@ -116,12 +115,12 @@ fn questions_of_the_agent() {
         title: "Session in use".into(),
         options: ["Open it read-only", "Take it over", "Cancel"].map(String::from).to_vec(),
     };
-    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     frames(&mut screen, "question");
     screen.keys("<esc>");
     let question =
         Question::Confirm { title: "Continue?".into(), message: "The model repeats itself.".into() };
-    screen.agent(AgentEvent::Asked { id: "r".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "r".into(), question });
     frames(&mut screen, "confirm");
 }
 
@@ -144,7 +143,7 @@ fn questions_of_the_model() {
         question("Which checks?", &["fmt", "clippy", "漢字"], true),
         question("What is the branch called?", &[], false),
     ];
-    screen.agent(AgentEvent::Asked { id: "q".into(), question: Question::User { questions } });
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question: Question::User { questions } });
     screen.at += 1_000;
     frames(&mut screen, "user-questions");
     screen.keys("2<space><down>");
@@ -168,7 +167,7 @@ fn questions_of_an_mcp_server() {
             field("labels", false, json!({"type": "array", "items": {"enum": ["bug", "docs", "漢字"]}})),
         ],
     };
-    screen.agent(AgentEvent::Asked { id: "q".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "q".into(), question });
     frames(&mut screen, "form");
     screen.keys("<down><down><down><down><down><enter>");
     frames(&mut screen, "form-missing");
@@ -178,7 +177,7 @@ fn questions_of_an_mcp_server() {
         message: "Log in to continue".into(),
         url: "https://tracker.example/login?state=4f1c9a2be7d84c".into(),
     };
-    screen.agent(AgentEvent::Asked { id: "r".into(), question });
+    screen.agent(QuestionEvent::Asked { id: "r".into(), question });
     frames(&mut screen, "address");
 }
 

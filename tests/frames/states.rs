@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
-use tau::agent::AgentEvent;
-use tau::agent::protocol::event::{CompactionReason, Delta, SessionInfo};
+use tau::agent::protocol::event::{
+    CompactionReason, Delta, RunEvent, SessionEvent, SessionInfo, TaskEvent, TurnEvent,
+};
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
@@ -50,7 +51,7 @@ fn sessions_that_load_and_change() {
     frames(&mut screen, "sessions-none");
     screen.keys("<esc>");
     let session = SessionInfo { file: Some("/s/2.jsonl".into()), ..SessionInfo::default() };
-    screen.agent(AgentEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
+    screen.agent(SessionEvent::SessionOpened { session, messages: Vec::new(), titles: BTreeMap::new() });
     screen.take_effects();
     screen.keys("/resume<enter>");
     let rows = vec![row(1, "fix the failing test"), row(2, "write docs")];
@@ -63,7 +64,7 @@ fn a_tree_that_loads_and_gets_a_label() {
     let mut screen = Screen::new();
     screen.keys("/tree<enter>");
     frames(&mut screen, "tree-loading");
-    screen.agent(AgentEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(super::outline())) });
+    screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(super::outline())) });
     screen.keys("<ctrl+l>done");
     frames(&mut screen, "tree-label");
 }
@@ -148,11 +149,11 @@ fn calls_that_did_not_run() {
         .map(|(at, (command, _))| Block::ToolCall(call(&id(at), "bash", json!({"command": command}))))
         .collect();
     let message = std::sync::Arc::new(assistant(calls, StopReason::ToolUse));
-    screen.agent(AgentEvent::MessageStart { message: std::sync::Arc::clone(&message) });
-    screen.agent(AgentEvent::MessageEnd { message });
+    screen.agent(TurnEvent::MessageStart { message: std::sync::Arc::clone(&message) });
+    screen.agent(TurnEvent::MessageEnd { message });
     for (at, (_, end)) in ends.iter().enumerate() {
         let Some(end) = end else { continue };
-        screen.agent(AgentEvent::ToolExecutionEnd {
+        screen.agent(TurnEvent::ToolExecutionEnd {
             tool_call_id: id(at),
             tool_name: "bash".into(),
             result: ToolOutput::new(*end, Details::None),
@@ -171,7 +172,7 @@ fn what_the_agent_does() {
     screen.run();
     screen.wait(1_200);
     frames(&mut screen, "activity-waiting");
-    screen.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+    screen.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
     screen.delta(Delta::ThinkingStart { content_index: 0 });
     screen.delta(Delta::ThinkingDelta { content_index: 0, delta: "Which tests?".into() });
     screen.wait(1_200);
@@ -183,7 +184,7 @@ fn what_the_agent_does() {
     frames(&mut screen, "activity-calling");
     let mut screen = Screen::new();
     screen.user("run the tests");
-    screen.agent(AgentEvent::BranchSummary { running: true });
+    screen.agent(RunEvent::BranchSummary { running: true });
     screen.wait(1_200);
     frames(&mut screen, "activity-summarizing");
 }
@@ -193,9 +194,9 @@ fn work_under_way() {
     let mut screen = Screen::new();
     screen.user("retry");
     screen.run();
-    screen.agent(AgentEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
+    screen.agent(RunEvent::Stalled { idle_ms: 12_000, limit_ms: 60_000 });
     frames(&mut screen, "stalled");
-    screen.agent(AgentEvent::CompactionStart { reason: CompactionReason::Threshold });
+    screen.agent(RunEvent::CompactionStart { reason: CompactionReason::Threshold });
     screen.wait(1_000);
     frames(&mut screen, "compacting");
 }
@@ -210,7 +211,7 @@ fn a_summary_of_what_came_before() {
     });
     let messages = vec![std::sync::Arc::new(message)];
     let mut screen = Screen::new();
-    screen.agent(AgentEvent::SessionOpened {
+    screen.agent(SessionEvent::SessionOpened {
         session: SessionInfo::default(),
         messages,
         titles: BTreeMap::new(),

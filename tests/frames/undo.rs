@@ -1,7 +1,7 @@
 //! Golden frames of going back, and of what was changed.
 
-use tau::agent::AgentEvent;
-use tau::agent::protocol::command::AgentCommand;
+use tau::agent::protocol::command::{AgentCommand, SessionCommand, TaskCommand};
+use tau::agent::protocol::event::TaskEvent;
 use tau::agent::protocol::query::QueryAnswer;
 use tau::agent::protocol::undo::{
     ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
@@ -23,10 +23,10 @@ fn talked() -> Screen {
 /// Answers the query that was sent last.
 pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Query { ticket, .. }) => Some(ticket),
+        Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, .. })) => Some(ticket),
         _ => None,
     });
-    screen.agent(AgentEvent::Answered { ticket: ticket.expect("a query"), answer });
+    screen.agent(TaskEvent::Answered { ticket: ticket.expect("a query"), answer });
 }
 
 fn checkpoint(id: &str, text: &str, files: &[&str], minutes: i64) -> Checkpoint {
@@ -68,7 +68,7 @@ fn going_back() {
     frames(&mut screen, "undo-conflict-overlap");
     screen.keys("<enter>");
     let sent = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Undo { order }) => Some(order),
+        Effect::Agent(AgentCommand::Session(SessionCommand::Undo { order })) => Some(order),
         _ => None,
     });
     let order = sent.expect("an order");
@@ -136,7 +136,7 @@ fn what_was_changed() {
     frames(&mut screen, "changes-hunk");
     screen.keys("r");
     let reverted = screen.take_effects().into_iter().find_map(|effect| match effect {
-        Effect::Agent(AgentCommand::Revert { order }) => Some(order),
+        Effect::Agent(AgentCommand::Session(SessionCommand::Revert { order })) => Some(order),
         _ => None,
     });
     let order = reverted.expect("an order");

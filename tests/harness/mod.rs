@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use tau::agent::AgentEvent;
-use tau::agent::protocol::event::Delta;
+use tau::agent::protocol::event::{Delta, RunEvent, TurnEvent};
 use tau::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolCall, Usage, UserContent, UserMessage,
 };
@@ -144,8 +144,8 @@ impl Screen {
     }
 
     /// The agent tells something.
-    pub fn agent(&mut self, event: AgentEvent) {
-        self.send(Msg::Agent(event));
+    pub fn agent(&mut self, event: impl Into<AgentEvent>) {
+        self.send(Msg::Agent(event.into()));
     }
 
     /// Lets time pass.
@@ -171,7 +171,7 @@ impl Screen {
 
     /// An answer of the model that streams in, in pieces of `step` bytes.
     pub fn answer(&mut self, text: &str, step: usize) {
-        self.agent(AgentEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
+        self.agent(TurnEvent::MessageStart { message: Arc::new(assistant(vec![], StopReason::Stop)) });
         self.delta(Delta::TextStart { content_index: 0 });
         let mut rest = text;
         while !rest.is_empty() {
@@ -181,28 +181,28 @@ impl Screen {
         }
         self.delta(Delta::TextEnd { content_index: 0, content: text.to_owned() });
         let message = assistant(vec![Block::text(text)], StopReason::Stop);
-        self.agent(AgentEvent::MessageEnd { message: Arc::new(message) });
+        self.agent(TurnEvent::MessageEnd { message: Arc::new(message) });
     }
 
     /// A piece of the message in flight.
     pub fn delta(&mut self, delta: Delta) {
-        self.agent(AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event: delta });
+        self.agent(TurnEvent::MessageUpdate { usage: Usage::default(), assistant_message_event: delta });
     }
 
     /// A message of the user comes back from the agent.
     pub fn user(&mut self, text: &str) {
-        self.agent(AgentEvent::MessageStart { message: Arc::new(user(text)) });
+        self.agent(TurnEvent::MessageStart { message: Arc::new(user(text)) });
     }
 
     /// A run begins.
     pub fn run(&mut self) {
-        self.agent(AgentEvent::AgentStart);
-        self.agent(AgentEvent::TurnStart);
+        self.agent(RunEvent::AgentStart);
+        self.agent(TurnEvent::TurnStart);
     }
 
     /// The run is over.
     pub fn settle(&mut self) {
-        self.agent(AgentEvent::AgentSettled { aborted: false });
+        self.agent(RunEvent::AgentSettled { aborted: false });
     }
 }
 

@@ -1,6 +1,7 @@
 //! What ends a run before its time: limits, and a model that repeats itself.
 
 use tau::agent::protocol::command::QuestionAnswer;
+use tau::agent::protocol::event::{QuestionEvent, RunEvent, TurnEvent};
 use tau::agent::protocol::message::Usage;
 use tau::agent::protocol::model::Price;
 use tau::agent::protocol::run::{OnRepeat, RunEnd, RunLimits};
@@ -20,7 +21,7 @@ async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
         reported.push(event);
     }
     let reason = reported.iter().find_map(|event| match event {
-        AgentEvent::RunStopped { reason } => Some(*reason),
+        AgentEvent::Run(RunEvent::RunStopped { reason }) => Some(*reason),
         _ => None,
     });
     (reason, brief(&reported))
@@ -90,14 +91,14 @@ async fn check_repeats(on_repeat: OnRepeat, answers: &[QuestionAnswer], results:
     let (mut answers, mut ran, mut reason) = (answers.iter(), 0, None);
     while let Some(event) = events.recv().in_time("an event").await {
         match event {
-            AgentEvent::Asked { id, .. } => agent
+            AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => agent
                 .answer(id, answers.next().unwrap().clone())
                 .in_time("the agent to take `answer`")
                 .await
                 .unwrap(),
-            AgentEvent::ToolExecutionEnd { .. } => ran += 1,
-            AgentEvent::RunStopped { reason: why } => reason = Some(why),
-            AgentEvent::AgentSettled { .. } => break,
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. }) => ran += 1,
+            AgentEvent::Run(RunEvent::RunStopped { reason: why }) => reason = Some(why),
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => break,
             _ => {}
         }
     }
@@ -122,9 +123,11 @@ async fn an_abort_is_no_answer_to_the_question() {
     agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
     while let Some(event) = events.recv().in_time("an event").await {
         match event {
-            AgentEvent::Asked { .. } => agent.abort().in_time("the agent to take `abort`").await.unwrap(),
-            AgentEvent::RunStopped { reason } => panic!("reported as {reason:?}"),
-            AgentEvent::AgentSettled { aborted } => return assert!(aborted),
+            AgentEvent::Questions(QuestionEvent::Asked { .. }) => {
+                agent.abort().in_time("the agent to take `abort`").await.unwrap();
+            }
+            AgentEvent::Run(RunEvent::RunStopped { reason }) => panic!("reported as {reason:?}"),
+            AgentEvent::Run(RunEvent::AgentSettled { aborted }) => return assert!(aborted),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Runs as streams, runs without an agent that is kept, and what else can be set and read.
 
 use tau::agent::api::{agent_loop, agent_loop_continue};
+use tau::agent::protocol::event::{RunEvent, TurnEvent};
 use tau::agent::protocol::message::ApplicationMessage;
 use tau::agent::provider::WireRecord;
 use tau::agent::session::Session;
@@ -49,7 +50,10 @@ async fn a_token_cancels_the_run_and_no_other() {
     let agent = builder(&player).start();
     let cancel = CancellationToken::new();
     let mut run = agent.prompt_stream("go", cancel.clone()).in_time("the start").await.unwrap();
-    while !matches!(run.recv().in_time("an event").await.unwrap(), AgentEvent::MessageUpdate { .. }) {}
+    while !matches!(
+        run.recv().in_time("an event").await.unwrap(),
+        AgentEvent::Turn(TurnEvent::MessageUpdate { .. })
+    ) {}
     let busy = agent.prompt_stream("more", CancellationToken::new()).await.unwrap_err();
     assert!(busy.to_string().contains("already running"), "{busy}");
     cancel.cancel();
@@ -104,10 +108,10 @@ async fn the_state_at_a_subscription_and_its_events_are_the_whole() {
     agent.run("second").in_time("the end of the run").await.unwrap();
     let mut ended = Vec::new();
     while let Some(event) = events.recv().in_time("an event").await {
-        if let AgentEvent::MessageEnd { message } = &event {
+        if let AgentEvent::Turn(TurnEvent::MessageEnd { message }) = &event {
             ended.push(said(message));
         }
-        if matches!(event, AgentEvent::AgentSettled { .. }) {
+        if matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. })) {
             break;
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tau::agent::AgentEvent;
+use tau::agent::protocol::event::RunEvent;
 use tau::agent::protocol::message::{Message, StopReason};
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::provider::direct::Direct;
@@ -152,10 +153,16 @@ async fn an_address_that_cannot_work_is_a_configuration_error() {
 #[tokio::test]
 async fn the_agent_retries_what_can_pass_only() {
     let observed = crate::faults::run("localhost:8080/v1").await;
-    assert!(!observed.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{observed:?}");
+    assert!(
+        !observed.iter().any(|event| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }))),
+        "{observed:?}"
+    );
     let ok = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     let server = Server::start(vec![Act::Send(stream("data: [DONE]\n\n")), Act::Send(stream(ok))]).await;
     let observed = crate::faults::run(&server.url()).await;
-    assert!(observed.iter().any(|event| matches!(event, AgentEvent::AutoRetryStart { .. })), "{observed:?}");
+    assert!(
+        observed.iter().any(|event| matches!(event, AgentEvent::Run(RunEvent::AutoRetryStart { .. }))),
+        "{observed:?}"
+    );
     assert_eq!(server.requests().len(), 2);
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tau::agent::protocol::command::ShellCommand;
+use tau::agent::protocol::event::{ShellEvent, TaskEvent};
 use tau::agent::protocol::message::BashExecution;
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::tools::scratch::Scratch;
@@ -124,22 +126,22 @@ fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
         let mut rack = Rack::new();
         let command = "test -t 1 || echo piped; read line || echo no input; seq 3; exit 4".to_owned();
         let id = Some("b".to_owned());
-        let bash = AgentCommand::Bash { id, command, exclude_from_context: false, size: Some((80, 24)), without_sandbox: false };
+        let bash = AgentCommand::Shell(ShellCommand::Bash { id, command, exclude_from_context: false, size: Some((80, 24)), without_sandbox: false });
         rack.bench.send(bash).await;
-        let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+        let events = rack.bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashEnd { .. }))).await;
         let warned = events.iter().any(|event| {
-            matches!(event, AgentEvent::Notice { text, hint: Some(_), .. } if text.contains("cannot open a terminal"))
+            matches!(event, AgentEvent::Task(TaskEvent::Notice { text, hint: Some(_), .. }) if text.contains("cannot open a terminal"))
         });
         assert!(warned, "{events:?}");
         let seen: String = events
             .iter()
             .filter_map(|event| match event {
-                AgentEvent::BashExecutionUpdate { delta, .. } => Some(delta.as_str()),
+                AgentEvent::Shell(ShellEvent::BashExecutionUpdate { delta, .. }) => Some(delta.as_str()),
                 _ => None,
             })
             .collect();
         assert_eq!(seen, "piped\r\nno input\r\n1\r\n2\r\n3\r\n");
-        let Some(AgentEvent::BashEnd { message, .. }) = events.last() else { panic!("{events:?}") };
+        let Some(AgentEvent::Shell(ShellEvent::BashEnd { message, .. })) = events.last() else { panic!("{events:?}") };
         assert_eq!(message.output, "piped\nno input\n1\n2\n3\n");
         assert_eq!((message.exit_code, message.cancelled), (Some(4), false));
     });
@@ -150,11 +152,12 @@ async fn in_terminal(rack: &mut Rack, command: &str) -> BashExecution {
     let (id, command) = (Some("b".to_owned()), command.to_owned());
     let size = Some((80, 24));
     rack.bench
-        .send(AgentCommand::Bash { id, command, exclude_from_context: false, size, without_sandbox: false })
+        .send(ShellCommand::Bash { id, command, exclude_from_context: false, size, without_sandbox: false })
         .await;
-    let events = rack.bench.until(|event| matches!(event, AgentEvent::BashEnd { .. })).await;
+    let events =
+        rack.bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashEnd { .. }))).await;
     match events.into_iter().last() {
-        Some(AgentEvent::BashEnd { message, .. }) => message,
+        Some(AgentEvent::Shell(ShellEvent::BashEnd { message, .. })) => message,
         other => panic!("{other:?}"),
     }
 }

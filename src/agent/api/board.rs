@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::Subscribers;
 use super::state::Fold;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{AgentEvent, TaskEvent};
 use crate::agent::protocol::query::QueryAnswer;
 
 /// What the events are folded into.
@@ -28,7 +28,7 @@ pub(super) struct PendingQuery {
 impl Board {
     /// Takes an event; the answer to a query of the handle goes to whoever asked, and to nobody else.
     pub fn take(&mut self, event: &AgentEvent) {
-        if let AgentEvent::Answered { ticket, answer } = event
+        if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event
             && let Some(query) = self.queries.remove(ticket)
         {
             if let (true, Ok(QueryAnswer::Messages(messages))) = (query.loads_history, answer) {
@@ -56,7 +56,7 @@ pub(super) async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watc
     // A crash was reported as an event.
     let _ = task.await;
     let mut board = open(&board);
-    board.fold.take(&AgentEvent::Stopped);
+    board.fold.take(&AgentEvent::Task(TaskEvent::Stopped));
     board.queries.clear();
     board.subscribers.end();
     ended.send_replace(true);

@@ -245,7 +245,7 @@ impl AgentBuilder {
     }
 
     /// Asks before calls as this mode says: something has to listen for
-    /// `AgentEvent::ApprovalRequested` and call [`Agent::answer_approval`]. Without it every call is
+    /// `QuestionEvent::ApprovalRequested` and call [`Agent::answer_approval`]. Without it every call is
     /// run, unless a rule denies it.
     pub fn permission_mode(mut self, mode: PermissionMode) -> Self {
         self.behavior.permission_mode = mode;

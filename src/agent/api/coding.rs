@@ -10,7 +10,7 @@ use super::{Agent, AgentBuilder, AgentError};
 use crate::agent::context::instruction_files::{InstructionFile, InstructionFiles};
 use crate::agent::context::system_prompt::{PromptInputs, system_prompt};
 use crate::agent::context::workspace::Workspace;
-use crate::agent::protocol::command::{AgentCommand, SessionCommand};
+use crate::agent::protocol::command::{SessionChange, SessionCommand, ShellCommand};
 use crate::tools::Toolbox;
 
 /// An [`Agent`] with the coding tools. It has all methods of [`Agent`] too.
@@ -59,7 +59,7 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash {
+        self.act(ShellCommand::Bash {
             id: None,
             command,
             exclude_from_context: false,
@@ -75,7 +75,7 @@ impl CodingAgent {
     /// When the agent has ended.
     pub async fn bash_hidden(&self, command: impl Into<String>) -> Result<(), AgentError> {
         let command = command.into();
-        self.act(AgentCommand::Bash {
+        self.act(ShellCommand::Bash {
             id: None,
             command,
             exclude_from_context: true,
@@ -90,7 +90,7 @@ impl CodingAgent {
     /// # Errors
     /// When the agent has ended.
     pub async fn abort_bash(&self) -> Result<(), AgentError> {
-        self.act(AgentCommand::AbortBash).await
+        self.act(ShellCommand::AbortBash).await
     }
 
     /// Starts an empty session. Aborts a run first.
@@ -98,7 +98,7 @@ impl CodingAgent {
     /// # Errors
     /// When the agent has ended.
     pub async fn new_session(&self) -> Result<(), AgentError> {
-        self.session(SessionCommand::New).await
+        self.session(SessionChange::New).await
     }
 
     /// Opens a session file. Aborts a run first. If the file cannot be opened, the current session
@@ -107,7 +107,7 @@ impl CodingAgent {
     /// # Errors
     /// When the agent has ended.
     pub async fn open_session(&self, path: impl Into<PathBuf>) -> Result<(), AgentError> {
-        self.session(SessionCommand::Open { path: path.into() }).await
+        self.session(SessionChange::Open { path: path.into() }).await
     }
 
     /// Names the session.
@@ -115,11 +115,11 @@ impl CodingAgent {
     /// # Errors
     /// When the agent has ended.
     pub async fn name_session(&self, name: impl Into<String>) -> Result<(), AgentError> {
-        self.act(AgentCommand::Session(SessionCommand::Name { name: name.into() })).await
+        self.act(SessionCommand::Change(SessionChange::Name { name: name.into() })).await
     }
 
-    async fn session(&self, command: SessionCommand) -> Result<(), AgentError> {
-        self.command(AgentCommand::Session(command)).await?;
+    async fn session(&self, command: SessionChange) -> Result<(), AgentError> {
+        self.command(SessionCommand::Change(command)).await?;
         self.wait_for_idle().await
     }
 }

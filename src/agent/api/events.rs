@@ -11,12 +11,12 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::{Stream, StreamExt};
 
-use crate::agent::protocol::event::{AgentEvent, Delta};
+use crate::agent::protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
 
 /// Length of the backlog from which on pieces are joined.
 const JOINED_FROM: usize = 64;
 
-/// The events of an agent from the subscription on. Ends after `AgentEvent::Stopped`; dropping
+/// The events of an agent from the subscription on. Ends after `TaskEvent::Stopped`; dropping
 /// it ends the subscription. Also a [`Stream`].
 #[derive(Debug)]
 pub struct Events {
@@ -101,8 +101,8 @@ impl Subscribers {
 pub(crate) fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
     match (last, next) {
         (
-            AgentEvent::MessageUpdate { usage, assistant_message_event: last },
-            AgentEvent::MessageUpdate { usage: newer, assistant_message_event: next },
+            AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event: last }),
+            AgentEvent::Turn(TurnEvent::MessageUpdate { usage: newer, assistant_message_event: next }),
         ) => {
             let joined = join_deltas(last, next, most);
             if joined {
@@ -111,15 +111,19 @@ pub(crate) fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> boo
             joined
         }
         (
-            AgentEvent::ToolExecutionUpdate { tool_call_id: one, partial_result, .. },
-            AgentEvent::ToolExecutionUpdate { tool_call_id: other, partial_result: newer, .. },
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id: one, partial_result, .. }),
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate {
+                tool_call_id: other,
+                partial_result: newer,
+                ..
+            }),
         ) if one == other => {
             partial_result.clone_from(newer);
             true
         }
         (
-            AgentEvent::BashExecutionUpdate { id: one, delta },
-            AgentEvent::BashExecutionUpdate { id: other, delta: next },
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id: one, delta }),
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id: other, delta: next }),
         ) if one == other && delta.len() + next.len() <= most => {
             delta.push_str(next);
             true
@@ -152,11 +156,12 @@ fn join_deltas(last: &mut Delta, next: &Delta, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::event::TaskEvent;
     use crate::agent::protocol::message::Usage;
 
     fn piece(content_index: usize, delta: &str) -> AgentEvent {
         let assistant_message_event = Delta::TextDelta { content_index, delta: delta.into() };
-        AgentEvent::MessageUpdate { usage: Usage::default(), assistant_message_event }
+        AgentEvent::Turn(TurnEvent::MessageUpdate { usage: Usage::default(), assistant_message_event })
     }
 
     /// The backlog of a subscriber that does not read: its length and its text.
@@ -167,9 +172,10 @@ mod tests {
         let line = events.line.lock().unwrap();
         assert_eq!(line.waiting.len(), waiting);
         let texts = line.waiting.iter().map(|event| match event {
-            AgentEvent::MessageUpdate { assistant_message_event: Delta::TextDelta { delta, .. }, .. } => {
-                delta.as_str()
-            }
+            AgentEvent::Turn(TurnEvent::MessageUpdate {
+                assistant_message_event: Delta::TextDelta { delta, .. },
+                ..
+            }) => delta.as_str(),
             _ => "",
         });
         assert_eq!(texts.collect::<String>(), text);
@@ -187,10 +193,10 @@ mod tests {
         let mut subscribers = Subscribers::default();
         let (mut early, gone) = (subscribers.add(), subscribers.add());
         drop(gone);
-        subscribers.send(&AgentEvent::Stopped);
+        subscribers.send(&AgentEvent::Task(TaskEvent::Stopped));
         assert_eq!(subscribers.lines.len(), 1);
         subscribers.end();
-        assert_eq!(early.recv().await, Some(AgentEvent::Stopped));
+        assert_eq!(early.recv().await, Some(AgentEvent::Task(TaskEvent::Stopped)));
         assert_eq!(early.recv().await, None);
         assert_eq!(subscribers.add().recv().await, None);
     }

@@ -33,6 +33,9 @@ use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
 use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
+use crate::agent::protocol::command::{
+    QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, TaskCommand,
+};
 use crate::tools::Toolbox;
 use board::{AgentEnd, Board, PendingQuery, fold, open};
 pub use builder::AgentBuilder;
@@ -150,7 +153,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_session_id(&self, id: Option<String>) -> Result<(), AgentError> {
-        self.act(AgentCommand::Tune(Tuning::ConversationId { id })).await
+        self.act(SettingsCommand::Tune(Tuning::ConversationId { id })).await
     }
 
     /// Uses this model from the next request on.
@@ -158,7 +161,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_model(&self, model: impl Into<Arc<Model>>) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetModel { model: model.into() }).await
+        self.act(SettingsCommand::SetModel { model: model.into() }).await
     }
 
     /// Uses this thinking level from the next request on, or the closest that the model has.
@@ -166,7 +169,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_thinking(&self, level: ThinkingLevel) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetThinking { level }).await
+        self.act(SettingsCommand::SetThinking { level }).await
     }
 
     /// Uses these thinking budgets, in tokens by level, if the wire format supports them.
@@ -174,7 +177,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_budgets(&self, budgets: ThinkingBudgets) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetBudgets { budgets }).await
+        self.act(SettingsCommand::SetBudgets { budgets }).await
     }
 
     /// Uses this sampling temperature from the next request on, from 0 to 2; `None` for the provider's own.
@@ -182,7 +185,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_temperature(&self, temperature: Option<f64>) -> Result<(), AgentError> {
-        self.act(AgentCommand::Tune(Tuning::Temperature { temperature })).await
+        self.act(SettingsCommand::Tune(Tuning::Temperature { temperature })).await
     }
 
     /// Sends this system prompt from the next request on.
@@ -191,7 +194,7 @@ impl Agent {
     /// When the agent has ended.
     pub async fn set_system(&self, text: impl Into<String>) -> Result<(), AgentError> {
         let text = text.into();
-        self.act(AgentCommand::SetSystem { text: text.clone() }).await?;
+        self.act(SettingsCommand::SetSystem { text: text.clone() }).await?;
         self.board().fold.state.system = text.into();
         Ok(())
     }
@@ -203,7 +206,7 @@ impl Agent {
     pub async fn set_tools(&self, tools: Toolbox) -> Result<(), AgentError> {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
-        self.act(AgentCommand::SetTools { names: names.clone() }).await?;
+        self.act(SettingsCommand::SetTools { names: names.clone() }).await?;
         self.board().fold.state.tools = names;
         Ok(())
     }
@@ -213,7 +216,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_limits(&self, limits: RunLimits) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetLimits { limits }).await
+        self.act(SettingsCommand::SetLimits { limits }).await
     }
 
     /// Adds a message to the conversation; during a run, after it has ended.
@@ -221,7 +224,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn append_message(&self, message: impl Into<Arc<Message>>) -> Result<(), AgentError> {
-        self.act(AgentCommand::AppendMessage { message: message.into() }).await
+        self.act(SessionCommand::AppendMessage { message: message.into() }).await
     }
 
     /// Continues from these messages instead of the current ones. Aborts a run first.
@@ -229,7 +232,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn replace_messages(&self, messages: Vec<Arc<Message>>) -> Result<(), AgentError> {
-        self.command(AgentCommand::ReplaceMessages { messages }).await?;
+        self.command(SessionCommand::ReplaceMessages { messages }).await?;
         self.wait_for_idle().await
     }
 
@@ -248,14 +251,14 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn reset(&self) -> Result<(), AgentError> {
-        self.command(AgentCommand::Abort).await?;
-        self.command(AgentCommand::ClearQueue { queue: None }).await?;
+        self.command(RunCommand::Abort).await?;
+        self.command(QueueCommand::ClearQueue { queue: None }).await?;
         self.clear_messages().await?;
         self.board().fold.state.error = None;
         Ok(())
     }
 
-    /// Decides on a call that waits for approval (`AgentEvent::ApprovalRequested`).
+    /// Decides on a call that waits for approval (`QuestionEvent::ApprovalRequested`).
     ///
     /// # Errors
     /// When the agent has ended.
@@ -264,16 +267,16 @@ impl Agent {
         id: impl Into<String>,
         answer: ApprovalAnswer,
     ) -> Result<(), AgentError> {
-        self.act(AgentCommand::AnswerApproval { id: id.into(), answer }).await
+        self.act(QuestionCommand::AnswerApproval { id: id.into(), answer }).await
     }
 
     /// Applies this permission mode from now on. Whatever has to be approved is asked from then on:
-    /// something has to listen for `AgentEvent::ApprovalRequested`.
+    /// something has to listen for `QuestionEvent::ApprovalRequested`.
     ///
     /// # Errors
     /// When the agent has ended.
     pub async fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetPermissionMode { mode }).await
+        self.act(SettingsCommand::SetPermissionMode { mode }).await
     }
 
     /// Changes a rule of permissions, in its file if it is in one; all rules as they are then. Calls that
@@ -282,26 +285,28 @@ impl Agent {
     /// # Errors
     /// What is wrong with the change, or why it cannot be kept; or the agent has ended.
     pub async fn change_rules(&self, change: RuleChange) -> Result<PermissionRules, AgentError> {
-        let answer = self.answered(false, |ticket| AgentCommand::ChangeRules { ticket, change }).await?;
+        let answer = self
+            .answered(false, |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }))
+            .await?;
         match answer {
             QueryAnswer::PermissionRules(rules) => Ok(rules),
             _ => Ok(PermissionRules::default()),
         }
     }
 
-    /// Answers a question (`AgentEvent::Asked`).
+    /// Answers a question (`QuestionEvent::Asked`).
     ///
     /// # Errors
     /// When the agent has ended.
     pub async fn answer(&self, id: impl Into<String>, answer: QuestionAnswer) -> Result<(), AgentError> {
-        self.act(AgentCommand::Answer { id: id.into(), answer }).await
+        self.act(QuestionCommand::Answer { id: id.into(), answer }).await
     }
 
     /// Ends the agent: aborts whatever runs, completes the session file, and returns when everything
     /// it started has ended. Dropping all clones does the same in the background.
     pub async fn shutdown(&self) {
         // An error means that the agent has ended already.
-        let _ = self.inner.commands.send(AgentCommand::Shutdown).await;
+        let _ = self.inner.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
         let _ = self.inner.ended.clone().wait_for(|ended| *ended).await;
     }
 
@@ -309,8 +314,8 @@ impl Agent {
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn command(&self, command: AgentCommand) -> Result<(), AgentError> {
-        self.inner.commands.send(command).await.map_err(|_| AgentError::Ended)
+    pub async fn command(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
+        self.inner.commands.send(command.into()).await.map_err(|_| AgentError::Ended)
     }
 
     /// Asks about the session. The answer is as of all commands sent before.
@@ -335,13 +340,13 @@ impl Agent {
     }
 
     /// Sends a command and waits until the state shows its effect.
-    async fn act(&self, command: AgentCommand) -> Result<(), AgentError> {
+    async fn act(&self, command: impl Into<AgentCommand>) -> Result<(), AgentError> {
         self.command(command).await?;
         self.query(Query::Sync).await.map(|_| ())
     }
 
     async fn ask(&self, query: Query, loads_history: bool) -> Result<QueryAnswer, AgentError> {
-        self.answered(loads_history, |ticket| AgentCommand::Query { ticket, query }).await
+        self.answered(loads_history, |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await
     }
 
     /// Sends a command with a ticket, and waits for its answer.

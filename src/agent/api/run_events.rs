@@ -8,11 +8,11 @@ use futures_util::{Stream, StreamExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Agent, AgentBuilder, AgentError, Events};
-use crate::agent::protocol::command::{AgentCommand, Queue};
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
+use crate::agent::protocol::event::{AgentEvent, QueueEvent, RunEvent};
 use crate::agent::protocol::message::{Message, UserMessage};
 
-/// The events of one run, in order. Ends after `AgentEvent::AgentSettled`, or when the run could not start.
+/// The events of one run, in order. Ends after `RunEvent::AgentSettled`, or when the run could not start.
 /// Also a [`Stream`]. Dropping it does not end the run, unless nobody else has the agent.
 #[derive(Debug)]
 pub struct RunEvents {
@@ -36,7 +36,7 @@ impl RunEvents {
                 () = watched.cancelled() => {}
                 () = cancel.cancelled() => {
                     // An agent that has ended has nothing left to abort.
-                    let _ = stopping.command(AgentCommand::Abort).await;
+                    let _ = stopping.command(RunCommand::Abort).await;
                 }
             }
         });
@@ -73,11 +73,17 @@ impl Stream for RunEvents {
         }
         let next = Pin::new(&mut self.events).poll_next(context);
         match &next {
-            Poll::Ready(Some(AgentEvent::AgentEnd { messages, .. })) => {
+            Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentEnd { messages, .. }))) => {
                 self.messages = Some(messages.clone());
             }
             // A prompt that was refused is returned.
-            Poll::Ready(Some(AgentEvent::AgentSettled { .. } | AgentEvent::QueueReturned { .. }) | None) => {
+            Poll::Ready(
+                Some(
+                    AgentEvent::Run(RunEvent::AgentSettled { .. })
+                    | AgentEvent::Queue(QueueEvent::QueueReturned { .. }),
+                )
+                | None,
+            ) => {
                 self.ended = true;
             }
             Poll::Ready(Some(_)) | Poll::Pending => {}
@@ -103,9 +109,14 @@ pub async fn agent_loop(
     let agent = with_history(agent, messages).await?;
     // What waits in this queue goes before the prompt.
     for message in prompts {
-        agent.act(AgentCommand::EnqueueMessage { message, queue: Queue::Steer }).await?;
+        agent.act(AgentCommand::Queue(QueueCommand::EnqueueMessage { message, queue: Queue::Steer })).await?;
     }
-    agent.run_events(AgentCommand::PromptMessage { message: last, streaming: Queue::Steer }, cancel).await
+    agent
+        .run_events(
+            AgentCommand::Run(RunCommand::PromptMessage { message: last, streaming: Queue::Steer }),
+            cancel,
+        )
+        .await
 }
 
 /// Runs once from `messages` as they are: the last is one of the user, a tool result, or an answer that
@@ -122,7 +133,7 @@ pub async fn agent_loop_continue(
         return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
     }
     let agent = with_history(agent, messages).await?;
-    agent.run_events(AgentCommand::Continue, cancel).await
+    agent.run_events(AgentCommand::Run(RunCommand::Continue), cancel).await
 }
 
 async fn with_history(agent: AgentBuilder, messages: Vec<Arc<Message>>) -> Result<Agent, AgentError> {

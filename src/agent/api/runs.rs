@@ -6,7 +6,9 @@ use super::run_events::RunEvents;
 use super::{Agent, AgentError, AgentState};
 use crate::agent::context::request;
 use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::command::{AgentCommand, Queue, QueueChange, QueuedMessage};
+use crate::agent::protocol::command::{
+    AgentCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand,
+};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::run::{QueueMode, SteerMode};
@@ -32,7 +34,7 @@ impl Agent {
     /// As [`Agent::prompt`].
     pub async fn prompt_message(&self, message: impl Into<UserMessage>) -> Result<(), AgentError> {
         Self::ready(&self.state())?;
-        self.act(AgentCommand::PromptMessage { message: message.into(), streaming: Queue::Steer }).await
+        self.act(RunCommand::PromptMessage { message: message.into(), streaming: Queue::Steer }).await
     }
 
     /// Starts a run with a message; the events of this run, from its start to its end. Cancelling `cancel`
@@ -46,7 +48,11 @@ impl Agent {
         cancel: CancellationToken,
     ) -> Result<RunEvents, AgentError> {
         let message = message.into();
-        self.run_events(AgentCommand::PromptMessage { message, streaming: Queue::Steer }, cancel).await
+        self.run_events(
+            AgentCommand::Run(RunCommand::PromptMessage { message, streaming: Queue::Steer }),
+            cancel,
+        )
+        .await
     }
 
     /// Starts a run with a command, and follows it.
@@ -120,7 +126,7 @@ impl Agent {
             return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
         }
         Self::ready(&state)?;
-        self.act(AgentCommand::Continue).await
+        self.act(RunCommand::Continue).await
     }
 
     /// Refuses without a model.
@@ -134,7 +140,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn abort(&self) -> Result<(), AgentError> {
-        self.act(AgentCommand::Abort).await
+        self.act(RunCommand::Abort).await
     }
 
     /// Waits until every requested run has ended.
@@ -178,7 +184,7 @@ impl Agent {
         queue: Queue,
     ) -> Result<(), AgentError> {
         let message = UserMessage::with_attachments(text, attachments.into_iter().collect());
-        self.act(AgentCommand::EnqueueMessage { message, queue }).await
+        self.act(QueueCommand::EnqueueMessage { message, queue }).await
     }
 
     /// Sets how many messages leave a queue at once.
@@ -186,7 +192,7 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_queue_mode(&self, queue: Queue, mode: QueueMode) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetQueueMode { queue, mode }).await
+        self.act(QueueCommand::SetQueueMode { queue, mode }).await
     }
 
     /// Sets what steering does to the tool calls of its turn.
@@ -194,18 +200,18 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn set_steer_mode(&self, mode: SteerMode) -> Result<(), AgentError> {
-        self.act(AgentCommand::SetSteerMode { mode }).await
+        self.act(QueueCommand::SetSteerMode { mode }).await
     }
 
     /// Changes a queued message: its text, place or kind; or discards it, or sends it at once. If it
-    /// is no longer queued, nothing changes and [`AgentEvent::QueueChangeFailed`] is emitted.
+    /// is no longer queued, nothing changes and [`QueueEvent::QueueChangeFailed`] is emitted.
     ///
-    /// [`AgentEvent::QueueChangeFailed`]: crate::agent::AgentEvent::QueueChangeFailed
+    /// [`QueueEvent::QueueChangeFailed`]: crate::agent::QueueEvent::QueueChangeFailed
     ///
     /// # Errors
     /// When the agent has ended.
     pub async fn change_queued(&self, message: QueuedMessage, change: QueueChange) -> Result<(), AgentError> {
-        self.act(AgentCommand::ChangeQueued { message, change }).await
+        self.act(QueueCommand::ChangeQueued { message, change }).await
     }
 
     /// Discards the messages in a queue; in both if none is named.
@@ -213,6 +219,6 @@ impl Agent {
     /// # Errors
     /// When the agent has ended.
     pub async fn clear_queue(&self, queue: Option<Queue>) -> Result<(), AgentError> {
-        self.act(AgentCommand::ClearQueue { queue }).await
+        self.act(QueueCommand::ClearQueue { queue }).await
     }
 }

@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, SessionInfo};
+use crate::agent::protocol::event::{
+    AgentEvent, NoticeLevel, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, ShellEvent,
+    TaskEvent, TurnEvent,
+};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::StreamEvent;
@@ -72,41 +75,47 @@ impl Fold {
     pub(super) fn take(&mut self, event: &AgentEvent) {
         let state = &mut self.state;
         match event {
-            AgentEvent::AgentStart => {
+            AgentEvent::Run(RunEvent::AgentStart) => {
                 state.is_streaming = true;
                 state.error = None;
             }
-            AgentEvent::AgentSettled { .. } => self.settle(),
-            AgentEvent::Stopped => self.settle(),
-            AgentEvent::MessageStart { message } => self.begin(message),
-            AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => self.settle(),
+            AgentEvent::Task(TaskEvent::Stopped) => self.settle(),
+            AgentEvent::Turn(TurnEvent::MessageStart { message }) => self.begin(message),
+            AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event }) => {
                 if let Some((assembler, known)) = &mut self.partial {
                     assembler.feed(&StreamEvent::Delta(assistant_message_event.clone()));
                     *known = *usage;
                 }
             }
-            AgentEvent::MessageEnd { message } => self.end(message),
-            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.end(message),
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {
                 state.pending_calls.insert(tool_call_id.clone());
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => {
                 state.pending_calls.remove(tool_call_id);
             }
-            AgentEvent::BashEnd { message, .. } => {
+            AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
                 state.messages.push(Arc::new(Message::BashExecution(message.clone())));
             }
-            AgentEvent::QueueUpdate { steering, follow_up } => {
+            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
                 state.steering.clone_from(steering);
                 state.follow_up.clone_from(follow_up);
             }
-            AgentEvent::ModelChanged { model } => state.model = Some(Arc::clone(model)),
-            AgentEvent::ThinkingLevelChanged { level } => state.thinking = *level,
-            AgentEvent::SessionInfoChanged { name } => state.session.name.clone_from(name),
-            AgentEvent::SessionOpened { session, messages, .. } => {
+            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
+                state.model = Some(Arc::clone(model));
+            }
+            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => state.thinking = *level,
+            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
+                state.session.name.clone_from(name);
+            }
+            AgentEvent::Session(SessionEvent::SessionOpened { session, messages, .. }) => {
                 state.session = session.clone();
                 state.messages.clone_from(messages);
             }
-            AgentEvent::Notice { level: NoticeLevel::Error, text, .. } => state.error = Some(text.clone()),
+            AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
+                state.error = Some(text.clone());
+            }
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::SessionEvent;
 use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
 use crate::tools::plan::WorkPlan;
 
@@ -17,7 +17,7 @@ pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
     engine.plan = plan;
     save(engine);
     let plan = engine.plan.clone();
-    engine.emit(AgentEvent::PlanChanged { plan });
+    engine.emit(SessionEvent::PlanChanged { plan });
 }
 
 /// Marks steps as done; how far the plan is then.
@@ -54,7 +54,7 @@ pub(crate) fn restore(engine: &mut Engine) {
 pub(crate) fn report(engine: &mut Engine) {
     if engine.plan.is_some() {
         let plan = engine.plan.clone();
-        engine.emit(AgentEvent::PlanChanged { plan });
+        engine.emit(SessionEvent::PlanChanged { plan });
     }
 }
 

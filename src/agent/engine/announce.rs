@@ -12,7 +12,7 @@ use super::history_paging;
 use super::session_usage;
 use super::state::Engine;
 use super::{call_task, gate};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
 use crate::agent::protocol::message::{
     Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage,
 };
@@ -27,10 +27,10 @@ pub(crate) fn initial_state(engine: &mut Engine) {
     session_opened(engine);
     match engine.config.model.clone() {
         None => restore_settings(engine),
-        Some(model) => engine.emit(AgentEvent::ModelChanged { model }),
+        Some(model) => engine.emit(SettingsEvent::ModelChanged { model }),
     }
     let level = engine.thinking();
-    engine.emit(AgentEvent::ThinkingLevelChanged { level });
+    engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
 /// Reports the session. A session that is only looked at is not written to: results missing after
@@ -40,7 +40,7 @@ pub(crate) fn session_opened(engine: &mut Engine) {
     let mut messages = engine.config.session.context().messages;
     messages.extend(missing_results(&messages, &unanswered(engine)));
     let titles = titles_of(&engine.config.tools, &messages);
-    engine.emit(AgentEvent::SessionOpened { session, messages, titles });
+    engine.emit(SessionEvent::SessionOpened { session, messages, titles });
     accepted_plan::restore(engine);
     history_paging::start(engine);
     session_usage::start(engine);
@@ -67,7 +67,7 @@ pub(crate) fn session_refused(engine: &mut Engine, error: &SessionError) {
     };
     let text = format!("cannot open the session: {error}");
     engine.notice(NoticeLevel::Error, text.clone(), Some(hint));
-    engine.emit(AgentEvent::SessionRefused { error: text });
+    engine.emit(SessionEvent::SessionRefused { error: text });
 }
 
 /// Restores the model and the thinking level that the session names, if it names any and the user
@@ -87,7 +87,7 @@ fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<T
     if let Some(level) = level.filter(|level| *level != engine.config.thinking) {
         engine.config.thinking = level;
         let level = engine.thinking();
-        engine.emit(AgentEvent::ThinkingLevelChanged { level });
+        engine.emit(SettingsEvent::ThinkingLevelChanged { level });
     }
     let Some((provider, id)) = model else { return };
     let same = |model: &Arc<Model>| model.provider == provider && model.id == id;
@@ -138,7 +138,7 @@ fn surveyed(engine: &mut Engine, mut survey: Survey) {
     if engine.config.session.take_survey(&survey) {
         let name = engine.config.session.info().name.clone();
         if name.is_some() {
-            engine.emit(AgentEvent::SessionInfoChanged { name });
+            engine.emit(SessionEvent::SessionInfoChanged { name });
         }
         let Restore { model, thinking } = std::mem::take(&mut engine.config.behavior.restore_later);
         let tree = engine.config.session.tree();
@@ -152,10 +152,10 @@ fn surveyed(engine: &mut Engine, mut survey: Survey) {
 pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
     let before = engine.thinking();
     engine.config.model = Some(model.clone());
-    engine.emit(AgentEvent::ModelChanged { model });
+    engine.emit(SettingsEvent::ModelChanged { model });
     let level = engine.thinking();
     if level != before {
-        engine.emit(AgentEvent::ThinkingLevelChanged { level });
+        engine.emit(SettingsEvent::ThinkingLevelChanged { level });
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn return_messages(engine: &mut Engine, messages: Vec<UserMessage>) {
         UserContent::Blocks(blocks) => blocks,
     });
     let images = blocks.filter(|block| matches!(block, Block::Image { .. })).collect();
-    engine.emit(AgentEvent::QueueReturned { texts, images });
+    engine.emit(QueueEvent::QueueReturned { texts, images });
 }
 
 /// Records a message from outside and reports it.
@@ -248,8 +248,8 @@ pub(crate) fn record_external(engine: &mut Engine, message: Arc<Message>) {
     engine.record(message.clone());
     // The user's commands were reported while they ran.
     if !matches!(*message, Message::BashExecution(_)) {
-        engine.emit(AgentEvent::MessageStart { message: message.clone() });
-        engine.emit(AgentEvent::MessageEnd { message });
+        engine.emit(TurnEvent::MessageStart { message: message.clone() });
+        engine.emit(TurnEvent::MessageEnd { message });
     }
 }
 

@@ -6,7 +6,7 @@ use super::gate;
 use super::state::Engine;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::event::{NoticeLevel, Question, QuestionEvent};
 use crate::agent::secrets::vault::Vault;
 use crate::tools::plan::WorkPlan;
 use crate::tools::user::{UserQuestion, UserReply, UserRequest};
@@ -42,7 +42,7 @@ fn ask(engine: &mut Engine, request: UserRequest) {
     };
     let id = engine.questions.open_request(request);
     call_hooks::notify(engine, "elicitation_dialog", "tau has a question for you".to_owned());
-    engine.emit(AgentEvent::Asked { id, question });
+    engine.emit(QuestionEvent::Asked { id, question });
 }
 
 /// Delivers an answer; one to a question that is not open is dropped.

@@ -15,7 +15,7 @@ use super::shell::Shells;
 use super::state::Engine;
 use super::undo_queries;
 use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::{AgentEvent, Question};
+use crate::agent::protocol::event::{Question, QuestionEvent};
 
 /// Commands are no longer read while this many events are waiting to be sent.
 const BACKLOG: usize = 1_024;
@@ -90,7 +90,7 @@ pub(crate) async fn end_shells(engine: &mut Engine, deadline: Instant) {
 /// Asks the user. The question is cancelled when the run is to stop.
 pub(crate) async fn ask(engine: &mut Engine, question: Question) -> QuestionAnswer {
     let (id, answer) = engine.questions.open();
-    engine.emit(AgentEvent::Asked { id: id.clone(), question });
+    engine.emit(QuestionEvent::Asked { id: id.clone(), question });
     let answer = attend_unless_stopped(engine, answer).await;
     engine.questions.close(&id);
     match answer {

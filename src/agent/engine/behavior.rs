@@ -58,7 +58,7 @@ pub struct Behavior {
     /// Why settings that guard the user cannot be relied on. Meanwhile every call is asked.
     pub(crate) settings_fault: Option<SettingsFault>,
     pub on_ask: OnAsk,
-    /// Whether the front end shows the model's questions to a user (`AgentEvent::Asked`). If not, the tool answers
+    /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool answers
     /// that nobody is there.
     pub asks_user: bool,
     /// Reads the rules of all files again; without it they stay as they are.
@@ -71,7 +71,7 @@ pub struct Behavior {
     pub(crate) masking: Masking,
     /// Whether tools that search are offered in the modes that ask about commands: the user has chosen no tools.
     pub search_tools_by_mode: bool,
-    /// The tools that `AgentCommand::SetTools` can name, besides those the agent starts with.
+    /// The tools that `SettingsCommand::SetTools` can name, besides those the agent starts with.
     pub tools: ToolRegistry,
     /// Where to look for instruction files of the folders that the work reaches; `None` sends none.
     pub instructions: Option<InstructionPlaces>,

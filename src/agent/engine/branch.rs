@@ -12,7 +12,7 @@ use super::compact::branch_summary::summarize_branch;
 use super::reached_paths::ReachedPaths;
 use super::state::Engine;
 use crate::agent::protocol::command::BranchSummaryOptions;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent};
 use crate::agent::protocol::message::Message;
 use crate::agent::session::entry::{Body, Entry};
 use crate::agent::session::outline::landing;
@@ -23,14 +23,14 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     let Some((leaf, text)) = landing(engine.config.session.tree(), entry_id) else {
         let error = format!("no entry {entry_id} in this session");
         engine.notice(NoticeLevel::Error, error.clone(), Some("choose one with /tree"));
-        return engine.emit(AgentEvent::SessionRefused { error });
+        return engine.emit(SessionEvent::SessionRefused { error });
     };
     let summary = match summary {
         Some(options) => match summarize(engine, leaf.as_deref(), options).await {
             Ok(summary) => summary,
             Err(error) => {
                 engine.notice(NoticeLevel::Warning, error.clone(), Some("you are still on the same branch"));
-                return engine.emit(AgentEvent::SessionRefused { error });
+                return engine.emit(SessionEvent::SessionRefused { error });
             }
         },
         None => None,
@@ -46,7 +46,7 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     announce::session_opened(engine);
     announce::restore_settings(engine);
     if let Some(text) = text {
-        engine.emit(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
+        engine.emit(QueueEvent::QueueReturned { texts: vec![text], images: Vec::new() });
     }
 }
 
@@ -59,9 +59,9 @@ async fn summarize(
     let (from_id, messages) = abandoned(engine, leaf);
     let Some(from_id) = from_id.filter(|_| !messages.is_empty()) else { return Ok(None) };
     engine.begin();
-    engine.emit(AgentEvent::BranchSummary { running: true });
+    engine.emit(RunEvent::BranchSummary { running: true });
     let result = summarize_branch(engine, &messages, options.instructions.as_deref()).await;
-    engine.emit(AgentEvent::BranchSummary { running: false });
+    engine.emit(RunEvent::BranchSummary { running: false });
     match result {
         Ok((summary, details, usage)) => {
             let (details, usage) = (Some(details), serde_json::to_value(usage).ok());

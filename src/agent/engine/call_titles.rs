@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::agent::protocol::event::{AgentEvent, Delta};
+use crate::agent::protocol::event::{AgentEvent, Delta, TurnEvent};
 use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::provider::partial_json;
 use crate::tools::{Toolbox, plan};
@@ -58,7 +58,7 @@ impl Arriving {
             return None;
         }
         self.shown.clone_from(&title);
-        Some(AgentEvent::ToolTitle { tool_call_id: self.id.clone(), title })
+        Some(AgentEvent::Turn(TurnEvent::ToolTitle { tool_call_id: self.id.clone(), title }))
     }
 }
 

@@ -13,13 +13,17 @@ use super::gate;
 use super::queries;
 use super::queue::QueueChangeOutcome;
 use super::sandbox_gate;
-use super::shell::{ShellEvent, UserCommand};
+use super::shell::{UserCommand, UserCommandEvent};
 use super::state::{Engine, Phase, ends_what_runs};
 use crate::agent::extensions::mcp::McpNews;
 use crate::agent::protocol::command::{
-    AgentCommand, Queue, QueueChange, QueuedMessage, SessionCommand, Tuning,
+    AgentCommand, QuestionCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand,
+    SessionChange, SessionCommand, SettingsCommand, ShellCommand, TaskCommand, Tuning,
 };
-use crate::agent::protocol::event::{AgentEvent, CompactionReason, NoticeLevel};
+use crate::agent::protocol::event::{
+    CompactionReason, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
+    ShellEvent, TaskEvent,
+};
 use crate::agent::protocol::message::{Message, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::protocol::query::{Query, QueryAnswer};
@@ -30,24 +34,30 @@ use crate::tools::process::pty::{PtyInput, WindowSize};
 /// Takes a command as it arrives.
 pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
     match command {
-        AgentCommand::Abort => abort(engine),
-        AgentCommand::AbortRetry => engine.current.retry_wait.cancel(),
-        AgentCommand::AbortBash => engine.shells.cancel(),
-        AgentCommand::BashInput { id, data } => {
+        AgentCommand::Run(RunCommand::Abort) => abort(engine),
+        AgentCommand::Run(RunCommand::AbortRetry) => engine.current.retry_wait.cancel(),
+        AgentCommand::Shell(ShellCommand::AbortBash) => engine.shells.cancel(),
+        AgentCommand::Shell(ShellCommand::BashInput { id, data }) => {
             engine.config.behavior.masking.typed(&id);
             engine.shells.input(id.as_deref(), PtyInput::Typed(data.into_bytes()));
         }
-        AgentCommand::BashResize { id, size } => {
+        AgentCommand::Shell(ShellCommand::BashResize { id, size }) => {
             engine.shells.input(id.as_deref(), PtyInput::Resized(window(size)));
         }
-        AgentCommand::TakeQueue => take_queue(engine),
-        AgentCommand::Shutdown => engine.shut_down(),
-        AgentCommand::Answer { id, answer } => ask_user::answer(engine, &id, answer),
-        AgentCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
-        AgentCommand::DropPlan => accepted_plan::set(engine, None),
-        AgentCommand::SetPermissionMode { mode } => gate::set_mode(engine, mode),
-        AgentCommand::ChangeRules { ticket, change } => gate::change_rules(engine, ticket, &change),
-        AgentCommand::Query { ticket, query: Query::Idle } => engine.pending.idle_queries.push(ticket),
+        AgentCommand::Queue(QueueCommand::TakeQueue) => take_queue(engine),
+        AgentCommand::Task(TaskCommand::Shutdown) => engine.shut_down(),
+        AgentCommand::Questions(command) => match command {
+            QuestionCommand::Answer { id, answer } => ask_user::answer(engine, &id, answer),
+            QuestionCommand::AnswerApproval { id, answer } => gate::answer(engine, &id, answer),
+        },
+        AgentCommand::Session(SessionCommand::DropPlan) => accepted_plan::set(engine, None),
+        AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }) => gate::set_mode(engine, mode),
+        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => {
+            gate::change_rules(engine, ticket, &change);
+        }
+        AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }) => {
+            engine.pending.idle_queries.push(ticket);
+        }
         // Whatever follows a command that waits must wait too, or it would apply to the wrong session.
         command if session_changes(engine) => {
             if ends_what_runs(&command) && matches!(engine.current.phase, Phase::Running | Phase::Compacting)
@@ -56,7 +66,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
             }
             engine.pending.commands.push_back(command);
         }
-        AgentCommand::Query { query: Query::Sync, .. } if !caught_up(engine) => {
+        AgentCommand::Task(TaskCommand::Query { query: Query::Sync, .. }) if !caught_up(engine) => {
             engine.pending.commands.push_back(command);
         }
         command => apply(engine, command),
@@ -66,70 +76,107 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
 /// Applies a command whose turn has come.
 pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
     match command {
-        AgentCommand::Prompt { text, images, streaming } => {
+        AgentCommand::Run(command) => apply_to_run(engine, command),
+        AgentCommand::Queue(command) => apply_to_queues(engine, command),
+        AgentCommand::Session(command) => apply_to_session(engine, command),
+        AgentCommand::Settings(command) => apply_to_settings(engine, command),
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => queries::answer(engine, ticket, &query),
+        AgentCommand::Shell(ShellCommand::Bash {
+            id,
+            command,
+            exclude_from_context: hidden,
+            size,
+            without_sandbox,
+        }) => {
+            let window = size.map(window);
+            start_shell(engine, UserCommand { id, command, hidden, window, without_sandbox });
+        }
+        // These never wait.
+        command @ (AgentCommand::Questions(_)
+        | AgentCommand::Task(TaskCommand::Shutdown)
+        | AgentCommand::Shell(
+            ShellCommand::AbortBash | ShellCommand::BashInput { .. } | ShellCommand::BashResize { .. },
+        )) => receive(engine, command),
+    }
+}
+
+fn apply_to_run(engine: &mut Engine, command: RunCommand) {
+    let is_running = engine.current.phase == Phase::Running;
+    match command {
+        RunCommand::Prompt { text, images, streaming } => {
             prompt(engine, UserMessage::with_blocks(text, images), streaming);
         }
-        AgentCommand::PromptMessage { message, streaming } => prompt(engine, message, streaming),
-        AgentCommand::Enqueue { text, images, queue } => {
+        RunCommand::PromptMessage { message, streaming } => prompt(engine, message, streaming),
+        RunCommand::Continue if is_running => {
+            engine.notice(NoticeLevel::Info, "the agent is already running", None);
+        }
+        RunCommand::SendQueued if is_running => {}
+        RunCommand::Continue | RunCommand::SendQueued => engine.pending.commands.push_back(command.into()),
+        RunCommand::Compact { .. } => stop_for(engine, command.into()),
+        // These never wait.
+        RunCommand::Abort | RunCommand::AbortRetry => receive(engine, command.into()),
+    }
+}
+
+fn apply_to_queues(engine: &mut Engine, command: QueueCommand) {
+    match command {
+        QueueCommand::Enqueue { text, images, queue } => {
             enqueue(engine, UserMessage::with_blocks(text, images), queue);
         }
-        AgentCommand::EnqueueMessage { message, queue } => enqueue(engine, message, queue),
-        AgentCommand::ClearQueue { queue } => {
+        QueueCommand::EnqueueMessage { message, queue } => enqueue(engine, message, queue),
+        QueueCommand::ClearQueue { queue } => {
             engine.queues.clear(queue);
             announce::queues(engine);
         }
-        AgentCommand::ChangeQueued { message, change } => change_queued(engine, message, change),
-        AgentCommand::SetQueueMode { queue, mode } => engine.queues.set_mode(queue, mode),
-        AgentCommand::SetSteerMode { mode } => engine.config.behavior.steer = mode,
-        AgentCommand::SetBudgets { budgets } => engine.config.behavior.budgets = budgets,
-        AgentCommand::SetSystem { text } => engine.config.system = text.into(),
-        AgentCommand::SetTools { names } => set_tools(engine, &names),
-        AgentCommand::SetLimits { limits } => engine.config.limits = limits,
-        AgentCommand::AppendMessage { message } => append(engine, message),
-        AgentCommand::Continue if engine.current.phase == Phase::Running => {
-            engine.notice(NoticeLevel::Info, "the agent is already running", None);
-        }
-        AgentCommand::SendQueued if engine.current.phase == Phase::Running => {}
-        AgentCommand::Continue | AgentCommand::SendQueued => engine.pending.commands.push_back(command),
-        AgentCommand::Tune(tuning) => tune(engine, tuning),
-        AgentCommand::Query { ticket, query } => queries::answer(engine, ticket, &query),
-        AgentCommand::SetModel { model } => set_model(engine, model),
-        AgentCommand::SetThinking { level } => set_thinking(engine, level),
-        AgentCommand::Bash { id, command, exclude_from_context, size, without_sandbox } => {
-            let window = size.map(window);
-            let hidden = exclude_from_context;
-            start_shell(engine, UserCommand { id, command, hidden, window, without_sandbox });
-        }
-        AgentCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
-        AgentCommand::Session(SessionCommand::Name { name }) => set_name(engine, &name),
-        AgentCommand::Revert { .. } if engine.current.phase == Phase::Running => {
+        QueueCommand::ChangeQueued { message, change } => change_queued(engine, message, change),
+        QueueCommand::SetQueueMode { queue, mode } => engine.queues.set_mode(queue, mode),
+        QueueCommand::SetSteerMode { mode } => engine.config.behavior.steer = mode,
+        // This never waits.
+        QueueCommand::TakeQueue => receive(engine, command.into()),
+    }
+}
+
+fn apply_to_session(engine: &mut Engine, command: SessionCommand) {
+    match command {
+        SessionCommand::AppendMessage { message } => append(engine, message),
+        SessionCommand::Label { entry_id, label } => set_label(engine, &entry_id, label),
+        SessionCommand::Change(SessionChange::Name { name }) => set_name(engine, &name),
+        SessionCommand::Revert { .. } if engine.current.phase == Phase::Running => {
             let error = "the agent is working; stop it first".to_owned();
             engine.notice(NoticeLevel::Warning, format!("cannot revert: {error}"), None);
-            engine.emit(AgentEvent::FilesRestored { report: RestoreReport::default(), error: Some(error) });
+            let (report, error) = (RestoreReport::default(), Some(error));
+            engine.emit(SessionEvent::FilesRestored { report, error });
         }
-        AgentCommand::Revert { .. } => engine.pending.commands.push_back(command),
-        AgentCommand::Session(_)
-        | AgentCommand::Compact { .. }
-        | AgentCommand::ReplaceMessages { .. }
-        | AgentCommand::Undo { .. }
-        | AgentCommand::Redo { .. } => {
-            engine.current.stop.cancel();
-            engine.pending.commands.push_back(command);
-        }
-        // These never wait.
-        AgentCommand::Abort
-        | AgentCommand::AbortRetry
-        | AgentCommand::AbortBash
-        | AgentCommand::BashInput { .. }
-        | AgentCommand::BashResize { .. }
-        | AgentCommand::TakeQueue
-        | AgentCommand::Shutdown
-        | AgentCommand::Answer { .. }
-        | AgentCommand::AnswerApproval { .. }
-        | AgentCommand::ChangeRules { .. }
-        | AgentCommand::DropPlan
-        | AgentCommand::SetPermissionMode { .. } => receive(engine, command),
+        SessionCommand::Revert { .. } => engine.pending.commands.push_back(command.into()),
+        SessionCommand::Change(_)
+        | SessionCommand::ReplaceMessages { .. }
+        | SessionCommand::Undo { .. }
+        | SessionCommand::Redo { .. } => stop_for(engine, command.into()),
+        // This never waits.
+        SessionCommand::DropPlan => receive(engine, command.into()),
     }
+}
+
+fn apply_to_settings(engine: &mut Engine, command: SettingsCommand) {
+    match command {
+        SettingsCommand::SetModel { model } => set_model(engine, model),
+        SettingsCommand::SetThinking { level } => set_thinking(engine, level),
+        SettingsCommand::SetBudgets { budgets } => engine.config.behavior.budgets = budgets,
+        SettingsCommand::SetSystem { text } => engine.config.system = text.into(),
+        SettingsCommand::SetTools { names } => set_tools(engine, &names),
+        SettingsCommand::SetLimits { limits } => engine.config.limits = limits,
+        SettingsCommand::Tune(tuning) => tune(engine, tuning),
+        // These never wait.
+        SettingsCommand::ChangeRules { .. } | SettingsCommand::SetPermissionMode { .. } => {
+            receive(engine, command.into());
+        }
+    }
+}
+
+/// Stops what runs, and then carries out a command.
+fn stop_for(engine: &mut Engine, command: AgentCommand) {
+    engine.current.stop.cancel();
+    engine.pending.commands.push_back(command);
 }
 
 /// Whether the session that commands apply to is about to change.
@@ -137,12 +184,14 @@ fn session_changes(engine: &Engine) -> bool {
     let changes = |command: &AgentCommand| {
         matches!(
             command,
-            AgentCommand::Session(_)
-                | AgentCommand::Compact { .. }
-                | AgentCommand::ReplaceMessages { .. }
-                | AgentCommand::Undo { .. }
-                | AgentCommand::Redo { .. }
-                | AgentCommand::Revert { .. }
+            AgentCommand::Run(RunCommand::Compact { .. })
+                | AgentCommand::Session(
+                    SessionCommand::Change(_)
+                        | SessionCommand::ReplaceMessages { .. }
+                        | SessionCommand::Undo { .. }
+                        | SessionCommand::Redo { .. }
+                        | SessionCommand::Revert { .. }
+                )
         )
     };
     engine.current.phase == Phase::SwitchingSession || engine.pending.commands.iter().any(changes)
@@ -155,24 +204,29 @@ fn caught_up(engine: &Engine) -> bool {
 
 /// Answers the `Query::Sync` that came after a prompt whose run has started.
 pub(crate) fn answer_sync_queries(engine: &mut Engine) {
-    while let Some(AgentCommand::Query { ticket, query: Query::Sync }) = engine.pending.commands.front() {
+    while let Some(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync })) =
+        engine.pending.commands.front()
+    {
         let ticket = *ticket;
         engine.pending.commands.pop_front();
-        engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Done) });
+        engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Done) });
     }
 }
 
 /// Answers the `Query::Idle` that waited until nothing was left to do.
 pub(crate) fn answer_idle_queries(engine: &mut Engine) {
     for ticket in std::mem::take(&mut engine.pending.idle_queries) {
-        engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::Done) });
+        engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Done) });
     }
 }
 
 /// Queues a message during a run; otherwise a run is to start with it.
 fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
     if engine.current.phase != Phase::Running {
-        engine.pending.commands.push_back(AgentCommand::PromptMessage { message, streaming });
+        engine
+            .pending
+            .commands
+            .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming }));
     } else {
         enqueue(engine, message, streaming);
     }
@@ -201,14 +255,19 @@ fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChang
     }
     match engine.queues.change(&message, &change) {
         QueueChangeOutcome::Changed => announce::queues(engine),
-        QueueChangeOutcome::Gone => engine.emit(AgentEvent::QueueChangeFailed { message, change }),
+        QueueChangeOutcome::Gone => {
+            engine.emit(QueueEvent::QueueChangeFailed { message, change });
+        }
         QueueChangeOutcome::Send(sent) => {
             announce::queues(engine);
             if engine.current.phase == Phase::Running {
                 engine.current.stop.cancel();
             }
             let streaming = message.queue;
-            engine.pending.commands.push_back(AgentCommand::PromptMessage { message: sent, streaming });
+            engine
+                .pending
+                .commands
+                .push_back(AgentCommand::Run(RunCommand::PromptMessage { message: sent, streaming }));
         }
     }
 }
@@ -271,16 +330,16 @@ fn abort(engine: &mut Engine) {
     let mut messages = Vec::new();
     let mut compactions = 0;
     engine.pending.commands.retain(|command| match command {
-        AgentCommand::Prompt { text, images, .. } => {
+        AgentCommand::Run(RunCommand::Prompt { text, images, .. }) => {
             messages.push(UserMessage::with_blocks(text.clone(), images.clone()));
             false
         }
-        AgentCommand::PromptMessage { message, .. } => {
+        AgentCommand::Run(RunCommand::PromptMessage { message, .. }) => {
             messages.push(message.clone());
             false
         }
-        AgentCommand::Continue | AgentCommand::SendQueued => false,
-        AgentCommand::Compact { .. } => {
+        AgentCommand::Run(RunCommand::Continue) | AgentCommand::Run(RunCommand::SendQueued) => false,
+        AgentCommand::Run(RunCommand::Compact { .. }) => {
             compactions += 1;
             false
         }
@@ -288,8 +347,8 @@ fn abort(engine: &mut Engine) {
     });
     for _ in 0..compactions {
         let reason = CompactionReason::Manual;
-        engine.emit(AgentEvent::CompactionStart { reason });
-        engine.emit(AgentEvent::CompactionEnd {
+        engine.emit(RunEvent::CompactionStart { reason });
+        engine.emit(RunEvent::CompactionEnd {
             reason,
             result: None,
             aborted: true,
@@ -313,7 +372,6 @@ fn take_queue(engine: &mut Engine) {
 }
 
 /// Uses `model` from the next request on, and records that in the session.
-/// Answers with this model from the next request on.
 pub(crate) fn set_model(engine: &mut Engine, model: Arc<Model>) {
     let saved = engine.config.session.set_model(&model.provider, &model.id);
     engine.saved(saved);
@@ -325,7 +383,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
     let level = engine.thinking();
     let saved = engine.config.session.set_thinking(level);
     engine.saved(saved);
-    engine.emit(AgentEvent::ThinkingLevelChanged { level });
+    engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
 /// Names the session, on one line.
@@ -334,7 +392,7 @@ fn set_name(engine: &mut Engine, name: &str) {
     let saved = engine.config.session.set_name(&one_line.join(" "));
     engine.saved(saved);
     let name = engine.config.session.info().name.clone();
-    engine.emit(AgentEvent::SessionInfoChanged { name });
+    engine.emit(SessionEvent::SessionInfoChanged { name });
 }
 
 /// Sets or removes the label of an entry.
@@ -353,7 +411,7 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
 /// Reports what an MCP server did. Its tools are offered from the next turn on.
 pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
     if matches!(news, McpNews::Changed | McpNews::Notice { .. }) {
-        engine.emit(AgentEvent::ExtensionsChanged);
+        engine.emit(SettingsEvent::ExtensionsChanged);
     }
     match news {
         McpNews::Changed => {
@@ -365,14 +423,14 @@ pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
         McpNews::Notice { text, hint } => engine.notice(NoticeLevel::Warning, text, hint.as_deref()),
         McpNews::Ask { id, question, answer } => {
             engine.questions.open_as(id.clone(), answer);
-            engine.emit(AgentEvent::Asked { id, question });
+            engine.emit(QuestionEvent::Asked { id, question });
         }
         McpNews::AskWithdrawn { id } => {
             engine.questions.close(&id);
-            engine.emit(AgentEvent::AskWithdrawn { id });
+            engine.emit(QuestionEvent::AskWithdrawn { id });
         }
         McpNews::Completed { ticket, answer } => {
-            engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
+            engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::ArgumentValues(answer)) });
         }
     }
 }
@@ -384,7 +442,7 @@ fn window((columns, rows): (u16, u16)) -> WindowSize {
 fn start_shell(engine: &mut Engine, shell: UserCommand) {
     let UserCommand { id, command, hidden, window, without_sandbox } = shell.clone();
     let size = window.map(|window| (window.columns, window.rows));
-    engine.emit(AgentEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
+    engine.emit(ShellEvent::BashStart { id, command, exclude_from_context: hidden, size, without_sandbox });
     engine.tell_of_directory();
     let cwd = engine.cwd().to_owned();
     if let Some(undo) = &engine.undo.place {
@@ -395,30 +453,30 @@ fn start_shell(engine: &mut Engine, shell: UserCommand) {
 
 /// Reports what one of the user's commands did. Its message must not come between a call and its
 /// result, so during a run it waits for the end of the run.
-pub(crate) fn shell_event(engine: &mut Engine, event: ShellEvent) {
+pub(crate) fn shell_event(engine: &mut Engine, event: UserCommandEvent) {
     match event {
-        ShellEvent::NoTerminal { reason } => {
+        UserCommandEvent::NoTerminal { reason } => {
             let text = format!("cannot open a terminal for this command: {reason}");
             let hint = "it runs without one, so it cannot prompt you and may show no colors";
             engine.notice(NoticeLevel::Warning, text, Some(hint));
         }
-        ShellEvent::Output { id, delta } => {
+        UserCommandEvent::Output { id, delta } => {
             let delta = engine.config.behavior.masking.command_output(&id, delta);
             if !delta.is_empty() {
-                engine.emit(AgentEvent::BashExecutionUpdate { id, delta });
+                engine.emit(ShellEvent::BashExecutionUpdate { id, delta });
             }
         }
-        ShellEvent::Ended { id, mut message } => {
+        UserCommandEvent::Ended { id, mut message } => {
             if let Some(undo) = &engine.undo.place {
                 undo.user_command_ended();
             }
             let delta = engine.config.behavior.masking.command_ended(&id, &mut message);
             if !delta.is_empty() {
-                engine.emit(AgentEvent::BashExecutionUpdate { id: id.clone(), delta });
+                engine.emit(ShellEvent::BashExecutionUpdate { id: id.clone(), delta });
             }
             let recorded = Arc::new(Message::BashExecution(message.clone()));
             append(engine, recorded);
-            engine.emit(AgentEvent::BashEnd { id, message });
+            engine.emit(ShellEvent::BashEnd { id, message });
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::agent::extensions::registry::Loaded;
 use crate::agent::extensions::templates::Template;
 use crate::agent::extensions::templates::arguments::Arguments;
 use crate::agent::extensions::templates::parts::{Part, parts};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, TurnEvent};
 use crate::agent::protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
 use crate::tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
 
@@ -236,7 +236,7 @@ async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Re
         thought_signature: None,
     };
     let read_only = tool.spec().read_only;
-    engine.emit(AgentEvent::ToolExecutionStart {
+    engine.emit(TurnEvent::ToolExecutionStart {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         args: arguments.clone(),
@@ -313,7 +313,7 @@ fn end(
     };
     engine.config.behavior.masking.answer(&mut output);
     let text = text_of(&output);
-    engine.emit(AgentEvent::ToolExecutionEnd {
+    engine.emit(TurnEvent::ToolExecutionEnd {
         tool_call_id: call.id,
         tool_name: call.name,
         result: output,

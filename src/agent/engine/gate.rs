@@ -17,7 +17,7 @@ use crate::agent::permissions::{CallFacts, Judgement, Verdict};
 use crate::agent::protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
 };
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::query::QueryAnswer;
 use crate::agent::protocol::rules::{NewRule, RuleChange};
@@ -87,7 +87,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             engine.saved(waiting);
             let message = format!("tau needs your permission to use {}", call.name);
             call_hooks::notify(engine, "permission_prompt", message);
-            engine.emit(AgentEvent::ApprovalRequested { request: Box::new(request.clone()) });
+            engine.emit(QuestionEvent::ApprovalRequested { request: Box::new(request.clone()) });
             engine.approvals.add(WaitingCall {
                 request,
                 exact,
@@ -239,7 +239,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
                 return engine.notice(NoticeLevel::Warning, why, Some("the call is still waiting"));
             }
             engine.approvals.exact.allow(exact, &reasons);
-            engine.emit(AgentEvent::RulesChanged);
+            engine.emit(SettingsEvent::RulesChanged);
             Ok(Approved { hunks, ..Approved::all() })
         }
         ApprovalAnswer::AllowAlways { rules, scope, hunks } => {
@@ -290,7 +290,7 @@ pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
         engine.notice(NoticeLevel::Warning, why, None);
     }
     let mode = engine.config.behavior.permission_mode;
-    engine.emit(AgentEvent::PermissionModeChanged { mode });
+    engine.emit(SettingsEvent::PermissionModeChanged { mode });
     judge_again(engine);
 }
 
@@ -300,7 +300,7 @@ pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
     engine.config.behavior.set_settings_fault(fault);
     let mode = engine.config.behavior.permission_mode;
     if mode != before {
-        engine.emit(AgentEvent::PermissionModeChanged { mode });
+        engine.emit(SettingsEvent::PermissionModeChanged { mode });
     }
     judge_again(engine);
 }
@@ -308,7 +308,7 @@ pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
 /// Reads the files with rules again, and applies them also to the calls that wait.
 pub(crate) fn read_rules(engine: &mut Engine) {
     rule_list::read(engine);
-    engine.emit(AgentEvent::RulesChanged);
+    engine.emit(SettingsEvent::RulesChanged);
     judge_again(engine);
 }
 
@@ -316,10 +316,10 @@ pub(crate) fn read_rules(engine: &mut Engine) {
 pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange) {
     let changed = rule_list::change_within_ceiling(engine, change);
     if changed.is_ok() {
-        engine.emit(AgentEvent::RulesChanged);
+        engine.emit(SettingsEvent::RulesChanged);
     }
     let answer = changed.map(|()| QueryAnswer::PermissionRules(rule_list::listed(engine)));
-    engine.emit(AgentEvent::Answered { ticket, answer });
+    engine.emit(TaskEvent::Answered { ticket, answer });
     judge_again(engine);
 }
 
@@ -327,7 +327,7 @@ pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange
 pub(crate) fn withdraw_all(engine: &mut Engine) {
     for waiting in engine.approvals.take_all() {
         let outcome = ApprovalOutcome::Withdrawn;
-        engine.emit(AgentEvent::ApprovalEnded { id: waiting.request.id, outcome });
+        engine.emit(QuestionEvent::ApprovalEnded { id: waiting.request.id, outcome });
     }
 }
 
@@ -335,7 +335,7 @@ fn decide(engine: &mut Engine, id: &str, decision: Decision) {
     let Some(waiting) = engine.approvals.take(id) else { return };
     let outcome = if decision.is_ok() { ApprovalOutcome::Allowed } else { ApprovalOutcome::Denied };
     let _ = waiting.decide.send(decision);
-    engine.emit(AgentEvent::ApprovalEnded { id: waiting.request.id, outcome });
+    engine.emit(QuestionEvent::ApprovalEnded { id: waiting.request.id, outcome });
 }
 
 /// Judges the calls that wait by what holds now.
@@ -381,7 +381,7 @@ fn allow_always(
             let add = NewRule { list: Verdict::Allow, rule: rule.clone(), scope };
             rule_list::change(engine, &RuleChange { remove: None, add: Some(add) })?;
         }
-        engine.emit(AgentEvent::RulesChanged);
+        engine.emit(SettingsEvent::RulesChanged);
         return Ok(Approved::all());
     }
     let rule = rules.first().ok_or("name the path to add")?;

@@ -8,7 +8,7 @@ use super::state::{Engine, HeldGrant, Restored};
 use crate::agent::extensions::allowed_tools;
 use crate::agent::extensions::used_files::LastUse;
 use crate::agent::permissions::Verdict;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, SettingsEvent};
 use crate::agent::protocol::extension::ExtensionSource;
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::model::ThinkingLevel;
@@ -103,7 +103,7 @@ pub(crate) fn answer_with(
 pub(crate) fn end(engine: &mut Engine) {
     engine.current.held_grants.clear();
     if engine.config.behavior.permissions.end_grants() {
-        engine.emit(AgentEvent::RulesChanged);
+        engine.emit(SettingsEvent::RulesChanged);
     }
     let Some(Restored { model, thinking, used }) = engine.current.restore.take() else { return };
     if engine.config.model == used.0

@@ -4,7 +4,7 @@
 use super::state::{Engine, HeldGrant};
 use crate::agent::permissions::{self, Rule, Verdict};
 use crate::agent::protocol::approval::ApprovalReason;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, SettingsEvent};
 use crate::tools::Access;
 
 /// Lets rules hold until the end of the run.
@@ -15,7 +15,7 @@ pub(crate) fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &s
     for rule in rules {
         engine.config.behavior.permissions.grant(rule, list, of);
     }
-    engine.emit(AgentEvent::RulesChanged);
+    engine.emit(SettingsEvent::RulesChanged);
 }
 
 /// Keeps what a new or changed file would allow until the user has looked at it.

@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use super::call_titles::titles_of;
 use super::history_cursor::HistoryCursor;
 use super::state::Engine;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{SessionEvent, TaskEvent};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, QueryAnswer};
 use crate::agent::session::history::{BranchPage, History};
@@ -22,11 +22,11 @@ pub(crate) fn start(engine: &mut Engine) {
     let cursor = HistoryCursor { history, unsurveyed, ..HistoryCursor::default() };
     for ticket in std::mem::replace(&mut engine.history, cursor).tickets() {
         let answer = Err("another session was opened".to_owned());
-        engine.emit(AgentEvent::Answered { ticket, answer });
+        engine.emit(TaskEvent::Answered { ticket, answer });
     }
     survey(engine);
     if let Some(left) = left(engine, &engine.history.history) {
-        engine.emit(AgentEvent::HistoryAvailable { left });
+        engine.emit(SessionEvent::HistoryAvailable { left });
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
     engine.history.unsurveyed = None;
     let history = std::mem::take(&mut engine.history.history).with_file(survey);
     if let Some(left) = left(engine, &history) {
-        engine.emit(AgentEvent::HistoryAvailable { left });
+        engine.emit(SessionEvent::HistoryAvailable { left });
     }
     engine.history.history = history;
 }
@@ -109,5 +109,5 @@ pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, St
     let titles = titles_of(&engine.config.tools, &messages);
     let (start, end) = (place.start as u64, place.end as u64);
     let page = HistoryPage { messages, titles, left, failed, after, start, end };
-    engine.emit(AgentEvent::Answered { ticket, answer: Ok(QueryAnswer::HistoryPage(page)) });
+    engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::HistoryPage(page)) });
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::announce;
 use super::attend::{ask, attend};
 use super::state::Engine;
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, RunCommand};
 use crate::agent::protocol::event::{NoticeLevel, Question};
 use crate::agent::session::lock::Life;
 use crate::agent::session::tail::TAIL;
@@ -109,10 +109,10 @@ async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) ->
 pub(crate) fn prepare(engine: &mut Engine, command: &AgentCommand) {
     let sends = matches!(
         command,
-        AgentCommand::Prompt { .. }
-            | AgentCommand::PromptMessage { .. }
-            | AgentCommand::Continue
-            | AgentCommand::Compact { .. }
+        AgentCommand::Run(RunCommand::Prompt { .. })
+            | AgentCommand::Run(RunCommand::PromptMessage { .. })
+            | AgentCommand::Run(RunCommand::Continue)
+            | AgentCommand::Run(RunCommand::Compact { .. })
     );
     if !sends {
         return;

@@ -80,12 +80,14 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::event::RunEvent;
 
     #[tokio::test]
     async fn keeps_order_when_the_channel_is_full() {
         let (sender, mut receiver) = mpsc::channel(2);
         let mut outbox = Outbox::new(sender);
-        let notice = |attempt| AgentEvent::AutoRetryEnd { success: true, attempt, final_error: None };
+        let notice =
+            |attempt| AgentEvent::Run(RunEvent::AutoRetryEnd { success: true, attempt, final_error: None });
         (0..5).for_each(|n| outbox.push(notice(n)));
         assert_eq!(outbox.len(), 3);
         for n in 0..5 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::state::Engine;
 use super::{call_hooks, context_usage, gate, history_paging, rule_list, undo_queries};
 use crate::agent::context::compaction::size;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::TaskEvent;
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use crate::agent::protocol::message::{Message, ToolCall};
 use crate::agent::protocol::query::{
@@ -56,7 +56,7 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
         Query::Outline => Ok(QueryAnswer::Outline(outline(engine))),
         query => find(engine, query),
     };
-    engine.emit(AgentEvent::Answered { ticket, answer });
+    engine.emit(TaskEvent::Answered { ticket, answer });
 }
 
 /// The outline of the whole session, of which nothing more is kept than before.

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{AgentEvent, QueueEvent};
 use crate::agent::protocol::message::{Block, UserContent, UserMessage};
 use crate::agent::protocol::run::QueueMode;
 
@@ -137,7 +137,10 @@ impl Queues {
     /// The event that reports both queues.
     pub(crate) fn update(&self) -> AgentEvent {
         let texts = |queue: &VecDeque<UserMessage>| queue.iter().map(|m| m.content.text()).collect();
-        AgentEvent::QueueUpdate { steering: texts(&self.steering), follow_up: texts(&self.follow_up) }
+        AgentEvent::Queue(QueueEvent::QueueUpdate {
+            steering: texts(&self.steering),
+            follow_up: texts(&self.follow_up),
+        })
     }
 }
 
@@ -167,7 +170,7 @@ mod tests {
         }
         let at = |index, text: &str| QueuedMessage { queue: Queue::Steer, index, text: text.into() };
         let steering = |queues: &Queues| match queues.update() {
-            AgentEvent::QueueUpdate { steering, .. } => steering.concat(),
+            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, .. }) => steering.concat(),
             other => panic!("{other:?}"),
         };
         queues.next(Queue::Steer);
@@ -202,8 +205,10 @@ mod tests {
         for (queue, text) in [(Queue::Steer, "a"), (Queue::FollowUp, "x"), (Queue::Steer, "b")] {
             queues.push(queue, said(text));
         }
-        let update =
-            AgentEvent::QueueUpdate { steering: vec!["a".into(), "b".into()], follow_up: vec!["x".into()] };
+        let update = AgentEvent::Queue(QueueEvent::QueueUpdate {
+            steering: vec!["a".into(), "b".into()],
+            follow_up: vec!["x".into()],
+        });
         assert_eq!(queues.update(), update);
         assert_eq!(queues.next(Queue::Steer), [said("a")]);
         assert_eq!(queues.take(), [said("b"), said("x")]);

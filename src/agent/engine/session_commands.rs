@@ -14,8 +14,8 @@ use super::branch;
 use super::commands;
 use super::open_session;
 use super::state::Engine;
-use crate::agent::protocol::command::{AgentCommand, SessionCommand};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::command::{AgentCommand, SessionChange, SessionCommand};
+use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
 use crate::agent::protocol::message::Message;
 use crate::agent::session::entry::Body;
 use crate::agent::session::{ForkRange, Session};
@@ -25,46 +25,46 @@ use crate::tools::paths::resolve;
 const SHELLS_END: Duration = Duration::from_millis(900);
 
 /// Carries out a session command. The user's running commands end first, in their own session.
-pub(crate) async fn session(engine: &mut Engine, command: SessionCommand) {
+pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
     let place = engine.config.place.clone();
     let mut returned = None;
     let next = match &command {
-        SessionCommand::Name { .. } => return commands::apply(engine, AgentCommand::Session(command)),
-        SessionCommand::GoTo { entry_id, summary } => {
+        SessionChange::Name { .. } => {
+            return commands::apply(engine, AgentCommand::Session(SessionCommand::Change(command)));
+        }
+        SessionChange::GoTo { entry_id, summary } => {
             return branch::go_to(engine, entry_id, summary.as_ref()).await;
         }
-        SessionCommand::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
-        SessionCommand::Continued { parent } => {
-            Session::begin_after(place.dir.as_deref(), &place.cwd, parent)
-        }
-        SessionCommand::Clone => {
+        SessionChange::New => Session::begin(place.dir.as_deref(), &place.cwd, None),
+        SessionChange::Continued { parent } => Session::begin_after(place.dir.as_deref(), &place.cwd, parent),
+        SessionChange::Clone => {
             engine.load_all();
             match engine.config.session.fork(place.dir.as_deref(), ForkRange::All) {
                 Some(session) => session,
                 None => return,
             }
         }
-        SessionCommand::Fork { entry_id } => match fork(engine, entry_id) {
+        SessionChange::Fork { entry_id } => match fork(engine, entry_id) {
             Ok((session, text)) => {
                 returned = Some(text);
                 session
             }
             Err(error) => {
                 engine.notice(NoticeLevel::Error, error.clone(), Some("choose one of your messages"));
-                return engine.emit(AgentEvent::SessionRefused { error });
+                return engine.emit(SessionEvent::SessionRefused { error });
             }
         },
-        SessionCommand::Import { path } => {
+        SessionChange::Import { path } => {
             let path = resolve(&place.cwd, &path.to_string_lossy());
             match Session::copy(&path, place.dir.as_deref(), Some(&place.cwd)) {
                 Ok(session) => session,
                 Err(error) => return announce::session_refused(engine, &error),
             }
         }
-        SessionCommand::Open { path } | SessionCommand::Offer { path } if is_open(engine, path) => {
+        SessionChange::Open { path } | SessionChange::Offer { path } if is_open(engine, path) => {
             return announce::session_opened(engine);
         }
-        SessionCommand::Offer { path } => match open_session::open_or_ask(engine, path).await {
+        SessionChange::Offer { path } => match open_session::open_or_ask(engine, path).await {
             Some(mut session) => {
                 // What cannot be written is tried again with the first message.
                 session.continue_on_screen().unwrap_or_default();
@@ -72,14 +72,14 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionCommand) {
             }
             None => return,
         },
-        SessionCommand::Open { path } => match open_session::open(engine, path).await {
+        SessionChange::Open { path } => match open_session::open(engine, path).await {
             Ok(session) => session,
             Err(error) => return announce::session_refused(engine, &error),
         },
     };
     switch_to(engine, next).await;
     if let Some(text) = returned {
-        engine.emit(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
+        engine.emit(QueueEvent::QueueReturned { texts: vec![text], images: Vec::new() });
     }
 }
 

@@ -2,7 +2,7 @@
 //! start. What comes after that, a front end counts itself.
 
 use super::state::Engine;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::SessionEvent;
 use crate::agent::protocol::model::Api;
 use crate::agent::session::usage::UsageSum;
 
@@ -18,7 +18,7 @@ pub(crate) fn start(engine: &mut Engine) {
         return report(engine, known);
     }
     engine.usage = Some(known);
-    engine.emit(AgentEvent::SessionUsage { usage: None, priced: true });
+    engine.emit(SessionEvent::SessionUsage { usage: None, priced: true });
 }
 
 /// Takes what the unread part has used, unless that was reported. If it could not be read, what is
@@ -38,5 +38,5 @@ fn report(engine: &mut Engine, sum: UsageSum) {
         found.is_ok_and(|model| model.cost.is_some() || model.api == Api::Scripted)
     };
     let priced = sum.without_cost.iter().all(is_free);
-    engine.emit(AgentEvent::SessionUsage { usage: Some(sum.total), priced });
+    engine.emit(SessionEvent::SessionUsage { usage: Some(sum.total), priced });
 }

@@ -58,7 +58,7 @@ pub(crate) struct UserCommand {
 
 /// Something that a command did.
 #[derive(Debug)]
-pub(crate) enum ShellEvent {
+pub(crate) enum UserCommandEvent {
     /// It has no terminal although one was requested.
     NoTerminal { reason: String },
     /// It wrote something.
@@ -67,16 +67,16 @@ pub(crate) enum ShellEvent {
     Ended { id: Option<String>, message: BashExecution },
 }
 
-type Running = Pin<Box<dyn Future<Output = ShellEvent> + Send>>;
+type Running = Pin<Box<dyn Future<Output = UserCommandEvent> + Send>>;
 
 /// The commands that run.
 pub(crate) struct Shells {
     running: FuturesUnordered<Running>,
-    events: VecDeque<ShellEvent>,
-    sender: mpsc::UnboundedSender<ShellEvent>,
+    events: VecDeque<UserCommandEvent>,
+    sender: mpsc::UnboundedSender<UserCommandEvent>,
     /// What the commands wrote in the current poll; emptied after each one, hence bounded by what
     /// one poll can read.
-    written: mpsc::UnboundedReceiver<ShellEvent>,
+    written: mpsc::UnboundedReceiver<UserCommandEvent>,
     /// The input of each command that may still run.
     inputs: Vec<(Option<String>, mpsc::Sender<PtyInput>)>,
     cancel: CancellationToken,
@@ -139,11 +139,11 @@ impl Shells {
     }
 
     /// The next event; pending while no command runs. Cancel safe.
-    pub(crate) async fn next(&mut self) -> ShellEvent {
+    pub(crate) async fn next(&mut self) -> UserCommandEvent {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<ShellEvent> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<UserCommandEvent> {
         if self.events.is_empty() {
             let ended = Pin::new(&mut self.running).poll_next(context);
             while let Ok(output) = self.written.try_recv() {
@@ -162,9 +162,9 @@ impl Shells {
 }
 
 /// Appends output to the last event if that is output of the same command and stays small enough.
-fn join(events: &mut VecDeque<ShellEvent>, next: ShellEvent) {
-    if let ShellEvent::Output { id, delta } = &next
-        && let Some(ShellEvent::Output { id: last_id, delta: last }) = events.back_mut()
+fn join(events: &mut VecDeque<UserCommandEvent>, next: UserCommandEvent) {
+    if let UserCommandEvent::Output { id, delta } = &next
+        && let Some(UserCommandEvent::Output { id: last_id, delta: last }) = events.back_mut()
         && id == last_id
         && last.len() + delta.len() <= MAX_DELTA
     {
@@ -189,8 +189,8 @@ impl Job {
         self,
         input: mpsc::Receiver<PtyInput>,
         cancel: CancellationToken,
-        output: mpsc::UnboundedSender<ShellEvent>,
-    ) -> ShellEvent {
+        output: mpsc::UnboundedSender<UserCommandEvent>,
+    ) -> UserCommandEvent {
         let Job { order, shell, cwd, env, scratch, sandbox } = self;
         let UserCommand { id, command, hidden, window, without_sandbox: _ } = order;
         let mut line_end = "\n";
@@ -198,7 +198,7 @@ impl Job {
             None => CommandIo::Pipe(Flow::All),
             Some(Ok(pty)) => CommandIo::Terminal(Box::new(pty)),
             Some(Err(error)) => {
-                output.send(ShellEvent::NoTerminal { reason: paths::reason(&error) }).ok();
+                output.send(UserCommandEvent::NoTerminal { reason: paths::reason(&error) }).ok();
                 // A front end that wanted a terminal gets line ends as from one.
                 line_end = "\r\n";
                 CommandIo::Pipe(Flow::All)
@@ -208,7 +208,7 @@ impl Job {
         let mut report = |delta: &str, _: &crate::tools::TerminalOutput| {
             if !delta.is_empty() {
                 let delta = if line_end == "\n" { delta.to_owned() } else { delta.replace('\n', line_end) };
-                output.send(ShellEvent::Output { id: id.clone(), delta }).ok();
+                output.send(UserCommandEvent::Output { id: id.clone(), delta }).ok();
             }
         };
         let line = CommandLine {
@@ -227,7 +227,7 @@ impl Job {
         };
         message.command = command;
         message.exclude_from_context = hidden;
-        ShellEvent::Ended { id, message }
+        UserCommandEvent::Ended { id, message }
     }
 }
 

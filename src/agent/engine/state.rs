@@ -26,8 +26,8 @@ use super::user_requests::UserRequests;
 use crate::agent::extensions::mcp::{Mcp, search};
 use crate::agent::permissions::Rule;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::{AgentCommand, SessionCommand};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, SettingsEvent, TaskEvent};
 use crate::agent::protocol::extension::{McpResource, PromptCommand};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
@@ -166,11 +166,17 @@ pub(crate) struct Engine {
 /// Whether a command ends the run or the compaction that it finds.
 pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
     match command {
-        AgentCommand::Session(command) => !matches!(command, SessionCommand::Name { .. }),
-        AgentCommand::Compact { .. }
-        | AgentCommand::ReplaceMessages { .. }
-        | AgentCommand::Undo { .. }
-        | AgentCommand::Redo { .. } => true,
+        AgentCommand::Run(command) => matches!(command, RunCommand::Compact { .. }),
+        AgentCommand::Session(command) => match command {
+            SessionCommand::Change(change) => !matches!(change, SessionChange::Name { .. }),
+            SessionCommand::ReplaceMessages { .. }
+            | SessionCommand::Undo { .. }
+            | SessionCommand::Redo { .. } => true,
+            SessionCommand::AppendMessage { .. }
+            | SessionCommand::Label { .. }
+            | SessionCommand::Revert { .. }
+            | SessionCommand::DropPlan => false,
+        },
         _ => false,
     }
 }
@@ -233,13 +239,13 @@ impl Engine {
     }
 
     /// Sends an event to the front end.
-    pub(crate) fn emit(&mut self, event: AgentEvent) {
-        self.outbox.push(event);
+    pub(crate) fn emit(&mut self, event: impl Into<AgentEvent>) {
+        self.outbox.push(event.into());
     }
 
     /// Reports something to the user.
     pub(crate) fn notice(&mut self, level: NoticeLevel, text: impl Into<String>, hint: Option<&str>) {
-        self.emit(AgentEvent::Notice { level, text: text.into(), hint: hint.map(str::to_owned) });
+        self.emit(TaskEvent::Notice { level, text: text.into(), hint: hint.map(str::to_owned) });
     }
 
     /// Appends a message to the session.
@@ -424,13 +430,13 @@ impl Engine {
         let resources = self.mcp.resources();
         if resources != self.reported_resources {
             self.reported_resources = resources.clone();
-            self.emit(AgentEvent::ResourcesChanged { resources });
+            self.emit(SettingsEvent::ResourcesChanged { resources });
         }
         let of_servers = self.mcp.commands();
         if of_servers != self.reported_commands {
             self.reported_commands = of_servers;
             let commands = self.commands();
-            self.emit(AgentEvent::CommandsChanged { commands });
+            self.emit(SettingsEvent::CommandsChanged { commands });
         }
     }
 

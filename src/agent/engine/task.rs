@@ -21,8 +21,8 @@ use super::session_commands;
 use super::state::{Engine, Phase};
 use super::undo_commands;
 use crate::agent::context::request;
-use crate::agent::protocol::command::{AgentCommand, SessionCommand};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use crate::agent::protocol::message::UserMessage;
 
 /// Commands that may wait for the agent.
@@ -42,7 +42,7 @@ const HOOKS_END: Duration = Duration::from_millis(1_200);
 pub struct AgentHandle {
     /// Bounded; `send` waits while the agent is busy.
     pub commands: mpsc::Sender<AgentCommand>,
-    /// Bounded; the agent waits while nobody reads. Ends after `AgentEvent::Stopped`.
+    /// Bounded; the agent waits while nobody reads. Ends after `TaskEvent::Stopped`.
     pub events: mpsc::Receiver<AgentEvent>,
     pub task: JoinHandle<()>,
 }
@@ -58,8 +58,12 @@ pub fn spawn(config: AgentConfig) -> AgentHandle {
         if let Err(panic) = guarded(run_until_shutdown(engine)).await {
             let text = format!("the agent crashed: {panic}");
             let hint = "the conversation is in the session file: restart with tau --continue";
-            let notice = AgentEvent::Notice { level: NoticeLevel::Error, text, hint: Some(hint.into()) };
-            for event in [notice, AgentEvent::Stopped] {
+            let notice = AgentEvent::Task(TaskEvent::Notice {
+                level: NoticeLevel::Error,
+                text,
+                hint: Some(hint.into()),
+            });
+            for event in [notice, AgentEvent::Task(TaskEvent::Stopped)] {
                 if sender.send(event).await.is_err() {
                     return;
                 }
@@ -94,7 +98,7 @@ async fn run_until_shutdown(mut engine: Engine) {
         let text = "the end of this session could not be saved and is lost";
         engine.notice(NoticeLevel::Error, text, Some("you can continue from what its file contains"));
     }
-    engine.emit(AgentEvent::Stopped);
+    engine.emit(TaskEvent::Stopped);
     while !engine.outbox.is_empty() && timeout_at(deadline, engine.outbox.send_next()).await.is_ok() {}
 }
 
@@ -102,19 +106,23 @@ async fn run_until_shutdown(mut engine: Engine) {
 async fn start(engine: &mut Engine, command: AgentCommand) {
     open_session::prepare(engine, &command);
     match command {
-        AgentCommand::Prompt { text, images, .. } => {
+        AgentCommand::Run(RunCommand::Prompt { text, images, .. }) => {
             start_run(engine, UserMessage::with_blocks(text, images)).await;
         }
-        AgentCommand::PromptMessage { message, .. } => start_run(engine, message).await,
-        AgentCommand::Continue => continue_run(engine).await,
-        AgentCommand::SendQueued if engine.queues.is_empty() || !has_model(engine) => {}
-        AgentCommand::SendQueued => run::run_queued(engine).await,
-        AgentCommand::Compact { instructions } => compact::manual(engine, instructions).await,
-        AgentCommand::ReplaceMessages { messages } => session_commands::replace_messages(engine, messages),
-        AgentCommand::Session(command) => {
+        AgentCommand::Run(RunCommand::PromptMessage { message, .. }) => start_run(engine, message).await,
+        AgentCommand::Run(RunCommand::Continue) => continue_run(engine).await,
+        AgentCommand::Run(RunCommand::SendQueued) if engine.queues.is_empty() || !has_model(engine) => {}
+        AgentCommand::Run(RunCommand::SendQueued) => run::run_queued(engine).await,
+        AgentCommand::Run(RunCommand::Compact { instructions }) => {
+            compact::manual(engine, instructions).await;
+        }
+        AgentCommand::Session(SessionCommand::ReplaceMessages { messages }) => {
+            session_commands::replace_messages(engine, messages);
+        }
+        AgentCommand::Session(SessionCommand::Change(command)) => {
             engine.current.phase = Phase::SwitchingSession;
             let (before, ending) = (engine.config.session.info().id.clone(), event_hooks::ending(engine));
-            let is_new = matches!(command, SessionCommand::New | SessionCommand::Continued { .. });
+            let is_new = matches!(command, SessionChange::New | SessionChange::Continued { .. });
             session_commands::session(engine, command).await;
             if engine.config.session.info().id != before {
                 let (reason, source) = if is_new { ("clear", "clear") } else { ("other", "resume") };
@@ -124,17 +132,17 @@ async fn start(engine: &mut Engine, command: AgentCommand) {
             }
             engine.current.phase = Phase::Idle;
         }
-        AgentCommand::Undo { order } => {
+        AgentCommand::Session(SessionCommand::Undo { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::undo(engine, order).await;
             engine.current.phase = Phase::Idle;
         }
-        AgentCommand::Redo { order } => {
+        AgentCommand::Session(SessionCommand::Redo { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::redo(engine, order).await;
             engine.current.phase = Phase::Idle;
         }
-        AgentCommand::Revert { order } => {
+        AgentCommand::Session(SessionCommand::Revert { order }) => {
             engine.current.phase = Phase::SwitchingSession;
             undo_commands::revert(engine, order).await;
             engine.current.phase = Phase::Idle;

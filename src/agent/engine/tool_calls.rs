@@ -29,7 +29,7 @@ use super::panics;
 use super::run::log::Run;
 use super::state::Engine;
 use super::undo_queries;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, TurnEvent};
 use crate::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage};
 use crate::agent::protocol::run::SteerMode;
 use crate::tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
@@ -316,7 +316,7 @@ impl ToolRunner<'_, '_> {
         if let Some(slot) = self.slots.get(index)
             && batch.reported.insert(index)
         {
-            self.run.engine.emit(AgentEvent::ToolExecutionStart {
+            self.run.engine.emit(TurnEvent::ToolExecutionStart {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -327,7 +327,7 @@ impl ToolRunner<'_, '_> {
     fn report_progress(&mut self, index: usize, mut partial_result: ToolOutput) {
         if let Some(slot) = self.slots.get(index).filter(|slot| slot.outcome.is_none()) {
             self.run.engine.config.behavior.masking.partial_answer(&mut partial_result);
-            self.run.engine.emit(AgentEvent::ToolExecutionUpdate {
+            self.run.engine.emit(TurnEvent::ToolExecutionUpdate {
                 tool_call_id: slot.call.id.clone(),
                 tool_name: slot.call.name.clone(),
                 args: arguments(&slot.call),
@@ -352,7 +352,7 @@ impl ToolRunner<'_, '_> {
             let repeat = self.run.loop_guard.note(&slot.call, &outcome.output);
             outcome.output.content.extend(repeat.warning().map(Content::text));
         }
-        self.run.engine.emit(AgentEvent::ToolExecutionEnd {
+        self.run.engine.emit(TurnEvent::ToolExecutionEnd {
             tool_call_id: slot.call.id.clone(),
             tool_name: slot.call.name.clone(),
             result: outcome.output.clone(),

@@ -21,7 +21,7 @@ use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
 use super::tool_calls;
-use crate::agent::protocol::event::{AgentEvent, Delta, NoticeLevel};
+use crate::agent::protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
 use crate::agent::protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
 use crate::agent::protocol::model::Model;
 use crate::agent::protocol::run::RunEnd;
@@ -140,7 +140,7 @@ impl Exchange for Request<'_, '_, '_> {
 
     fn receive(&mut self, event: StreamEvent) {
         if let StreamEvent::Silent { idle_ms, limit_ms } = event {
-            self.turn.run.engine.emit(AgentEvent::Stalled { idle_ms, limit_ms });
+            self.turn.run.engine.emit(RunEvent::Stalled { idle_ms, limit_ms });
         }
         let Some(delta) = self.attempt.assembler.take(event) else { return };
         self.turn.begin(self.attempt);
@@ -151,7 +151,7 @@ impl Exchange for Request<'_, '_, '_> {
             let engine = &mut *self.turn.run.engine;
             let title = self.attempt.titles.take(&engine.config.tools, &delta);
             let usage = self.attempt.assembler.usage();
-            engine.emit(AgentEvent::MessageUpdate { usage, assistant_message_event: delta });
+            engine.emit(TurnEvent::MessageUpdate { usage, assistant_message_event: delta });
             title.into_iter().for_each(|title| engine.emit(title));
         }
     }
@@ -186,7 +186,7 @@ impl Turn<'_, '_> {
         self.run.open_turn();
         self.note_refused();
         let message = Arc::new(Message::Assistant(attempt.empty_message()));
-        self.run.engine.emit(AgentEvent::MessageStart { message });
+        self.run.engine.emit(TurnEvent::MessageStart { message });
     }
 
     /// Records, once the answer has begun, that the refused parts stay out of requests, and shows a notice.
@@ -296,7 +296,7 @@ impl Turn<'_, '_> {
     /// Reports a wait, and waits. The message if that ends the turn.
     async fn wait(&mut self, delay_ms: u64, error_message: String) -> Option<Arc<Message>> {
         self.retrying = true;
-        self.run.engine.emit(AgentEvent::AutoRetryStart {
+        self.run.engine.emit(RunEvent::AutoRetryStart {
             attempt: self.retries.used(),
             max_attempts: self.retries.max(),
             delay_ms,
@@ -367,7 +367,7 @@ impl Turn<'_, '_> {
             let attempt = self.retries.used();
             let final_error = final_error.map(str::to_owned);
             let success = final_error.is_none();
-            self.run.engine.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
+            self.run.engine.emit(RunEvent::AutoRetryEnd { success, attempt, final_error });
         }
     }
 }

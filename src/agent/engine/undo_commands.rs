@@ -12,7 +12,7 @@ use super::clock::now;
 use super::state::Engine;
 use super::undo_place::CRASHED;
 use super::undo_queries::tell;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, SessionEvent};
 use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
 use crate::agent::protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
 use crate::agent::undo::{SessionUndo, prompts};
@@ -140,7 +140,7 @@ fn report(
         Some(error) => Err(format!("cannot {}: {error}", direction.command())),
         None => Ok(direction.said(&report, !stays)),
     };
-    engine.emit(AgentEvent::FilesRestored { report, error });
+    engine.emit(SessionEvent::FilesRestored { report, error });
     said
 }
 

@@ -3,7 +3,7 @@
 
 use super::state::Engine;
 use super::undo_place::{CallUndo, UndoNews};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
 use crate::agent::protocol::message::ToolCall;
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::undo::{CallStart, last_prompt, prompts};
@@ -49,7 +49,7 @@ pub(crate) fn report(engine: &mut Engine, news: UndoNews) {
                 let masking = &mut engine.config.behavior.masking;
                 changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
             }
-            engine.emit(AgentEvent::Answered { ticket, answer: *answer });
+            engine.emit(TaskEvent::Answered { ticket, answer: *answer });
         }
         UndoNews::Notices(notices) => tell(engine, notices),
     }

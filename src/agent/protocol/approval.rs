@@ -1,7 +1,7 @@
 //! Permission modes, and what is asked and answered before a call that changes something is run.
 //!
-//! The agent sends `AgentEvent::ApprovalRequested`; a front end answers with
-//! `AgentCommand::AnswerApproval` and the same id. `AgentEvent::ApprovalEnded` follows, whoever
+//! The agent sends `QuestionEvent::ApprovalRequested`; a front end answers with
+//! `QuestionCommand::AnswerApproval` and the same id. `QuestionEvent::ApprovalEnded` follows, whoever
 //! answered, and also when nobody did because the run was stopped.
 
 use std::path::PathBuf;

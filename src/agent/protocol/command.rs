@@ -1,4 +1,6 @@
 //! Commands to the agent. Plain data; every front end sends these.
+//!
+//! Nested by subject in memory, one flat list as data (`subject`).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,22 +14,39 @@ use super::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::query::Query;
 use super::rules::RuleChange;
 use super::run::{QueueMode, RunLimits, SteerMode};
+use super::subject::subjects;
 use super::undo::{RevertOrder, UndoOrder};
 use crate::tools::sandbox::SandboxPolicy;
 use crate::tools::user::UserAnswer;
 
-/// A command to the agent task. Commands take effect in the order in which they are sent.
+subjects! {
+    /// A command to the agent task. Commands take effect in the order in which they are sent.
+    pub enum AgentCommand {
+        /// Start, continue or stop a run.
+        Run(RunCommand),
+        /// Change the queues of messages.
+        Queue(QueueCommand),
+        /// Change the session: open another one, go back, undo.
+        Session(SessionCommand),
+        /// Change settings, from now on.
+        Settings(SettingsCommand),
+        /// Run commands for the user.
+        Shell(ShellCommand),
+        /// Answer the agent's questions.
+        Questions(QuestionCommand),
+        /// Ask the agent task, or end it.
+        Task(TaskCommand),
+    }
+}
+
+/// Starts, continues or stops a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum AgentCommand {
+pub enum RunCommand {
     /// Start a run with this message. During a run, queue it as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
     /// The same with a message that is complete: with attachments, or in blocks.
     PromptMessage { message: UserMessage, streaming: Queue },
-    /// Put a message in a queue, even while nothing runs; it then waits for the next run.
-    Enqueue { text: String, images: Vec<Block>, queue: Queue },
-    /// The same with a message that is complete.
-    EnqueueMessage { message: UserMessage, queue: Queue },
     /// Continue from a history whose last message is the user's or a tool result.
     Continue,
     /// Start a run with the queued messages; do nothing if there are none.
@@ -36,27 +55,63 @@ pub enum AgentCommand {
     Abort,
     /// End a wait before a retry with the provider's error.
     AbortRetry,
-    /// Return the queued messages (`AgentEvent::QueueReturned`) and empty the queues.
+    /// Summarize the earlier part of the conversation.
+    Compact { instructions: Option<String> },
+}
+
+/// Changes the queues of messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum QueueCommand {
+    /// Put a message in a queue, even while nothing runs; it then waits for the next run.
+    Enqueue { text: String, images: Vec<Block>, queue: Queue },
+    /// The same with a message that is complete.
+    EnqueueMessage { message: UserMessage, queue: Queue },
+    /// Return the queued messages (`QueueEvent::QueueReturned`) and empty the queues.
     TakeQueue,
     /// Discard the messages in a queue; in both when none is named.
     ClearQueue { queue: Option<Queue> },
     /// Change a queued message. If the agent has taken it meanwhile, nothing changes and
-    /// `AgentEvent::QueueChangeFailed` follows.
+    /// `QueueEvent::QueueChangeFailed` follows.
     ChangeQueued { message: QueuedMessage, change: QueueChange },
     /// Set how many messages leave the queue at once.
     SetQueueMode { queue: Queue, mode: QueueMode },
     /// Set what steering does to the tool calls of its turn.
     SetSteerMode { mode: SteerMode },
-    /// Answer a question (`AgentEvent::Asked`).
-    Answer { id: String, answer: QuestionAnswer },
-    /// Decide on a call that waits for approval (`AgentEvent::ApprovalRequested`). Ignored if it does not
-    /// wait any more.
-    AnswerApproval { id: String, answer: ApprovalAnswer },
+}
+
+/// Changes the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum SessionCommand {
+    /// Add a message to the conversation; during a run, after it has ended.
+    AppendMessage { message: Arc<Message> },
+    /// Continue from these messages instead of the current ones, which stay in the session file
+    /// as a branch. Aborts a run first. Answered by `SessionEvent::SessionOpened`.
+    ReplaceMessages { messages: Vec<Arc<Message>> },
+    /// Start, open or rename a session.
+    #[serde(rename = "session")]
+    Change(SessionChange),
+    /// Set or remove the label of an entry.
+    Label { entry_id: String, label: Option<String> },
+    /// Go back to a prompt: files, conversation or both. Aborts a run first. Answered by
+    /// `SessionEvent::FilesRestored`; `SessionEvent::SessionOpened` follows if the conversation goes back.
+    Undo { order: UndoOrder },
+    /// Take the last undo back. Of the order only the choices count. Answered as `Undo` is.
+    Redo { order: UndoOrder },
+    /// Take back one change of a file; refused during a run. Answered by `SessionEvent::FilesRestored`.
+    Revert { order: RevertOrder },
     /// Forget the plan that the user has accepted.
     DropPlan,
+}
+
+/// Changes settings, from now on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum SettingsCommand {
     /// Apply this permission mode from the next call on. Calls that wait are judged again.
     SetPermissionMode { mode: PermissionMode },
-    /// Change a rule of permissions, in its file if it is in one. `AgentEvent::Answered` with the same
+    /// Change a rule of permissions, in its file if it is in one. `TaskEvent::Answered` with the same
     /// ticket follows: all rules as they are then, or why nothing was changed. Calls that wait are
     /// judged again.
     ChangeRules { ticket: u64, change: RuleChange },
@@ -73,18 +128,14 @@ pub enum AgentCommand {
     SetTools { names: Vec<String> },
     /// Apply these limits; a time limit from the next run on.
     SetLimits { limits: RunLimits },
-    /// Add a message to the conversation; during a run, after it has ended.
-    AppendMessage { message: Arc<Message> },
-    /// Continue from these messages instead of the current ones, which stay in the session file
-    /// as a branch. Aborts a run first. Answered by `AgentEvent::SessionOpened`.
-    ReplaceMessages { messages: Vec<Arc<Message>> },
     /// Change how the agent works, from now on.
     Tune(Tuning),
-    /// Ask about the session. `AgentEvent::Answered` with the same ticket follows the events of
-    /// all earlier commands.
-    Query { ticket: u64, query: Query },
-    /// Summarize the earlier part of the conversation.
-    Compact { instructions: Option<String> },
+}
+
+/// Runs commands for the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ShellCommand {
     /// Run a command for the user. With `exclude_from_context` the model never sees it.
     /// With a `size` (columns and rows) it gets a terminal of that size, and its output comes
     /// with the terminal's escape sequences; without one it gets a pipe and no input.
@@ -105,17 +156,26 @@ pub enum AgentCommand {
     BashResize { id: Option<String>, size: (u16, u16) },
     /// End every command that the user has running.
     AbortBash,
-    /// Start, open or change a session.
-    Session(SessionCommand),
-    /// Set or remove the label of an entry.
-    Label { entry_id: String, label: Option<String> },
-    /// Go back to a prompt: files, conversation or both. Aborts a run first. Answered by
-    /// `AgentEvent::FilesRestored`; `AgentEvent::SessionOpened` follows if the conversation goes back.
-    Undo { order: UndoOrder },
-    /// Take the last undo back. Of the order only the choices count. Answered as `Undo` is.
-    Redo { order: UndoOrder },
-    /// Take back one change of a file; refused during a run. Answered by `AgentEvent::FilesRestored`.
-    Revert { order: RevertOrder },
+}
+
+/// Answers the agent's questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum QuestionCommand {
+    /// Answer a question (`QuestionEvent::Asked`).
+    Answer { id: String, answer: QuestionAnswer },
+    /// Decide on a call that waits for approval (`QuestionEvent::ApprovalRequested`). Ignored if it does not
+    /// wait any more.
+    AnswerApproval { id: String, answer: ApprovalAnswer },
+}
+
+/// Asks the agent task, or ends it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum TaskCommand {
+    /// Ask about the session. `TaskEvent::Answered` with the same ticket follows the events of
+    /// all earlier commands.
+    Query { ticket: u64, query: Query },
     /// Abort whatever runs, complete the session file, end the task.
     Shutdown,
 }
@@ -219,16 +279,16 @@ pub enum QuestionAnswer {
     Cancelled,
 }
 
-/// Commands about sessions. All except `Name` abort a run first.
+/// Another session, or another name or branch of this one. All except `Name` abort a run first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum SessionCommand {
+pub enum SessionChange {
     /// Start an empty session.
     New,
     /// Start an empty session that names `parent` as the one it continues.
     Continued { parent: PathBuf },
     /// Start a session with everything before one of the user's messages; the text of that
-    /// message is returned as `AgentEvent::QueueReturned`.
+    /// message is returned as `QueueEvent::QueueReturned`.
     Fork { entry_id: String },
     /// Start a session with everything on the current branch.
     Clone,
@@ -240,8 +300,8 @@ pub enum SessionCommand {
     /// directory or begin with `~`. The file itself is not changed.
     Import { path: PathBuf },
     /// Continue from another entry of the tree. If that is a message of the user's, continue from
-    /// before it and return its text as `AgentEvent::QueueReturned`. The abandoned branch is
-    /// summarized first if `summary` is given. Answered by `AgentEvent::SessionOpened`.
+    /// before it and return its text as `QueueEvent::QueueReturned`. The abandoned branch is
+    /// summarized first if `summary` is given. Answered by `SessionEvent::SessionOpened`.
     GoTo { entry_id: String, summary: Option<BranchSummaryOptions> },
     /// Name the session; an empty name removes the present one.
     Name { name: String },

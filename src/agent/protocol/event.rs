@@ -1,7 +1,8 @@
 //! Events of the agent: facts, in the order and with the names of the RPC protocol.
 //!
 //! An event holds data only: no channel, handle, clock or boxed error. Deltas arrive while an
-//! answer is streamed, the authoritative message once at its end. The variants that the RPC
+//! answer is streamed, the authoritative message once at its end. Events are nested by subject in
+//! memory, and one flat list as data (`subject`). The variants that the RPC
 //! protocol knows serialize to exactly its shape; those marked *own* are for front ends in this
 //! process and for recordings.
 
@@ -20,6 +21,7 @@ use super::message::{BashExecution, Block, HookNote, Message, ToolCall, Usage};
 use super::model::{Model, ThinkingLevel};
 use super::query::QueryAnswer;
 use super::run::RunEnd;
+use super::subject::subjects;
 use super::undo::RestoreReport;
 use crate::tools::ToolOutput;
 use crate::tools::plan::WorkPlan;
@@ -28,44 +30,38 @@ use crate::tools::user::UserQuestion;
 /// Why a conversation without anything to summarise is not compacted.
 pub const NOTHING_TO_COMPACT: &str = "nothing to compact";
 
-/// Something that happened in the agent.
+subjects! {
+    /// Something that happened in the agent.
+    pub enum AgentEvent {
+        /// Runs, waits, compactions.
+        Run(RunEvent),
+        /// Messages and tool calls.
+        Turn(TurnEvent),
+        /// Messages that wait for a run.
+        Queue(QueueEvent),
+        /// The session: another one, its name, its plan, its files.
+        Session(SessionEvent),
+        /// Settings that have changed: model, mode, rules, extensions.
+        Settings(SettingsEvent),
+        /// Commands that the user runs.
+        Shell(ShellEvent),
+        /// Questions to the user, and their end.
+        Questions(QuestionEvent),
+        /// The agent task itself: answers to queries, notices, its end.
+        Task(TaskEvent),
+    }
+}
+
+/// Runs, waits before retries, compactions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum AgentEvent {
+pub enum RunEvent {
     /// A run starts.
     AgentStart,
     /// A run has ended; its messages.
     AgentEnd { messages: Vec<Arc<Message>>, will_retry: bool },
     /// The run is over and saved: the agent does nothing more until the next command.
     AgentSettled { aborted: bool },
-    /// A turn starts: one answer of the model and its tool calls.
-    TurnStart,
-    /// A turn has ended.
-    TurnEnd { message: Arc<Message>, tool_results: Vec<Arc<Message>> },
-    /// A message begins. An assistant message is still empty here.
-    MessageStart { message: Arc<Message> },
-    /// A piece of the assistant message that is being streamed.
-    MessageUpdate { usage: Usage, assistant_message_event: Delta },
-    /// A message is complete and saved. Only this one counts.
-    MessageEnd { message: Arc<Message> },
-    /// A tool call starts.
-    ToolExecutionStart { tool_call_id: String, tool_name: String, args: Value },
-    /// The output of a running tool call so far; replaces the previous update.
-    ToolExecutionUpdate { tool_call_id: String, tool_name: String, args: Value, partial_result: ToolOutput },
-    /// A tool call has ended. `duration_ms` is absent if it did not run.
-    ToolExecutionEnd {
-        tool_call_id: String,
-        tool_name: String,
-        result: ToolOutput,
-        is_error: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        duration_ms: Option<u64>,
-        /// What hooks of the user did about it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        hooks: Vec<HookNote>,
-    },
-    /// The complete contents of both queues.
-    QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
     /// A request failed for a transient reason; it is sent again after `delay_ms` milliseconds.
     AutoRetryStart { attempt: u32, max_attempts: u32, delay_ms: u64, error_message: String },
     /// Retrying is over: an answer began, or the agent gave up.
@@ -84,18 +80,129 @@ pub enum AgentEvent {
     CompactionEnd {
         reason: CompactionReason,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<CompactionResult>,
+        result: Option<Box<CompactionResult>>,
         aborted: bool,
         will_retry: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// Output of a command that the user runs, as it arrives.
-    BashExecutionUpdate {
+    /// *Own.* The model starts (`running`) or has finished summarizing an abandoned branch.
+    BranchSummary { running: bool },
+    /// *Own.* The run was ended before the model had finished; a notice with the reason in words
+    /// follows, then `AgentEnd` and `AgentSettled`.
+    RunStopped { reason: RunEnd },
+}
+
+/// Messages and tool calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum TurnEvent {
+    /// A turn starts: one answer of the model and its tool calls.
+    TurnStart,
+    /// A turn has ended.
+    TurnEnd { message: Arc<Message>, tool_results: Vec<Arc<Message>> },
+    /// A message begins. An assistant message is still empty here.
+    MessageStart { message: Arc<Message> },
+    /// A piece of the assistant message that is being streamed.
+    MessageUpdate { usage: Usage, assistant_message_event: Delta },
+    /// A message is complete and saved. Only this one counts.
+    MessageEnd { message: Arc<Message> },
+    /// *Own.* The title of a tool call: while its arguments arrive, and once they are complete.
+    ToolTitle { tool_call_id: String, title: String },
+    /// A tool call starts.
+    ToolExecutionStart { tool_call_id: String, tool_name: String, args: Value },
+    /// The output of a running tool call so far; replaces the previous update.
+    ToolExecutionUpdate { tool_call_id: String, tool_name: String, args: Value, partial_result: ToolOutput },
+    /// A tool call has ended. `duration_ms` is absent if it did not run.
+    ToolExecutionEnd {
+        tool_call_id: String,
+        tool_name: String,
+        result: ToolOutput,
+        is_error: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        id: Option<String>,
-        delta: String,
+        duration_ms: Option<u64>,
+        /// What hooks of the user did about it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hooks: Vec<HookNote>,
     },
+}
+
+/// Messages that wait for a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum QueueEvent {
+    /// The complete contents of both queues.
+    QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
+    /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their
+    /// images come separately from their texts.
+    QueueReturned {
+        texts: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Block>,
+    },
+    /// *Own.* A change of a queued message came too late: the message is no longer in its queue.
+    QueueChangeFailed { message: QueuedMessage, change: QueueChange },
+}
+
+/// The session that is open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum SessionEvent {
+    /// *Own.* A session was opened or started: everything a screen needs to show it. `titles` are
+    /// the titles of its tool calls, by call id. Of a large session only the last messages are
+    /// included; `HistoryAvailable` follows then.
+    SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
+    /// *Own.* A session command failed; the session has not changed.
+    SessionRefused { error: String },
+    /// The session has been renamed.
+    SessionInfoChanged {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end
+    /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
+    /// them a page at a time.
+    HistoryAvailable { left: u64 },
+    /// *Own.* What the session that was opened has used so far, over all its branches; absent while
+    /// it is counted, which a second event of this kind ends. `priced` is false if some of it was
+    /// used with a model whose price is unknown.
+    SessionUsage { usage: Option<Usage>, priced: bool },
+    /// The accepted plan has changed or was dropped. `SessionOpened` means that there is
+    /// none.
+    PlanChanged { plan: Option<WorkPlan> },
+    /// *Own.* The answer to `SessionCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
+    /// was.
+    FilesRestored {
+        report: RestoreReport,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+/// Settings that have changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum SettingsEvent {
+    /// *Own.* The model has changed.
+    ModelChanged { model: Arc<Model> },
+    /// The thinking level has changed.
+    ThinkingLevelChanged { level: ThinkingLevel },
+    /// *Own.* Another permission mode applies.
+    PermissionModeChanged { mode: PermissionMode },
+    /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.
+    RulesChanged,
+    /// *Own.* MCP servers offer other prompts than before: the commands that there are now.
+    CommandsChanged { commands: Vec<PromptCommand> },
+    /// *Own.* MCP servers have other resources than before: those that there are now.
+    ResourcesChanged { resources: Vec<McpResource> },
+    /// *Own.* What `Query::Extensions` answers is different now.
+    ExtensionsChanged,
+}
+
+/// Commands that the user runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum ShellEvent {
     /// *Own.* A command of the user has started. `size`: columns and rows of its terminal, if one
     /// was requested.
     BashStart {
@@ -108,83 +215,42 @@ pub enum AgentEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         without_sandbox: bool,
     },
+    /// Output of a command that the user runs, as it arrives.
+    BashExecutionUpdate {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        delta: String,
+    },
     /// A command of the user has ended.
     BashEnd {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         message: BashExecution,
     },
-    /// The thinking level has changed.
-    ThinkingLevelChanged { level: ThinkingLevel },
-    /// The session has been renamed.
-    SessionInfoChanged {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        name: Option<String>,
-    },
-    /// *Own.* The title of a tool call: while its arguments arrive, and once they are complete.
-    ToolTitle { tool_call_id: String, title: String },
-    /// *Own.* The model has changed.
-    ModelChanged { model: Arc<Model> },
-    /// *Own.* A session was opened or started: everything a screen needs to show it. `titles` are
-    /// the titles of its tool calls, by call id. Of a large session only the last messages are
-    /// included; `HistoryAvailable` follows then.
-    SessionOpened { session: SessionInfo, messages: Vec<Arc<Message>>, titles: BTreeMap<String, String> },
-    /// *Own.* A session command failed; the session has not changed.
-    SessionRefused { error: String },
-    /// *Own.* The answer to `AgentCommand::Query` with this ticket, or why it failed.
-    Answered { ticket: u64, answer: Result<QueryAnswer, String> },
-    /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their
-    /// images come separately from their texts.
-    QueueReturned {
-        texts: Vec<String>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        images: Vec<Block>,
-    },
-    /// *Own.* A change of a queued message came too late: the message is no longer in its queue.
-    QueueChangeFailed { message: QueuedMessage, change: QueueChange },
-    /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end
-    /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
-    /// them a page at a time.
-    HistoryAvailable { left: u64 },
-    /// *Own.* What the session that was opened has used so far, over all its branches; absent while
-    /// it is counted, which a second event of this kind ends. `priced` is false if some of it was
-    /// used with a model whose price is unknown.
-    SessionUsage { usage: Option<Usage>, priced: bool },
-    /// *Own.* The model starts (`running`) or has finished summarizing an abandoned branch.
-    BranchSummary { running: bool },
+}
+
+/// Questions to the user, and their end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum QuestionEvent {
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
     /// *Own.* A question of an MCP server no longer waits, and was not answered.
     AskWithdrawn { id: String },
-    /// *Own.* A call waits for the user's decision: `AgentCommand::AnswerApproval`.
+    /// *Own.* A call waits for the user's decision: `QuestionCommand::AnswerApproval`.
     ApprovalRequested { request: Box<ApprovalRequest> },
     /// *Own.* A request for approval no longer waits.
     ApprovalEnded { id: String, outcome: ApprovalOutcome },
-    /// *Own.* MCP servers offer other prompts than before: the commands that there are now.
-    CommandsChanged { commands: Vec<PromptCommand> },
-    /// *Own.* MCP servers have other resources than before: those that there are now.
-    ResourcesChanged { resources: Vec<McpResource> },
-    /// *Own.* Another permission mode applies.
-    PermissionModeChanged { mode: PermissionMode },
-    /// The accepted plan has changed or was dropped. `SessionOpened` means that there is
-    /// none.
-    PlanChanged { plan: Option<WorkPlan> },
-    /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.
-    RulesChanged,
+}
+
+/// The agent task itself: answers to queries, notices, its end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum TaskEvent {
+    /// *Own.* The answer to `TaskCommand::Query` with this ticket, or why it failed.
+    Answered { ticket: u64, answer: Result<QueryAnswer, String> },
     /// *Own.* Something the user should know that is not part of the conversation.
     Notice { level: NoticeLevel, text: String, hint: Option<String> },
-    /// *Own.* The run was ended before the model had finished; a notice with the reason in words
-    /// follows, then `AgentEnd` and `AgentSettled`.
-    RunStopped { reason: RunEnd },
-    /// *Own.* The answer to `AgentCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
-    /// was.
-    FilesRestored {
-        report: RestoreReport,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
-    /// *Own.* What `Query::Extensions` answers is different now.
-    ExtensionsChanged,
     /// *Own.* The agent task has ended. This is the last event.
     Stopped,
 }
@@ -287,7 +353,7 @@ fn optional_path_as_text<S: serde::Serializer>(
     path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
-/// A question of the agent. It is answered by `AgentCommand::Answer` with the same id.
+/// A question of the agent. It is answered by `QuestionCommand::Answer` with the same id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {

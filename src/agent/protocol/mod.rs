@@ -17,6 +17,7 @@ pub mod placeholder;
 pub mod query;
 pub mod rules;
 pub mod run;
+mod subject;
 pub mod title;
 pub mod undo;
 pub mod usage;

@@ -1,6 +1,6 @@
 //! Questions a front end asks about the session, and their typed answers.
 //!
-//! A front end sends `AgentCommand::Query` with a ticket of its choice; `AgentEvent::Answered`
+//! A front end sends `TaskCommand::Query` with a ticket of its choice; `TaskEvent::Answered`
 //! with the same ticket follows the events of all commands sent before it. How an answer is
 //! written on a wire is the front end's concern.
 

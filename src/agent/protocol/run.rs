@@ -41,7 +41,7 @@ pub enum OnRepeat {
 /// What to do when a provider asks for a longer wait than usual before a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryMode {
-    /// Wait, and report it; the user can end the wait (`AgentCommand::AbortRetry`).
+    /// Wait, and report it; the user can end the wait (`RunCommand::AbortRetry`).
     Interactive,
     /// Nobody is watching: fail the request, with the time in the error.
     #[default]

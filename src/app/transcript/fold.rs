@@ -13,7 +13,10 @@ use super::panel::{CallState, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
 use crate::agent::protocol::approval::{ApprovalOutcome, ApprovalRequest};
-use crate::agent::protocol::event::{AgentEvent, Delta, NOTHING_TO_COMPACT, NoticeLevel};
+use crate::agent::protocol::event::{
+    AgentEvent, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
+    TurnEvent,
+};
 use crate::agent::protocol::message::{
     AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
 };
@@ -28,37 +31,50 @@ impl Transcript {
     /// Takes an event. Events that do not belong to the transcript are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
-            AgentEvent::SessionOpened { messages, titles, .. } => self.open(messages, titles),
-            AgentEvent::AgentStart => self.run_begins(now),
-            AgentEvent::AgentSettled { .. } => self.run_settles(now),
-            AgentEvent::MessageStart { message } => self.message_start(message, now),
-            AgentEvent::MessageUpdate { assistant_message_event, .. } => {
+            AgentEvent::Session(SessionEvent::SessionOpened { messages, titles, .. }) => {
+                self.open(messages, titles);
+            }
+            AgentEvent::Run(RunEvent::AgentStart) => self.run_begins(now),
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) => self.run_settles(now),
+            AgentEvent::Turn(TurnEvent::MessageStart { message }) => self.message_start(message, now),
+            AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {
                 self.delta(assistant_message_event, now);
             }
-            AgentEvent::MessageEnd { message } => self.message_end(message, now),
-            AgentEvent::ToolTitle { tool_call_id, title } => self.title(tool_call_id, title),
-            AgentEvent::ToolExecutionStart { tool_call_id, tool_name, args } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.message_end(message, now),
+            AgentEvent::Turn(TurnEvent::ToolTitle { tool_call_id, title }) => self.title(tool_call_id, title),
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, tool_name, args }) => {
                 self.call_runs(tool_call_id, tool_name, args, now);
             }
-            AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
                 self.on_call(tool_call_id, |panel| {
                     panel.show(&partial_result.content, &partial_result.details);
                 });
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, hooks, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
+                tool_call_id,
+                result,
+                is_error,
+                duration_ms,
+                hooks,
+                ..
+            }) => {
                 self.on_call(tool_call_id, |panel| panel.finish(result, *is_error, *duration_ms, hooks));
             }
-            AgentEvent::Notice { level, text, hint } => self.notice(*level, text, hint.as_deref()),
+            AgentEvent::Task(TaskEvent::Notice { level, text, hint }) => {
+                self.notice(*level, text, hint.as_deref());
+            }
             // Until a model is connected, the head says how to connect one.
-            AgentEvent::ModelChanged { .. } => self.head_changed(),
-            AgentEvent::CompactionEnd { error_message: Some(error), .. } if error == NOTHING_TO_COMPACT => {
+            AgentEvent::Settings(SettingsEvent::ModelChanged { .. }) => self.head_changed(),
+            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(error), .. })
+                if error == NOTHING_TO_COMPACT =>
+            {
                 self.notice(NoticeLevel::Info, error, None);
             }
-            AgentEvent::CompactionEnd { error_message: Some(error), .. } => {
+            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(error), .. }) => {
                 let hint = "the conversation is unchanged; try /compact again, another /model, or /new";
                 self.notice(NoticeLevel::Warning, &format!("compaction failed: {error}"), Some(hint));
             }
-            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+            AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
                 self.summary("Earlier conversation (summary)", &result.summary);
             }
             _ => {}

@@ -7,7 +7,9 @@ use super::{
     rule_list, session, tree, undo,
 };
 use crate::agent::AgentEvent;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::event::{
+    NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent,
+};
 use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -16,10 +18,6 @@ use crate::app::overlay::Overlay;
 use crate::app::printable::Printable;
 use crate::app::request::{ShellRequest, Ticket};
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "most events only change the transcript, the jobs or the status, which fold each of them"
-)]
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     let since = model.status.run.as_ref().map(|run| run.since);
     model.transcript.fold(event, model.now);
@@ -27,37 +25,48 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
     model.status.fold(event, model.now);
     model.transcript.find_in_changed();
     match event {
-        AgentEvent::QueueReturned { texts, images } => {
-            queue::give_back(model, texts, images);
-            undo::text_returned(model);
+        AgentEvent::Run(RunEvent::AgentSettled { .. }) => {
+            approval::forget(model);
+            settled(model, effects);
+            notify::finished(model, since, effects);
         }
-        AgentEvent::QueueUpdate { .. } => queue::follow(model),
-        AgentEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
-        AgentEvent::Asked { id, question } => {
-            let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
-            // Below one that is being answered.
-            let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
-            model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);
-            notify::waits(model, effects);
+        // The transcript, the jobs and the status have folded the others.
+        AgentEvent::Run(_) | AgentEvent::Turn(_) => {}
+        AgentEvent::Queue(event) => match event {
+            QueueEvent::QueueReturned { texts, images } => {
+                queue::give_back(model, texts, images);
+                undo::text_returned(model);
+            }
+            QueueEvent::QueueUpdate { .. } => queue::follow(model),
+            QueueEvent::QueueChangeFailed { change, .. } => queue::failed(model, change),
+        },
+        AgentEvent::Session(event) => of_session(model, event, effects),
+        AgentEvent::Settings(event) => of_settings(model, event, effects),
+        AgentEvent::Shell(ShellEvent::BashEnd { message, .. }) => {
+            if message.blocked.is_some() {
+                panels::offer_unconfined(model);
+            }
+            model.ask(ShellRequest::Branch {}, effects);
         }
-        AgentEvent::AskWithdrawn { id } => {
-            model.overlays.retain(|overlay| overlay.question() != Some(id.as_str()));
+        AgentEvent::Shell(ShellEvent::BashStart { .. } | ShellEvent::BashExecutionUpdate { .. }) => {}
+        AgentEvent::Questions(event) => of_questions(model, event, effects),
+        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
+            answered(model, Ticket(*ticket), answer, effects);
         }
-        AgentEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
-        AgentEvent::ResourcesChanged { resources } => {
-            model.resources = Arc::from(resources.as_slice());
-            completion::resources_changed(model, effects);
+        AgentEvent::Task(TaskEvent::Notice { .. }) => {}
+        AgentEvent::Task(TaskEvent::Stopped) => {
+            approval::forget(model);
+            let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());
+            let hint = format!("quit with {key}; the session is saved, `tau --continue` opens it again");
+            model.transcript.notice(NoticeLevel::Error, "the agent has stopped", Some(&hint));
         }
-        AgentEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
-        AgentEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
-        AgentEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
-        AgentEvent::RulesChanged => rule_list::changed(model, effects),
-        AgentEvent::ModelChanged { .. } => {
-            approval::ask_for_mode(model);
-            offers::at_start(model);
-        }
-        AgentEvent::PlanChanged { plan } => plan::changed(model, plan.as_ref()),
-        AgentEvent::SessionOpened { session, .. } => {
+    }
+}
+
+fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>) {
+    match event {
+        SessionEvent::PlanChanged { plan } => plan::changed(model, plan.as_ref()),
+        SessionEvent::SessionOpened { session, .. } => {
             approval::forget(model);
             plan::changed(model, None);
             if let Some(server) = &model.boot.attached {
@@ -68,34 +77,52 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
                 model.ask(ShellRequest::Branch {}, effects);
             }
         }
-        AgentEvent::HistoryAvailable { left } => {
+        SessionEvent::HistoryAvailable { left } => {
             let rows = std::mem::take(&mut model.laid.rows);
             model.transcript.history_available(*left, &rows);
         }
-        AgentEvent::Answered { ticket, answer } => answered(model, Ticket(*ticket), answer, effects),
-        AgentEvent::FilesRestored { .. } => {
+        SessionEvent::FilesRestored { .. } => {
             changes::restored(model, effects);
             model.ask(ShellRequest::Branch {}, effects);
         }
-        AgentEvent::BashEnd { message, .. } => {
-            if message.blocked.is_some() {
-                panels::offer_unconfined(model);
-            }
-            model.ask(ShellRequest::Branch {}, effects);
+        SessionEvent::SessionRefused { .. }
+        | SessionEvent::SessionInfoChanged { .. }
+        | SessionEvent::SessionUsage { .. } => {}
+    }
+}
+
+fn of_settings(model: &mut Model, event: &SettingsEvent, effects: &mut Vec<Effect>) {
+    match event {
+        SettingsEvent::ModelChanged { .. } => {
+            approval::ask_for_mode(model);
+            offers::at_start(model);
         }
-        AgentEvent::AgentSettled { .. } => {
-            approval::forget(model);
-            settled(model, effects);
-            notify::finished(model, since, effects);
+        SettingsEvent::PermissionModeChanged { mode } => approval::mode_changed(model, *mode),
+        SettingsEvent::RulesChanged => rule_list::changed(model, effects),
+        SettingsEvent::CommandsChanged { commands } => prompt_commands::changed(model, commands, effects),
+        SettingsEvent::ResourcesChanged { resources } => {
+            model.resources = Arc::from(resources.as_slice());
+            completion::resources_changed(model, effects);
         }
-        AgentEvent::ExtensionsChanged => extensions::changed(model, effects),
-        AgentEvent::Stopped => {
-            approval::forget(model);
-            let key = model.keymap.hint(Action::Exit).unwrap_or_else(|| "/quit".to_owned());
-            let hint = format!("quit with {key}; the session is saved, `tau --continue` opens it again");
-            model.transcript.notice(NoticeLevel::Error, "the agent has stopped", Some(&hint));
+        SettingsEvent::ExtensionsChanged => extensions::changed(model, effects),
+        SettingsEvent::ThinkingLevelChanged { .. } => {}
+    }
+}
+
+fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effect>) {
+    match event {
+        QuestionEvent::Asked { id, question } => {
+            let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
+            // Below one that is being answered.
+            let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
+            model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);
+            notify::waits(model, effects);
         }
-        _ => {}
+        QuestionEvent::AskWithdrawn { id } => {
+            model.overlays.retain(|overlay| overlay.question() != Some(id.as_str()));
+        }
+        QuestionEvent::ApprovalRequested { request } => approval::requested(model, request, effects),
+        QuestionEvent::ApprovalEnded { id, outcome } => approval::ended(model, id, *outcome),
     }
 }
 

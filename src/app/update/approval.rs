@@ -3,6 +3,7 @@
 use super::{find, misdirected, notify, trust};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
+use crate::agent::protocol::command::{QuestionCommand, QueueCommand, SettingsCommand, TaskCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::query::{Query, QueryAnswer};
@@ -171,7 +172,7 @@ fn answer_open(model: &mut Model, answer: ApprovalAnswer, effects: &mut Vec<Effe
     let Some(id) = model.approvals.open().map(|open| open.request.id.clone()) else { return };
     let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
     if stops {
-        effects.push(Effect::Agent(AgentCommand::TakeQueue));
+        effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
         if let Some(run) = model.status.run.as_mut() {
             run.stopping = true;
         }
@@ -198,7 +199,10 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
 fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
     // A rule may be refused; the call is still waiting then.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
-    effects.push(Effect::Agent(AgentCommand::AnswerApproval { id: id.to_owned(), answer }));
+    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval {
+        id: id.to_owned(),
+        answer,
+    })));
     model.approvals.sent(id);
     if is_final {
         model.approvals.answered(id);
@@ -217,7 +221,7 @@ fn ask_coverage(model: &mut Model, rule: String, effects: &mut Vec<Effect>) {
         open.coverage_asked(ticket);
     }
     let query = Query::RuleCoverage { rule, list: Verdict::Allow };
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
 /// Edits the call: a command of one line in the prompt, anything else in the user's editor.
@@ -233,7 +237,7 @@ fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
             let ticket = model.next_ticket();
             wait_for(model, ticket);
             let query = Query::ProposedText { id };
-            effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
         }
         Preview::None | Preview::Arguments { .. } => {}
     }
@@ -321,7 +325,8 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
             let ticket = model.next_ticket();
             set_viewer(model, &id, ticket);
             let query = Query::ProposedText { id };
-            return effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+            return effects
+                .push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
         }
         Preview::Change { change } => (format!("{}\n{}", change.path, change.unified()), ".diff"),
         Preview::Arguments { arguments } => {
@@ -383,7 +388,7 @@ pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect
 
 /// Sets the permission mode; the agent confirms it.
 pub(super) fn set_mode(mode: PermissionMode, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::SetPermissionMode { mode }));
+    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));
 }
 
 /// Another mode applies.

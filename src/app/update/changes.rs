@@ -2,6 +2,7 @@
 //! with a change.
 
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{SessionCommand, TaskCommand};
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::undo::SessionChanges;
 use crate::app::changes::{ChangesChoice, ChangesView};
@@ -18,7 +19,10 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.next_ticket();
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Changes }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: ticket.0,
+        query: Query::Changes,
+    })));
     ticket
 }
 
@@ -65,7 +69,9 @@ pub(super) fn chosen(
 ) {
     model.overlays.push(Overlay::Changes(view));
     match choice {
-        ChangesChoice::Revert(order) => effects.push(Effect::Agent(AgentCommand::Revert { order })),
+        ChangesChoice::Revert(order) => {
+            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Revert { order })));
+        }
         ChangesChoice::Edit { path, line } => {
             let source = EditorSource::File { path, line };
             model.ask(ShellRequest::OpenInEditor { source }, effects);

@@ -2,6 +2,7 @@
 
 use super::panels;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::extension::ArgumentValues;
 use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
@@ -134,7 +135,7 @@ fn refresh_argument(model: &mut Model, command: String, typed: String, effects: 
     }
     let ticket = model.next_ticket();
     let query = Query::CompleteArgument { command, typed };
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
     model.completion = Some(Completion::paths(kind, &word, ticket, before));
 }
 
@@ -142,7 +143,7 @@ fn refresh_argument(model: &mut Model, command: String, typed: String, effects: 
 fn refresh_address(model: &mut Model, word: &str, command: String, typed: String, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     let query = Query::CompleteArgument { command, typed };
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
     let listed = model.completion.take();
     model.completion = Some(Completion::paths(CompletionKind::Resource, word, ticket, listed));
 }

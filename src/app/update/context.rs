@@ -1,6 +1,7 @@
 //! What is using the context window, as text for the user.
 
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{ContextPart, ContextUsage, Query};
 use crate::app::effect::Effect;
@@ -10,7 +11,10 @@ use crate::tools::counted::thousands;
 
 /// Asks the agent what is using the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query: Query::ContextUsage }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: NO_TICKET,
+        query: Query::ContextUsage,
+    })));
 }
 
 /// Shows what is using the context window.

@@ -2,6 +2,7 @@
 
 use super::trust;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::extension::ExtensionRow;
 use crate::agent::protocol::query::Query;
@@ -22,7 +23,10 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn ask(model: &mut Model, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.next_ticket();
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Extensions }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: ticket.0,
+        query: Query::Extensions,
+    })));
     ticket
 }
 

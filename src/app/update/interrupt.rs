@@ -2,6 +2,7 @@
 
 use super::{queue, tree};
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{QueueCommand, RunCommand, ShellCommand};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::model::{Model, REMARK};
@@ -20,11 +21,11 @@ pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     if model.jobs.count() > 0 {
-        effects.push(Effect::Agent(AgentCommand::AbortBash));
+        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::AbortBash)));
     } else if let Some(run) = model.status.run.as_mut() {
         run.stopping = true;
-        effects.push(Effect::Agent(AgentCommand::TakeQueue));
-        effects.push(Effect::Agent(AgentCommand::Abort));
+        effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
+        effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Abort)));
     } else if model.composer.is_empty() && model.completion.is_none() {
         let armed = model.tree_armed.take().is_some_and(|until| model.now < until);
         if armed {

@@ -58,7 +58,7 @@ use super::model::Model;
 use super::msg::{Msg, Stamped};
 use super::request::NO_TICKET;
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, TaskCommand};
 use crate::agent::protocol::query::Query;
 
 pub use boot::boot;
@@ -100,10 +100,10 @@ pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     }
     if let Some((from, goal)) = model.transcript.wants_page(&model.laid) {
         model.transcript.page_asked(from, goal.clone());
-        effects.push(Effect::Agent(AgentCommand::Query {
+        effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
             ticket: NO_TICKET,
             query: Query::HistoryPage { from, goal },
-        }));
+        })));
     }
     status_line::follow(&mut model, &mut effects);
     (model, effects)

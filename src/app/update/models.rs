@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{login, pickers};
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::SettingsCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::{Api, Model as AiModel};
 use crate::app::action::Action;
@@ -72,7 +73,7 @@ fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     match next.cloned() {
         Some(ai) => {
             model.remark(&format!("model: {}, in this session", shown_name(&ai)));
-            effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
+            effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
         }
         None if real().nth(1).is_none() => model.remark("only one model is available; /login adds more"),
         None => {
@@ -114,7 +115,7 @@ fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     model.remark(&format!("model: {}", shown_name(&ai)));
     model.chosen_models.choose(&ai.reference());
     effects.push(Effect::Save(SavedSetting::Model(ai.reference())));
-    effects.push(Effect::Agent(AgentCommand::SetModel { model: ai }));
+    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
 }
 
 /// Switches from the demo, or from no model, to one that answers.

@@ -3,7 +3,7 @@
 
 use super::trust;
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, RunCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::Api;
@@ -38,7 +38,9 @@ pub(super) fn prompt(
             model.held.push(HeldPrompt { text, images, streaming });
             model.overlays.push(Overlay::Offer(OfferView::new(Offer::Web(offer), model.now)));
         }
-        None => effects.push(Effect::Agent(AgentCommand::Prompt { text, images, streaming })),
+        None => {
+            effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, images, streaming })));
+        }
     }
 }
 
@@ -87,6 +89,6 @@ pub(super) fn decided(model: &mut Model, answer: Result<Applied, String>, effect
 fn release(model: &mut Model, effects: &mut Vec<Effect>) {
     let held = std::mem::take(&mut model.held).into_iter();
     effects.extend(held.map(|HeldPrompt { text, images, streaming }| {
-        Effect::Agent(AgentCommand::Prompt { text, images, streaming })
+        Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, images, streaming }))
     }));
 }

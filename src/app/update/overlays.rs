@@ -5,7 +5,7 @@ use super::{
     queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
 use crate::app::action;
 use crate::app::effect::Effect;
 use crate::app::form::FormView;
@@ -140,7 +140,8 @@ fn press(model: &mut Model, key: Key, page: usize, effects: &mut Vec<Effect>) {
         Overlay::Questions(view) => questions_key(model, view, (key, page), effects),
         Overlay::Asked { id, question, mut selected } => {
             match overlay::asked_key(&question, &mut selected, key) {
-                Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id, answer })),
+                Done(answer) => effects
+                    .push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))),
                 Closed | Ignored | Handled => model.overlays.push(Overlay::Asked { id, question, selected }),
             }
         }
@@ -158,7 +159,8 @@ fn offer_key(model: &mut Model, mut view: OfferView, key: Key, effects: &mut Vec
 
 fn form_key(model: &mut Model, mut form: Box<FormView>, key: Key, effects: &mut Vec<Effect>) {
     match form.key(key) {
-        KeyOutcome::Done(answer) => effects.push(Effect::Agent(AgentCommand::Answer { id: form.id, answer })),
+        KeyOutcome::Done(answer) => effects
+            .push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id: form.id, answer }))),
         KeyOutcome::Closed | KeyOutcome::Ignored | KeyOutcome::Handled => {
             model.overlays.push(Overlay::Form(form));
         }
@@ -194,7 +196,10 @@ fn questions_answered(
     if answer == QuestionAnswer::Declined && !typed.is_empty() {
         model.composer.paste(&typed);
     }
-    effects.push(Effect::Agent(AgentCommand::Answer { id: view.id.clone(), answer }));
+    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer {
+        id: view.id.clone(),
+        answer,
+    })));
     next_appears(model);
 }
 

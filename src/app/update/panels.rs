@@ -2,6 +2,7 @@
 
 use super::{copy, find, submit};
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -51,7 +52,7 @@ pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.selected_secrets() {
         Some(secrets) if secrets.shown().is_empty() => {
             let query = Query::Reveal { placeholders: model.transcript.selected_placeholders() };
-            effects.push(Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query })));
         }
         Some(_) => model.transcript.show_secrets(&[]),
         None => model.remark("no secrets in it are hidden"),

@@ -1,7 +1,7 @@
 //! Plans: what the answers in the dialog do, and the plan that was accepted.
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
@@ -41,7 +41,9 @@ pub(super) fn chosen(
     effects: &mut Vec<Effect>,
 ) {
     let answer = match choice {
-        PlanChoice::Drop => return effects.push(Effect::Agent(AgentCommand::DropPlan)),
+        PlanChoice::Drop => {
+            return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::DropPlan)));
+        }
         PlanChoice::Edit => {
             let (text, ending) = (view.text.clone(), ".md".to_owned());
             let purpose = EditorUse::Plan;
@@ -63,7 +65,7 @@ pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effec
     if view.id.is_none() {
         return;
     }
-    effects.push(Effect::Agent(AgentCommand::TakeQueue));
+    effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)));
     if let Some(run) = model.status.run.as_mut() {
         run.stopping = true;
     }
@@ -76,7 +78,7 @@ fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mu
     model.status.waited(waited, model.now);
     model.transcript.run_waited(waited);
     model.transcript.show_tail();
-    effects.push(Effect::Agent(AgentCommand::Answer { id, answer }));
+    effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer })));
 }
 
 /// The plan as it was written in the editor.

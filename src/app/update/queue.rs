@@ -1,7 +1,7 @@
 //! Queued messages: listed, changed, edited in the composer, returned by the agent.
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{QueueChange, QueuedMessage};
+use crate::agent::protocol::command::{QueueChange, QueueCommand, QueuedMessage};
 use crate::agent::protocol::message::Block;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
@@ -38,7 +38,7 @@ pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, ef
             if change != QueueChange::SendNow {
                 model.overlays.push(Overlay::Queue(view));
             }
-            effects.push(Effect::Agent(AgentCommand::ChangeQueued { message, change }));
+            effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued { message, change })));
         }
     }
 }
@@ -66,7 +66,10 @@ pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     model.composer.reset(Some(text.clone()));
     model.composer.put_draft(edit.draft);
     let change = QueueChange::Replace { text, images };
-    effects.push(Effect::Agent(AgentCommand::ChangeQueued { message: edit.message, change }));
+    effects.push(Effect::Agent(AgentCommand::Queue(QueueCommand::ChangeQueued {
+        message: edit.message,
+        change,
+    })));
     true
 }
 

@@ -1,6 +1,7 @@
 //! The list of permission rules: opened, filled, a rule looked up or changed.
 
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{SettingsCommand, TaskCommand};
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::rules::RuleChange;
 use crate::app::approval::Coverage;
@@ -15,7 +16,7 @@ use crate::app::rule_list::{RuleChoice, RuleStage, RulesView};
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     let query = Query::PermissionRules;
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
     model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));
 }
 
@@ -34,7 +35,7 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
 fn list_again(view: &mut RulesView, ticket: Ticket, effects: &mut Vec<Effect>) {
     view.ticket = Some(ticket);
     let query = Query::PermissionRules;
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
 /// What a key has led to; the list stays open.
@@ -50,8 +51,10 @@ pub(super) fn chosen(
             let ticket = model.next_ticket();
             view.ticket = Some(ticket);
             view.said = None;
-            effects
-                .push(Effect::Agent(AgentCommand::ChangeRules { ticket: ticket.0, change: change.clone() }));
+            effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::ChangeRules {
+                ticket: ticket.0,
+                change: change.clone(),
+            })));
             view.change = Some(change);
         }
     }
@@ -76,7 +79,7 @@ fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     view.set_coverage(Coverage::Asked(ticket));
     let query = Query::RuleCoverage { rule, list };
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
 /// The agent has answered. True when the list waited for it.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::{Query, SessionSource};
 use crate::app::effect::Effect;
@@ -16,7 +16,7 @@ pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.status.fresh {
         return model.remark("this session has no messages to copy yet");
     }
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Clone)));
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Clone))));
     model.remark("you are now in a copy of this session");
 }
 
@@ -31,7 +31,7 @@ pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         return model.transcript.notice(NoticeLevel::Info, &text, Some("/name NAME sets one"));
     }
     let name = name.to_owned();
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name }))));
 }
 
 /// Shows the session: what answers and how, what it has used, and where it is stored.
@@ -70,7 +70,10 @@ pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
     let ticket = model.next_ticket();
     model.exports.insert(ticket, file);
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Source }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: ticket.0,
+        query: Query::Source,
+    })));
 }
 
 /// Continues in a copy of a session file.
@@ -83,7 +86,9 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
             Some("for example /import ~/session.jsonl"),
         );
     }
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Import { path: PathBuf::from(file) })));
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Import {
+        path: PathBuf::from(file),
+    }))));
 }
 
 /// The agent has answered where the session can be read.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::pickers;
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{SessionChange, SessionCommand};
 use crate::agent::session::row::SessionRow;
 use crate::agent::session::search::{FoundSession, LastExchange};
 use crate::app::effect::Effect;
@@ -53,7 +53,7 @@ pub(super) fn open_other_scope(
 /// Opens the session that was picked.
 pub(super) fn picked(key: &str, effects: &mut Vec<Effect>) {
     let path = PathBuf::from(key);
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Offer { path })));
+    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }))));
 }
 
 /// Takes rows of the list.
@@ -182,7 +182,9 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     }
     let (path, name) = (PathBuf::from(key), name.to_owned());
     if model.status.session.file.as_deref() == Some(Path::new(key)) {
-        return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Name { name })));
+        return effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(
+            SessionChange::Name { name },
+        ))));
     }
     model.ask(ShellRequest::RenameSession { path, name }, effects);
 }

@@ -5,7 +5,7 @@ use super::{
     sessions, settings, themes, thinking, tree, trust, undo,
 };
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{RunCommand, SessionChange, SessionCommand};
 use crate::app::effect::Effect;
 use crate::app::help::HelpView;
 use crate::app::model::Model;
@@ -19,7 +19,9 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Model => models::choose(model, arguments, effects),
         Slash::Thinking => thinking::named(model, arguments, effects),
         Slash::Resume => sessions::open(model, false, effects),
-        Slash::New => effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::New))),
+        Slash::New => {
+            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::New))));
+        }
         Slash::Name => session::name(model, arguments, effects),
         Slash::Tree => tree::open(model, effects),
         Slash::Fork => tree::open_forks(model, effects),
@@ -27,7 +29,7 @@ pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &
         Slash::Context => context::ask(effects),
         Slash::Compact => {
             let instructions = Some(arguments.to_owned()).filter(|text| !text.is_empty());
-            effects.push(Effect::Agent(AgentCommand::Compact { instructions }));
+            effects.push(Effect::Agent(AgentCommand::Run(RunCommand::Compact { instructions })));
         }
         Slash::Diff => changes::open(model, effects),
         Slash::Undo => undo::open(model, effects),

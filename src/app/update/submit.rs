@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{offers, queue, slash, terminal_focus, undo};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, ShellCommand, TaskCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::Query;
 use crate::app::action::Action;
@@ -69,7 +69,10 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         // It may be a prompt of an MCP server that is starting.
         Some(Err(word)) if word.contains(':') => {
             let ticket = model.next_ticket();
-            effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query: Query::Extensions }));
+            effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+                ticket: ticket.0,
+                query: Query::Extensions,
+            })));
             model.early_command = Some((queue, text));
             model.early_asked = Some(ticket);
             return;
@@ -116,13 +119,13 @@ pub(super) fn run(
 ) {
     let id = Some(format!("user-{}", model.next_ticket().0));
     let size = Some(terminal_focus::panel_size(model.size));
-    effects.push(Effect::Agent(AgentCommand::Bash {
+    effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::Bash {
         id,
         command,
         exclude_from_context: private,
         size,
         without_sandbox,
-    }));
+    })));
 }
 
 fn sent(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {

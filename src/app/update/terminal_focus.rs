@@ -5,6 +5,7 @@
 //! the user is writing; the keyboard comes back with the screen, or when the command ends.
 
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::ShellCommand;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::geometry::Size;
@@ -98,7 +99,7 @@ pub(super) fn mouse(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) 
 
 fn send(model: &Model, owner: KeyboardOwner, data: String, effects: &mut Vec<Effect>) {
     if let Some(id) = model.jobs.id(owner.entry).filter(|_| !data.is_empty()) {
-        effects.push(Effect::Agent(AgentCommand::BashInput { id, data }));
+        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data })));
     }
 }
 
@@ -106,7 +107,7 @@ fn send(model: &Model, owner: KeyboardOwner, data: String, effects: &mut Vec<Eff
 /// window.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     for (id, data) in model.jobs.take_answers() {
-        effects.push(Effect::Agent(AgentCommand::BashInput { id, data }));
+        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data })));
     }
     let asks = model.jobs.take_screen_request();
     match (model.jobs.owner(), asks) {
@@ -127,7 +128,7 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     let wanted =
         |screen: &TerminalScreen| if screen.is_full() { full_size(window) } else { panel_size(window) };
     for (id, size) in model.jobs.fit(wanted, &mut model.transcript) {
-        effects.push(Effect::Agent(AgentCommand::BashResize { id, size }));
+        effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashResize { id, size })));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::pickers;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::SettingsCommand;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::app::effect::Effect;
@@ -49,6 +50,6 @@ fn open(model: &mut Model) {
 /// Sets the level, or the nearest one that the model has.
 fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
     let level = model.status.model.as_ref().map_or(level, |ai| ai.nearest(level));
-    effects.push(Effect::Agent(AgentCommand::SetThinking { level }));
+    effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetThinking { level })));
     model.remark(&format!("thinking: {}", level.name()));
 }

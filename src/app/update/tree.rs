@@ -1,7 +1,7 @@
 //! The session's tree: opened, filled, and what a choice in it does.
 
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use crate::agent::protocol::query::Query;
 use crate::agent::session::outline::{Outline, RowKind};
 use crate::app::effect::Effect;
@@ -28,7 +28,7 @@ pub(super) fn open_forks(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Asks the agent for the tree.
 fn outline() -> Effect {
-    Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query: Query::Outline })
+    Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Outline }))
 }
 
 /// Fills whatever waits for the tree.
@@ -91,12 +91,14 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
         }
         TreeChoice::Label { entry_id, label } => {
             model.overlays.push(Overlay::Tree(view));
-            effects.push(Effect::Agent(AgentCommand::Label { entry_id, label }));
+            effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Label { entry_id, label })));
             return effects.push(outline());
         }
-        TreeChoice::Fork { entry_id } => AgentCommand::Session(SessionCommand::Fork { entry_id }),
+        TreeChoice::Fork { entry_id } => {
+            AgentCommand::Session(SessionCommand::Change(SessionChange::Fork { entry_id }))
+        }
         TreeChoice::Go { entry_id, summary } => {
-            AgentCommand::Session(SessionCommand::GoTo { entry_id, summary })
+            AgentCommand::Session(SessionCommand::Change(SessionChange::GoTo { entry_id, summary }))
         }
     };
     effects.push(Effect::Agent(command));
@@ -105,5 +107,6 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
 /// Starts a session from before the message that was picked.
 pub(super) fn fork(key: &str, effects: &mut Vec<Effect>) {
     let entry_id = key.to_owned();
-    effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Fork { entry_id })));
+    effects
+        .push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Fork { entry_id }))));
 }

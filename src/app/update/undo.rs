@@ -3,6 +3,7 @@
 
 use super::pickers;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{SessionCommand, TaskCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::undo::{
@@ -36,7 +37,7 @@ pub(super) fn redo(model: &mut Model, effects: &mut Vec<Effect>) {
 fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     model.undo.waiting = Some(ticket);
-    effects.push(Effect::Agent(AgentCommand::Query { ticket: ticket.0, query }));
+    effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
 /// A query failed; whether it was one of these.
@@ -209,7 +210,11 @@ pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Ef
 fn send(model: &mut Model, effects: &mut Vec<Effect>) {
     let UndoDialog { order, redo, .. } = std::mem::take(&mut model.undo);
     model.undo.returns = !redo && order.scope.conversation();
-    let command = if redo { AgentCommand::Redo { order } } else { AgentCommand::Undo { order } };
+    let command = if redo {
+        AgentCommand::Session(SessionCommand::Redo { order })
+    } else {
+        AgentCommand::Session(SessionCommand::Undo { order })
+    };
     effects.push(Effect::Agent(command));
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, Asked, SessionKey};
-use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use crate::agent::protocol::command::QuestionCommand;
 use crate::app::printable::{fold_blanks, spell_hidden};
 use crate::tools::Preview;
 
@@ -136,13 +136,13 @@ pub(crate) fn answered(
         (STOP, _) => ApprovalAnswer::Deny { reason: None, stop: true },
         _ => return deny(state, key, id, &format!("it chose \"{option}\", which is not an option")),
     };
-    state.send(key, AgentCommand::AnswerApproval { id, answer });
+    state.send(key, QuestionCommand::AnswerApproval { id, answer });
 }
 
 fn deny(state: &mut AcpState, key: SessionKey, id: String, why: &str) {
     let reason = Some(format!("the editor could not ask the user: {why}"));
     let answer = ApprovalAnswer::Deny { reason, stop: false };
-    state.send(key, AgentCommand::AnswerApproval { id, answer });
+    state.send(key, QuestionCommand::AnswerApproval { id, answer });
 }
 
 /// A request for approval has ended: if the client has not answered, it need not any more.

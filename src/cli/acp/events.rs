@@ -14,7 +14,10 @@ use super::calls_of_session as calls;
 use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
 use super::{approvals, options, plans, questions, replay, requests, wire};
 use crate::agent::AgentEvent;
-use crate::agent::protocol::event::{CompactionResult, Delta, NoticeLevel};
+use crate::agent::protocol::event::{
+    CompactionResult, Delta, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
+    ShellEvent, TaskEvent, TurnEvent,
+};
 use crate::agent::protocol::extension::PromptCommand;
 use crate::agent::protocol::message::{self, AssistantMessage, Message};
 use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
@@ -24,58 +27,66 @@ use crate::tools::ids;
 /// Takes an event of the agent of a session.
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
     match event {
-        AgentEvent::MessageStart { .. }
-        | AgentEvent::MessageUpdate { .. }
-        | AgentEvent::MessageEnd { .. }
-        | AgentEvent::ToolTitle { .. }
-        | AgentEvent::ToolExecutionStart { .. }
-        | AgentEvent::ToolExecutionUpdate { .. }
-        | AgentEvent::ToolExecutionEnd { .. }
-        | AgentEvent::RunStopped { .. }
-        | AgentEvent::AgentSettled { .. } => of_run(state, key, event),
-        AgentEvent::SessionOpened { .. }
-        | AgentEvent::HistoryAvailable { .. }
-        | AgentEvent::SessionUsage { .. }
-        | AgentEvent::SessionInfoChanged { .. }
-        | AgentEvent::ModelChanged { .. }
-        | AgentEvent::ThinkingLevelChanged { .. }
-        | AgentEvent::PermissionModeChanged { .. } => of_session(state, key, event),
-        AgentEvent::PlanChanged { plan } => plans::show(state, key, &plan.unwrap_or_default(), true),
-        AgentEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
-        AgentEvent::ApprovalEnded { id, .. } => approvals::ended(state, &id),
-        AgentEvent::Asked { id, question } => questions::ask(state, key, id, &question),
-        AgentEvent::AskWithdrawn { id } => withdraw(state, &id),
-        AgentEvent::CompactionStart { .. } => compaction_began(state, key),
-        AgentEvent::CompactionEnd { result, aborted, error_message, .. } => {
+        AgentEvent::Turn(TurnEvent::MessageStart { .. })
+        | AgentEvent::Turn(TurnEvent::MessageUpdate { .. })
+        | AgentEvent::Turn(TurnEvent::MessageEnd { .. })
+        | AgentEvent::Turn(TurnEvent::ToolTitle { .. })
+        | AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })
+        | AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { .. })
+        | AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. })
+        | AgentEvent::Run(RunEvent::RunStopped { .. })
+        | AgentEvent::Run(RunEvent::AgentSettled { .. }) => of_run(state, key, event),
+        AgentEvent::Session(SessionEvent::SessionOpened { .. })
+        | AgentEvent::Session(SessionEvent::HistoryAvailable { .. })
+        | AgentEvent::Session(SessionEvent::SessionUsage { .. })
+        | AgentEvent::Session(SessionEvent::SessionInfoChanged { .. })
+        | AgentEvent::Settings(SettingsEvent::ModelChanged { .. })
+        | AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })
+        | AgentEvent::Settings(SettingsEvent::PermissionModeChanged { .. }) => of_session(state, key, event),
+        AgentEvent::Session(SessionEvent::PlanChanged { plan }) => {
+            plans::show(state, key, &plan.unwrap_or_default(), true);
+        }
+        AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
+            approvals::ask(state, key, &request);
+        }
+        AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => approvals::ended(state, &id),
+        AgentEvent::Questions(QuestionEvent::Asked { id, question }) => {
+            questions::ask(state, key, id, &question);
+        }
+        AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => withdraw(state, &id),
+        AgentEvent::Run(RunEvent::CompactionStart { .. }) => compaction_began(state, key),
+        AgentEvent::Run(RunEvent::CompactionEnd { result, aborted, error_message, .. }) => {
             compaction_ended(state, key, result, aborted, error_message);
         }
-        AgentEvent::CommandsChanged { commands } => show_commands(state, key, &commands),
-        AgentEvent::ExtensionsChanged => ask_commands(state, key),
-        AgentEvent::Answered { ticket, answer } => told(state, key, ticket, answer),
-        AgentEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
-        AgentEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+        AgentEvent::Settings(SettingsEvent::CommandsChanged { commands }) => {
+            show_commands(state, key, &commands);
+        }
+        AgentEvent::Settings(SettingsEvent::ExtensionsChanged) => ask_commands(state, key),
+        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => told(state, key, ticket, answer),
+        AgentEvent::Task(TaskEvent::Notice { level, text, hint }) => notice(state, key, level, text, hint),
+        AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
             let seconds = delay_ms.div_ceil(1_000);
             let text = format!("{error_message}; retry {attempt} of {max_attempts} in {seconds} s");
             notice(state, key, NoticeLevel::Info, text, None);
         }
-        AgentEvent::Stopped => stopped(state, key),
-        AgentEvent::AgentStart
-        | AgentEvent::AgentEnd { .. }
-        | AgentEvent::TurnStart
-        | AgentEvent::TurnEnd { .. }
-        | AgentEvent::QueueUpdate { .. }
-        | AgentEvent::AutoRetryEnd { .. }
-        | AgentEvent::Stalled { .. }
-        | AgentEvent::BashExecutionUpdate { .. }
-        | AgentEvent::BashStart { .. }
-        | AgentEvent::BashEnd { .. }
-        | AgentEvent::SessionRefused { .. }
-        | AgentEvent::QueueReturned { .. }
-        | AgentEvent::QueueChangeFailed { .. }
-        | AgentEvent::BranchSummary { .. }
-        | AgentEvent::ResourcesChanged { .. }
-        | AgentEvent::RulesChanged
-        | AgentEvent::FilesRestored { .. } => {}
+        AgentEvent::Task(TaskEvent::Stopped) => stopped(state, key),
+        AgentEvent::Run(RunEvent::AgentStart)
+        | AgentEvent::Run(RunEvent::AgentEnd { .. })
+        | AgentEvent::Turn(TurnEvent::TurnStart)
+        | AgentEvent::Turn(TurnEvent::TurnEnd { .. })
+        | AgentEvent::Queue(QueueEvent::QueueUpdate { .. })
+        | AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
+        | AgentEvent::Run(RunEvent::Stalled { .. })
+        | AgentEvent::Shell(ShellEvent::BashExecutionUpdate { .. })
+        | AgentEvent::Shell(ShellEvent::BashStart { .. })
+        | AgentEvent::Shell(ShellEvent::BashEnd { .. })
+        | AgentEvent::Session(SessionEvent::SessionRefused { .. })
+        | AgentEvent::Queue(QueueEvent::QueueReturned { .. })
+        | AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. })
+        | AgentEvent::Run(RunEvent::BranchSummary { .. })
+        | AgentEvent::Settings(SettingsEvent::ResourcesChanged { .. })
+        | AgentEvent::Settings(SettingsEvent::RulesChanged)
+        | AgentEvent::Session(SessionEvent::FilesRestored { .. }) => {}
     }
 }
 
@@ -83,15 +94,15 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
 fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match event {
-        AgentEvent::MessageStart { message } => {
+        AgentEvent::Turn(TurnEvent::MessageStart { message }) => {
             if let Message::Assistant(_) = message.as_ref() {
                 session.message = Some(MessageId::new(ids::id().to_string()));
             }
         }
-        AgentEvent::MessageUpdate { assistant_message_event, .. } => {
+        AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {
             delta(state, key, assistant_message_event);
         }
-        AgentEvent::MessageEnd { message } => match message.as_ref() {
+        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
             Message::Assistant(answer) => answered(state, key, answer),
             Message::ToolResult(result) => calls::result(state, key, result),
             Message::User(_)
@@ -101,15 +112,21 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             | Message::CompactionSummary(_)
             | Message::Application(_) => {}
         },
-        AgentEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
-        AgentEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),
-        AgentEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+        AgentEvent::Turn(TurnEvent::ToolTitle { tool_call_id, title }) => {
+            calls::titled(state, key, &tool_call_id, &title);
+        }
+        AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {
+            calls::started(state, key, &tool_call_id);
+        }
+        AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
             calls::progressed(state, key, &tool_call_id, &partial_result);
         }
-        AgentEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
+        AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
+            tool_call_id, result, is_error, duration_ms, ..
+        }) => {
             calls::ended(state, key, &tool_call_id, &result, is_error, duration_ms);
         }
-        AgentEvent::RunStopped { reason } => {
+        AgentEvent::Run(RunEvent::RunStopped { reason }) => {
             if let Some(turn) = &mut session.turn {
                 turn.outcome = match reason {
                     RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => StopReason::MaxTurnRequests,
@@ -117,7 +134,7 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
                 };
             }
         }
-        AgentEvent::AgentSettled { aborted } => {
+        AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
             if let Some(turn) = session.turn.as_mut().filter(|_| aborted) {
                 turn.cancelled = true;
             }
@@ -131,11 +148,11 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
 fn of_session(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match event {
-        AgentEvent::ModelChanged { model } => {
+        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
             session.model = Some(model);
             show_options(state, key);
         }
-        AgentEvent::ThinkingLevelChanged { level } => {
+        AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => {
             session.thinking = level;
             if let Stage::Opening(_) = session.stage {
                 greet(state, key);
@@ -143,27 +160,27 @@ fn of_session(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
                 show_options(state, key);
             }
         }
-        AgentEvent::PermissionModeChanged { mode } => {
+        AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode }) => {
             session.mode = mode;
             state.update(key, SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name())));
             show_options(state, key);
         }
-        AgentEvent::SessionInfoChanged { name } => {
+        AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
             session.info.name.clone_from(&name);
             state.update(key, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(name)));
         }
-        AgentEvent::SessionUsage { usage: Some(usage), priced } => {
+        AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced }) => {
             session.used = usage;
             session.is_priced = priced;
         }
-        AgentEvent::SessionOpened { session: info, messages, titles } => {
+        AgentEvent::Session(SessionEvent::SessionOpened { session: info, messages, titles }) => {
             session.info = info;
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.messages = messages;
                 opening.titles = titles;
             }
         }
-        AgentEvent::HistoryAvailable { left } => {
+        AgentEvent::Session(SessionEvent::HistoryAvailable { left }) => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.has_more = left > 0;
             }
@@ -370,7 +387,7 @@ fn compaction_began(state: &mut AcpState, key: SessionKey) {
 fn compaction_ended(
     state: &mut AcpState,
     key: SessionKey,
-    result: Option<CompactionResult>,
+    result: Option<Box<CompactionResult>>,
     aborted: bool,
     error: Option<String>,
 ) {

@@ -45,7 +45,8 @@ use super::signals::Caught;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::command::TaskCommand;
+use crate::agent::protocol::event::{SessionInfo, TaskEvent};
 use crate::agent::protocol::message::Usage;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
 use crate::agent::{AgentCommand, AgentEvent};
@@ -183,7 +184,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                 Wake::Line(_) => self.end_input(),
                 Wake::Events(news) => {
                     for (key, event) in news {
-                        if matches!(event, AgentEvent::Stopped) {
+                        if matches!(event, AgentEvent::Task(TaskEvent::Stopped)) {
                             self.agents.remove(&key);
                         }
                         events::apply(&mut self.state, key, event);
@@ -310,7 +311,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
             tracing::error!(key, "an agent takes no commands; it is ended");
             agent.task.abort();
             self.agents.remove(&key);
-            events::apply(&mut self.state, key, AgentEvent::Stopped);
+            events::apply(&mut self.state, key, AgentEvent::Task(TaskEvent::Stopped));
         }
     }
 
@@ -350,14 +351,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         tokio::spawn(async move {
             let mut has_stopped = false;
             while let Some(event) = handle.events.recv().await {
-                has_stopped |= matches!(event, AgentEvent::Stopped);
+                has_stopped |= matches!(event, AgentEvent::Task(TaskEvent::Stopped));
                 if news.send((key, event)).await.is_err() {
                     return;
                 }
             }
             if !has_stopped {
                 // Nobody is left to tell if this fails.
-                let _ = news.send((key, AgentEvent::Stopped)).await;
+                let _ = news.send((key, AgentEvent::Task(TaskEvent::Stopped))).await;
             }
         });
         let commands_of_agent = RunningAgent { commands, task: handle.task };
@@ -368,7 +369,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
             session.thinking = thinking;
         }
         if !self.reading {
-            self.send(key, AgentCommand::Shutdown);
+            self.send(key, AgentCommand::Task(TaskCommand::Shutdown));
         }
     }
 
@@ -376,7 +377,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
             let keys: Vec<SessionKey> = self.agents.keys().copied().collect();
-            keys.into_iter().for_each(|key| self.send(key, AgentCommand::Shutdown));
+            keys.into_iter().for_each(|key| self.send(key, AgentCommand::Task(TaskCommand::Shutdown)));
         }
     }
 

@@ -13,6 +13,7 @@ use super::state::AcpSession;
 use super::wire;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::command::SettingsCommand;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 
 /// The option of the permission mode.
@@ -127,7 +128,7 @@ pub(crate) fn choose(
     match option {
         MODE => {
             session.mode = mode_named(session, value)?;
-            Ok(AgentCommand::SetPermissionMode { mode: session.mode })
+            Ok(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode: session.mode }))
         }
         MODEL => {
             let model = session.models.iter().find(|model| model.reference() == value).cloned();
@@ -136,14 +137,14 @@ pub(crate) fn choose(
             let model = model.ok_or_else(text)?;
             session.thinking = model.nearest(session.thinking);
             session.model = Some(Arc::clone(&model));
-            Ok(AgentCommand::SetModel { model })
+            Ok(AgentCommand::Settings(SettingsCommand::SetModel { model }))
         }
         THINKING => {
             let levels = session.model.as_ref().map(|model| model.levels()).unwrap_or_default();
             let level = ThinkingLevel::named(value).filter(|level| levels.contains(level));
             let text = || wrong(format!("this model has no thinking level \"{value}\""));
             session.thinking = level.ok_or_else(text)?;
-            Ok(AgentCommand::SetThinking { level: session.thinking })
+            Ok(AgentCommand::Settings(SettingsCommand::SetThinking { level: session.thinking }))
         }
         _ => Err(wrong(format!("no option \"{option}\"; there are {MODE}, {MODEL} and {THINKING}"))),
     }

@@ -9,9 +9,8 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, Asked, SessionKey};
-use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
 use crate::app::printable::asked;
 use crate::tools::ids;
 use crate::tools::plan::WorkPlan;
@@ -72,5 +71,5 @@ pub(crate) fn answered(state: &mut AcpState, key: SessionKey, id: String, result
         Some((_, mode, _)) => QuestionAnswer::PlanAccepted { mode: *mode, plan: None },
         None => QuestionAnswer::Cancelled,
     };
-    state.send(key, AgentCommand::Answer { id, answer });
+    state.send(key, QuestionCommand::Answer { id, answer });
 }

@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::plans;
 use super::state::{About, AcpState, Asked, QuestionKind, SessionKey};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::QuestionAnswer;
+use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
 use crate::agent::protocol::event::Question;
 use crate::agent::protocol::form::{FieldKind, FormField, FormOption};
 use crate::app::printable::{asked, asked_line};
@@ -77,7 +76,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
                 QuestionAnswer::Declined
             }
         };
-        state.send(key, AgentCommand::Answer { id, answer });
+        state.send(key, QuestionCommand::Answer { id, answer });
     }
 }
 
@@ -179,5 +178,5 @@ pub(crate) fn answered(
         (Some("decline"), _) => QuestionAnswer::Declined,
         _ => QuestionAnswer::Cancelled,
     };
-    state.send(key, AgentCommand::Answer { id, answer });
+    state.send(key, QuestionCommand::Answer { id, answer });
 }

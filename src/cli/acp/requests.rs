@@ -22,7 +22,7 @@ use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order,
 use super::wire::Incoming;
 use super::{approvals, calls_of_session, options, plans, prompt, questions, wire};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, RunCommand, SettingsCommand, TaskCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::title;
@@ -97,7 +97,7 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
             let key = state.open_session(&session_id)?;
             let mode = state.sessions.get(&key).map(|session| options::mode_named(session, &mode_id.0));
             if let Some(mode) = mode.transpose()? {
-                state.send(key, AgentCommand::SetPermissionMode { mode });
+                state.send(key, SettingsCommand::SetPermissionMode { mode });
             }
             state.answer(id, &SetSessionModeResponse::new());
             Ok(())
@@ -196,7 +196,7 @@ fn close(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<()
             turn.cancelled = true;
         }
     }
-    state.send(key, AgentCommand::Shutdown);
+    state.send(key, TaskCommand::Shutdown);
     Ok(())
 }
 
@@ -238,9 +238,9 @@ pub(crate) fn send(
             if row.slash == Slash::Compact && (row.name == COMPACT || !is_prompt(&row.name)) =>
         {
             let instructions = Some(instructions.to_owned()).filter(|rest| !rest.is_empty());
-            AgentCommand::Compact { instructions }
+            AgentCommand::Run(RunCommand::Compact { instructions })
         }
-        _ => AgentCommand::Prompt { text, images, streaming: Queue::FollowUp },
+        _ => AgentCommand::Run(RunCommand::Prompt { text, images, streaming: Queue::FollowUp }),
     };
     state.send(key, command);
     let idle = state.query(key, Query::Idle);
@@ -326,7 +326,7 @@ fn cancel(state: &mut AcpState, key: SessionKey) {
     if let Some(next) = session.next.take() {
         state.answer(&next.request, &PromptResponse::new(StopReason::Cancelled));
     }
-    state.send(key, AgentCommand::Abort);
+    state.send(key, RunCommand::Abort);
 }
 
 /// An answer of the client. One to a request that nobody waits for any more is dropped.

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::wire;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::{Block, Message, Usage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
@@ -227,15 +228,15 @@ impl AcpState {
     }
 
     /// Sends a command to the agent of a session.
-    pub(crate) fn send(&mut self, key: SessionKey, command: AgentCommand) {
-        self.orders.push_back(Order::Send(key, command));
+    pub(crate) fn send(&mut self, key: SessionKey, command: impl Into<AgentCommand>) {
+        self.orders.push_back(Order::Send(key, command.into()));
     }
 
     /// Asks the agent of a session; the ticket of its answer.
     pub(crate) fn query(&mut self, key: SessionKey, query: Query) -> u64 {
         self.last_ticket += 1;
         let ticket = self.last_ticket;
-        self.send(key, AgentCommand::Query { ticket, query });
+        self.send(key, AgentCommand::Task(TaskCommand::Query { ticket, query }));
         ticket
     }
 

@@ -17,8 +17,10 @@ use tokio_util::task::AbortOnDropHandle;
 use super::server::{Server, Trouble};
 use super::wire::{Closed, Commands, Happened, Joining, Left};
 use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::SessionCommand;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::command::{
+    QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand, TaskCommand,
+};
+use crate::agent::protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskEvent};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::query::Query;
 use crate::agent::{AgentCommand, AgentEvent};
@@ -149,7 +151,7 @@ impl Link {
         loop {
             self.begin();
             match self.wake().await {
-                Wake::Command(Some(AgentCommand::Shutdown) | None) | Wake::Gone => break,
+                Wake::Command(Some(AgentCommand::Task(TaskCommand::Shutdown)) | None) | Wake::Gone => break,
                 Wake::Command(Some(command)) => self.command(command),
                 Wake::Heard(heard) => self.heard(heard),
                 Wake::Sent(result) => self.sent(result),
@@ -178,7 +180,7 @@ impl Link {
             }
         };
         let _ = tokio::time::timeout_at(deadline, rest).await;
-        let _ = self.outbox.send(AgentEvent::Stopped).await;
+        let _ = self.outbox.send(AgentEvent::Task(TaskEvent::Stopped)).await;
     }
 
     fn attempt(&self) -> u32 {
@@ -253,20 +255,22 @@ impl Link {
     fn command(&mut self, command: AgentCommand) {
         let is_by_user = is_by_user(&command);
         match command {
-            AgentCommand::Session(
-                command @ (SessionCommand::New
-                | SessionCommand::Continued { .. }
-                | SessionCommand::Fork { .. }
-                | SessionCommand::Clone
-                | SessionCommand::Open { .. }
-                | SessionCommand::Offer { .. }
-                | SessionCommand::Import { .. }),
-            ) => return self.leave(command),
-            AgentCommand::Query { ticket, query } => {
-                self.ask(ticket, |ticket| AgentCommand::Query { ticket, query });
+            AgentCommand::Session(SessionCommand::Change(
+                command @ (SessionChange::New
+                | SessionChange::Continued { .. }
+                | SessionChange::Fork { .. }
+                | SessionChange::Clone
+                | SessionChange::Open { .. }
+                | SessionChange::Offer { .. }
+                | SessionChange::Import { .. }),
+            )) => return self.leave(command),
+            AgentCommand::Task(TaskCommand::Query { ticket, query }) => {
+                self.ask(ticket, |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query }));
             }
-            AgentCommand::ChangeRules { ticket, change } => {
-                self.ask(ticket, |ticket| AgentCommand::ChangeRules { ticket, change });
+            AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => {
+                self.ask(ticket, |ticket| {
+                    AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })
+                });
             }
             command => self.waiting.push_back(command),
         }
@@ -285,7 +289,7 @@ impl Link {
     }
 
     /// Leaves the session for another one.
-    fn leave(&mut self, command: SessionCommand) {
+    fn leave(&mut self, command: SessionChange) {
         if self.leaving.is_some() {
             return self.notice(NoticeLevel::Warning, "another session is being opened already", None);
         }
@@ -300,7 +304,9 @@ impl Link {
             Err(trouble) => {
                 let text = trouble.text().to_owned();
                 self.notice(NoticeLevel::Error, &format!("cannot open the session: {text}"), None);
-                return self.outgoing.push_back(AgentEvent::SessionRefused { error: text });
+                return self
+                    .outgoing
+                    .push_back(AgentEvent::Session(SessionEvent::SessionRefused { error: text }));
             }
         };
         self.give_back_prompts("the session was left before it took your message");
@@ -311,7 +317,10 @@ impl Link {
         self.start_over();
         self.state = State::Connecting { attempt: 0 };
         if let Some(text) = left.text {
-            self.outgoing.push_back(AgentEvent::QueueReturned { texts: vec![text], images: Vec::new() });
+            self.outgoing.push_back(AgentEvent::Queue(QueueEvent::QueueReturned {
+                texts: vec![text],
+                images: Vec::new(),
+            }));
         }
     }
 
@@ -329,7 +338,10 @@ impl Link {
                 self.last = id;
                 // Pages are of the history as it was before.
                 let is_page = |asked: &Asked| {
-                    matches!(asked.command, AgentCommand::Query { query: Query::HistoryPage { .. }, .. })
+                    matches!(
+                        asked.command,
+                        AgentCommand::Task(TaskCommand::Query { query: Query::HistoryPage { .. }, .. })
+                    )
                 };
                 self.asked.retain(|_, asked| !is_page(asked));
                 self.take(events);
@@ -358,14 +370,16 @@ impl Link {
     fn take(&mut self, events: Vec<AgentEvent>) {
         for event in events {
             match event {
-                AgentEvent::Answered { ticket, answer } => {
+                AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
                     // One that was asked again after a loss is answered twice.
                     if let Some(Asked { ticket, .. }) = self.asked.remove(&ticket) {
-                        self.outgoing.push_back(AgentEvent::Answered { ticket, answer });
+                        self.outgoing.push_back(AgentEvent::Task(TaskEvent::Answered { ticket, answer }));
                     }
                 }
                 // What it means for the screen follows when the stream ends.
-                AgentEvent::Stopped => self.outgoing.push_back(AgentEvent::AgentSettled { aborted: true }),
+                AgentEvent::Task(TaskEvent::Stopped) => {
+                    self.outgoing.push_back(AgentEvent::Run(RunEvent::AgentSettled { aborted: true }));
+                }
                 event => self.outgoing.push_back(event),
             }
         }
@@ -435,7 +449,7 @@ impl Link {
         (self.reader, self.sending) = (None, None);
         self.state = State::Down;
         self.connection.send_replace(Connection::Down { why: why.to_owned(), returns });
-        self.outgoing.push_back(AgentEvent::AgentSettled { aborted: true });
+        self.outgoing.push_back(AgentEvent::Run(RunEvent::AgentSettled { aborted: true }));
         self.notice(NoticeLevel::Error, why, Some(hint));
         self.give_back_prompts(why);
         self.asked.clear();
@@ -453,18 +467,20 @@ impl Link {
         let (mut texts, mut all_images): (Vec<String>, Vec<Block>) = (Vec::new(), Vec::new());
         for command in commands {
             match command {
-                AgentCommand::Prompt { text, images, .. } | AgentCommand::Enqueue { text, images, .. } => {
+                AgentCommand::Run(RunCommand::Prompt { text, images, .. })
+                | AgentCommand::Queue(QueueCommand::Enqueue { text, images, .. }) => {
                     texts.push(text);
                     all_images.extend(images);
                 }
-                AgentCommand::Bash { command, exclude_from_context, .. } => {
+                AgentCommand::Shell(ShellCommand::Bash { command, exclude_from_context, .. }) => {
                     texts.push(format!("{}{command}", if exclude_from_context { "!!" } else { "!" }));
                 }
                 _ => {}
             }
         }
         if !texts.is_empty() {
-            self.outgoing.push_back(AgentEvent::QueueReturned { texts, images: all_images });
+            self.outgoing
+                .push_back(AgentEvent::Queue(QueueEvent::QueueReturned { texts, images: all_images }));
             self.notice(
                 NoticeLevel::Warning,
                 &format!("not sent: {why}"),
@@ -475,13 +491,13 @@ impl Link {
 
     fn notice(&mut self, level: NoticeLevel, text: &str, hint: Option<&str>) {
         let (text, hint) = (text.to_owned(), hint.map(str::to_owned));
-        self.outgoing.push_back(AgentEvent::Notice { level, text, hint });
+        self.outgoing.push_back(AgentEvent::Task(TaskEvent::Notice { level, text, hint }));
     }
 }
 
 /// Whether a command comes from the user, and not from the screen itself.
 fn is_by_user(command: &AgentCommand) -> bool {
-    !matches!(command, AgentCommand::Query { .. })
+    !matches!(command, AgentCommand::Task(TaskCommand::Query { .. }))
 }
 
 /// Waits for a request, if there is one.

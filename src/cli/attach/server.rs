@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::wire::{self, Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted};
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::SessionChange;
 use crate::agent::provider::http::Network;
 use crate::agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
 use crate::agent::provider::{Failure, Headers};
@@ -151,7 +151,7 @@ impl Server {
     }
 
     /// Leaves a session for another one.
-    pub(crate) async fn leave(&self, session: &str, command: SessionCommand) -> Result<Left, Trouble> {
+    pub(crate) async fn leave(&self, session: &str, command: SessionChange) -> Result<Left, Trouble> {
         self.post(&format!("{}/leave", place(session)), &Leave { command }).await
     }
 

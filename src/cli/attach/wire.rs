@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::protocol::command::{AgentCommand, SessionCommand};
+use crate::agent::protocol::command::{AgentCommand, SessionChange};
 use crate::agent::protocol::event::AgentEvent;
 use crate::app::request::{ModelsFor, ShellRequest};
 
@@ -97,7 +97,7 @@ pub(crate) struct Taken {
 /// Leaves the session for another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Leave {
-    pub command: SessionCommand,
+    pub command: SessionChange,
 }
 
 /// The session to continue with.

@@ -28,8 +28,11 @@ use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
 use crate::agent::engine::task::AgentHandle;
 use crate::agent::protocol::approval::ApprovalAnswer;
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use crate::agent::protocol::event::{
+    AgentEvent, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SettingsEvent, TaskEvent,
+    TurnEvent,
+};
 use crate::agent::protocol::message::{Message, StopReason};
 use crate::agent::protocol::run::RunEnd;
 use crate::agent::session::entry;
@@ -71,7 +74,7 @@ pub async fn run<R: AsyncRead + Unpin>(
         lines: options.input.map(|input| LineReader::new(input, LONGEST)),
         prompts: options
             .continues
-            .then_some(AgentCommand::Continue)
+            .then_some(AgentCommand::Run(RunCommand::Continue))
             .into_iter()
             .chain(options.prompts.into_iter().map(Into::into))
             .collect(),
@@ -145,8 +148,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         while let Some(event) = self.driver.agent.events.recv().await {
             self.spending.take(&event);
             match event {
-                AgentEvent::ThinkingLevelChanged { .. } | AgentEvent::Stopped => return,
-                AgentEvent::Notice { .. } => drop(self.emit(&event).await),
+                AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })
+                | AgentEvent::Task(TaskEvent::Stopped) => return,
+                AgentEvent::Task(TaskEvent::Notice { .. }) => drop(self.emit(&event).await),
                 _ => {}
             }
         }
@@ -237,8 +241,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         loop {
             match self.wake().await {
                 Wake::Batch(BatchEvent::Agent(Some(event))) => {
-                    let settled = matches!(event, AgentEvent::AgentSettled { .. });
-                    let refused = matches!(event, AgentEvent::QueueReturned { .. });
+                    let settled = matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }));
+                    let refused = matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }));
                     if !self.emit(&event).await {
                         return false;
                     }
@@ -339,13 +343,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
         // An agent that takes no commands any more asks nothing either.
-        let _ = self.driver.agent.commands.try_send(AgentCommand::AnswerApproval { id, answer });
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));
     }
 
     fn answer_question(&mut self, id: String, answer: QuestionAnswer) {
         self.asked.retain(|asked| *asked != id);
         // An agent that takes no commands any more asks nothing either.
-        let _ = self.driver.agent.commands.try_send(AgentCommand::Answer { id, answer });
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
     }
 
     /// Nobody can answer the questions of MCP servers.
@@ -377,16 +389,16 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
     async fn emit(&mut self, event: &AgentEvent) -> bool {
         self.spending.take(event);
         match event {
-            AgentEvent::MessageEnd { message } => self.answer.add(message),
-            AgentEvent::TurnEnd { message, .. } => self.judge(message),
-            AgentEvent::RunStopped { reason } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.answer.add(message),
+            AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => self.judge(message),
+            AgentEvent::Run(RunEvent::RunStopped { reason }) => {
                 self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
                 self.limited = true;
             }
-            AgentEvent::AgentSettled { aborted: true } if self.outcome != Exit::Limit => {
+            AgentEvent::Run(RunEvent::AgentSettled { aborted: true }) if self.outcome != Exit::Limit => {
                 self.outcome = Exit::Aborted;
             }
-            AgentEvent::Notice { level, text, hint } if *level != NoticeLevel::Info => {
+            AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if *level != NoticeLevel::Info => {
                 let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
                 warn(&format!("{text}{hint}"));
                 if *level == NoticeLevel::Error {
@@ -396,26 +408,39 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                 }
                 self.limited = false;
             }
-            AgentEvent::ApprovalRequested { request } => {
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
                 self.waiting.push(request.id.clone());
                 if self.lines.is_none() {
                     self.deny_waiting();
                 }
             }
-            AgentEvent::ApprovalEnded { id, .. } => self.waiting.retain(|waiting| waiting != id),
-            AgentEvent::Asked { id, question: Question::Form { .. } | Question::Url { .. } } => {
+            AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => {
+                self.waiting.retain(|waiting| waiting != id);
+            }
+            AgentEvent::Questions(QuestionEvent::Asked {
+                id,
+                question: Question::Form { .. } | Question::Url { .. },
+            }) => {
                 self.asked.push(id.clone());
                 if self.lines.is_none() {
                     self.decline_asked();
                 }
             }
-            AgentEvent::AskWithdrawn { id } => self.asked.retain(|asked| asked != id),
-            AgentEvent::Asked { id, question: Question::User { .. } | Question::Plan { .. } } => {
+            AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => {
+                self.asked.retain(|asked| asked != id);
+            }
+            AgentEvent::Questions(QuestionEvent::Asked {
+                id,
+                question: Question::User { .. } | Question::Plan { .. },
+            }) => {
                 self.answer_question(id.clone(), QuestionAnswer::Unavailable);
             }
-            AgentEvent::Asked { id, .. } => {
+            AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => {
                 (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
-                let answer = AgentCommand::Answer { id: id.clone(), answer: QuestionAnswer::Cancelled };
+                let answer = AgentCommand::Questions(QuestionCommand::Answer {
+                    id: id.clone(),
+                    answer: QuestionAnswer::Cancelled,
+                });
                 // An agent that takes no commands any more asks nothing either.
                 let _ = self.driver.agent.commands.try_send(answer);
             }

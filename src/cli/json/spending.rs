@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::{AgentEvent, RunEvent, SettingsEvent, TurnEvent};
 use crate::agent::protocol::message::{Message, Usage};
 use crate::cli::protocol;
 
@@ -20,13 +20,15 @@ impl Spending {
     /// Takes the next event.
     pub(super) fn take(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::ModelChanged { model } => self.is_priced = model.cost.is_some(),
-            AgentEvent::MessageEnd { message } => {
+            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
+                self.is_priced = model.cost.is_some();
+            }
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 if let Message::Assistant(answer) = message.as_ref() {
                     self.add(&answer.usage);
                 }
             }
-            AgentEvent::CompactionEnd { result: Some(result), .. } => {
+            AgentEvent::Run(RunEvent::CompactionEnd { result: Some(result), .. }) => {
                 result.usage.iter().for_each(|usage| self.add(usage));
             }
             _ => {}

@@ -10,6 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::*;
+use crate::agent::protocol::command::{RunCommand, TaskCommand};
+use crate::agent::protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use crate::agent::protocol::message::{AssistantMessage, Block, Usage};
 use crate::agent::protocol::model::Api;
 use crate::cli::batch::GRACE;
@@ -72,14 +74,14 @@ fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
 fn turn(text: &str, stop_reason: StopReason) -> Vec<AgentEvent> {
     let message = answer(text, stop_reason);
     vec![
-        AgentEvent::TurnStart,
-        AgentEvent::MessageEnd { message: Arc::clone(&message) },
-        AgentEvent::TurnEnd { message, tool_results: Vec::new() },
+        AgentEvent::Turn(TurnEvent::TurnStart),
+        AgentEvent::Turn(TurnEvent::MessageEnd { message: Arc::clone(&message) }),
+        AgentEvent::Turn(TurnEvent::TurnEnd { message, tool_results: Vec::new() }),
     ]
 }
 
 fn settled() -> Vec<AgentEvent> {
-    vec![AgentEvent::AgentSettled { aborted: false }]
+    vec![AgentEvent::Run(RunEvent::AgentSettled { aborted: false })]
 }
 
 /// An agent that answers the n-th prompt with the n-th script, settles when it is aborted, and
@@ -93,21 +95,23 @@ fn agent(scripts: Vec<Vec<AgentEvent>>) -> (AgentHandle, Arc<Mutex<Vec<String>>>
         let mut scripts = scripts.into_iter();
         while let Some(command) = inbox.recv().await {
             let name = match &command {
-                AgentCommand::Prompt { text, .. } => text.clone(),
+                AgentCommand::Run(RunCommand::Prompt { text, .. }) => text.clone(),
                 other => serde_json::to_value(other).unwrap()["type"].as_str().unwrap().to_owned(),
             };
             log.lock().unwrap().push(name);
             let reply = match command {
-                AgentCommand::Prompt { .. } => scripts.next().unwrap(),
-                AgentCommand::Abort => vec![AgentEvent::AgentSettled { aborted: true }],
-                AgentCommand::Shutdown => break,
+                AgentCommand::Run(RunCommand::Prompt { .. }) => scripts.next().unwrap(),
+                AgentCommand::Run(RunCommand::Abort) => {
+                    vec![AgentEvent::Run(RunEvent::AgentSettled { aborted: true })]
+                }
+                AgentCommand::Task(TaskCommand::Shutdown) => break,
                 _ => Vec::new(),
             };
             for event in reply {
                 outbox.send(event).await.unwrap();
             }
         }
-        let _ = outbox.send(AgentEvent::Stopped).await;
+        let _ = outbox.send(AgentEvent::Task(TaskEvent::Stopped)).await;
     });
     (AgentHandle { commands, events, task }, seen)
 }
@@ -174,20 +178,21 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
     check(vec![stop("")], Exit::Model, "", "ended without an answer").await;
     check(vec![], Exit::Usage, "", "no prompt").await;
     let question = Question::Confirm { title: "run rm -rf?".into(), message: String::new() };
-    let asked = [vec![AgentEvent::Asked { id: "1".into(), question }], stop("no")].concat();
+    let asked =
+        [vec![AgentEvent::Questions(QuestionEvent::Asked { id: "1".into(), question })], stop("no")].concat();
     check(vec![asked], Exit::Refused, "no\n", "run rm -rf?").await;
-    let notice = AgentEvent::Notice {
+    let notice = AgentEvent::Task(TaskEvent::Notice {
         level: NoticeLevel::Error,
         text: "no model is set".into(),
         hint: Some("use --model".into()),
-    };
+    });
     check(vec![[vec![notice], settled()].concat()], Exit::Model, "", "no model is set (use --model)").await;
 }
 
 #[tokio::test]
 async fn limits_end_the_run() {
     for (reason, exit) in [(RunEnd::Turns, Exit::Limit), (RunEnd::Repeats, Exit::Stuck)] {
-        let stopped = vec![AgentEvent::RunStopped { reason }];
+        let stopped = vec![AgentEvent::Run(RunEvent::RunStopped { reason })];
         let ended = [turn("one", StopReason::ToolUse), stopped, settled()].concat();
         let ran = run_with(&["a", "b"], vec![ended], |_, _| {}, no_signal).await;
         assert_eq!((ran.exit, ran.out.as_str()), (exit, ""), "{}", ran.err);
@@ -196,7 +201,7 @@ async fn limits_end_the_run() {
 
     let time =
         |options: &mut PrintOptions, _: &mut PrintStreams| options.timeout = Some(Duration::from_millis(20));
-    let ran = run_with(&["a"], vec![vec![AgentEvent::AgentStart]], time, no_signal).await;
+    let ran = run_with(&["a"], vec![vec![AgentEvent::Run(RunEvent::AgentStart)]], time, no_signal).await;
     assert_eq!((ran.exit, ran.commands.join(" ").as_str()), (Exit::Limit, "a abort shutdown"), "{}", ran.err);
 }
 
@@ -212,7 +217,8 @@ async fn a_signal_aborts_in_order_and_a_second_one_at_once() {
             left -= 1;
             caught
         };
-        let ran = run_with(&["a", "b"], vec![vec![AgentEvent::AgentStart]], |_, _| {}, once).await;
+        let ran =
+            run_with(&["a", "b"], vec![vec![AgentEvent::Run(RunEvent::AgentStart)]], |_, _| {}, once).await;
         assert_eq!(ran.exit, exit);
         assert_eq!(ran.commands, ["a", "abort", "shutdown"]);
     }
@@ -262,11 +268,11 @@ async fn a_closed_pipe_is_no_error_and_a_file_gets_the_last_answer() {
 
 #[tokio::test]
 async fn progress_is_for_terminals_and_carries_no_foreign_escapes() {
-    let call = AgentEvent::ToolExecutionStart {
+    let call = AgentEvent::Turn(TurnEvent::ToolExecutionStart {
         tool_call_id: "1".into(),
         tool_name: "bash".into(),
         args: json!({"command": "printf '\u{1b}[31m'"}),
-    };
+    });
     let script = || vec![[vec![call.clone()], turn("done", StopReason::Stop), settled()].concat()];
     for lively in [Liveliness::Quiet, Liveliness::Lines, Liveliness::Moving] {
         let err = Pad::default();

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use super::request::{RpcCall, RpcCommand, RpcRequest};
 use super::state::{HeldPrompt, PendingSessionChange, RpcState, RunPhase};
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, SessionCommand, Tuning};
+use crate::agent::protocol::command::{
+    QuestionCommand, Queue, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand,
+    ShellCommand, Tuning,
+};
 use crate::agent::protocol::message::UserMessage;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::cli::protocol;
@@ -34,7 +37,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         RpcCommand::Abort => abort(state, call),
         RpcCommand::ClearQueue => {
             state.waiting.takes.push_back(call);
-            state.commands.push_back(AgentCommand::TakeQueue);
+            state.commands.push_back(AgentCommand::Queue(QueueCommand::TakeQueue));
         }
         RpcCommand::Query(query) => state.ask(call, query),
         // tau has no templates, skills or extensions to list.
@@ -55,47 +58,53 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
             state.give(&call, &json!({ "levels": levels }));
         }
         RpcCommand::SetQueueMode { queue, mode } => {
-            send(state, &call, AgentCommand::SetQueueMode { queue, mode });
+            send(state, &call, AgentCommand::Queue(QueueCommand::SetQueueMode { queue, mode }));
         }
         RpcCommand::AutoCompaction { enabled } => tune(state, &call, Tuning::AutoCompaction { enabled }),
         RpcCommand::AutoRetry { enabled } => tune(state, &call, Tuning::AutoRetry { enabled }),
         RpcCommand::AskUser { enabled } => tune(state, &call, Tuning::AskUser { enabled }),
         RpcCommand::AnswerApproval { id, answer } => {
-            send(state, &call, AgentCommand::AnswerApproval { id, answer });
+            send(state, &call, AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));
         }
         RpcCommand::SetPermissionMode(mode) => match mode.within(state.host.mode_ceiling()) {
-            Ok(mode) => send(state, &call, AgentCommand::SetPermissionMode { mode }),
+            Ok(mode) => {
+                send(state, &call, AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }));
+            }
             Err(why) => state.refuse(&call, &why),
         },
-        RpcCommand::DropPlan => send(state, &call, AgentCommand::DropPlan),
+        RpcCommand::DropPlan => send(state, &call, AgentCommand::Session(SessionCommand::DropPlan)),
         RpcCommand::ChangeRules(change) => state.change_rules(call, change),
-        RpcCommand::AbortRetry => send(state, &call, AgentCommand::AbortRetry),
+        RpcCommand::AbortRetry => send(state, &call, AgentCommand::Run(RunCommand::AbortRetry)),
         RpcCommand::Compact { instructions } => {
             state.waiting.compactions.push_back(call);
-            state.commands.push_back(AgentCommand::Compact { instructions });
+            state.commands.push_back(AgentCommand::Run(RunCommand::Compact { instructions }));
         }
         RpcCommand::Bash { command, hidden } => {
             let id = Some(state.shell(call));
-            state.commands.push_back(AgentCommand::Bash {
+            state.commands.push_back(AgentCommand::Shell(ShellCommand::Bash {
                 id,
                 command,
                 exclude_from_context: hidden,
                 size: None,
                 without_sandbox: false,
-            });
+            }));
         }
         RpcCommand::Restore(command) => {
             state.waiting.restores.push_back(call);
             state.commands.push_back(command);
         }
-        RpcCommand::AbortBash => send(state, &call, AgentCommand::AbortBash),
+        RpcCommand::AbortBash => send(state, &call, AgentCommand::Shell(ShellCommand::AbortBash)),
         RpcCommand::Session(command) => change(state, call, command),
         RpcCommand::Name(name) => {
-            state.commands.push_back(AgentCommand::Session(SessionCommand::Name { name }));
+            state
+                .commands
+                .push_back(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name })));
             state.answer_after(call, Value::Null);
         }
         RpcCommand::Export { file } => state.export(call, file),
-        RpcCommand::Answer { id, answer } => state.commands.push_back(AgentCommand::Answer { id, answer }),
+        RpcCommand::Answer { id, answer } => {
+            state.commands.push_back(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
+        }
         RpcCommand::Nothing => {}
     }
 }
@@ -106,7 +115,7 @@ fn send(state: &mut RpcState, call: &RpcCall, command: AgentCommand) {
 }
 
 fn tune(state: &mut RpcState, call: &RpcCall, tuning: Tuning) {
-    send(state, call, AgentCommand::Tune(tuning));
+    send(state, call, AgentCommand::Settings(SettingsCommand::Tune(tuning)));
 }
 
 fn prompt(state: &mut RpcState, call: RpcCall, message: UserMessage, streaming: Option<Queue>) {
@@ -133,7 +142,9 @@ pub fn start(state: &mut RpcState, prompt: HeldPrompt) {
     let HeldPrompt { message, bare } = prompt;
     state.phase = RunPhase::Starting;
     state.bare_run = bare;
-    state.commands.push_back(AgentCommand::PromptMessage { message, streaming: Queue::Steer });
+    state
+        .commands
+        .push_back(AgentCommand::Run(RunCommand::PromptMessage { message, streaming: Queue::Steer }));
 }
 
 fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), String> {
@@ -156,13 +167,13 @@ fn enqueue(state: &mut RpcState, call: RpcCall, message: UserMessage, queue: Que
     if message.is_blank() {
         return state.refuse(&call, "The message is empty: give a message or images");
     }
-    state.commands.push_back(AgentCommand::EnqueueMessage { message, queue });
+    state.commands.push_back(AgentCommand::Queue(QueueCommand::EnqueueMessage { message, queue }));
     state.answer_after(call, json!({ "disposition": "queued" }));
 }
 
 /// The answer comes once nothing is running any more.
 fn abort(state: &mut RpcState, call: RpcCall) {
-    state.commands.push_back(AgentCommand::Abort);
+    state.commands.push_back(AgentCommand::Run(RunCommand::Abort));
     if state.phase == RunPhase::Idle && state.waiting.compactions.is_empty() {
         state.done(&call);
     } else {
@@ -186,7 +197,7 @@ fn set_model(state: &mut RpcState, call: RpcCall, provider: &str, id: &str) {
 fn choose(state: &mut RpcState, model: Arc<Model>) {
     state.model = Some(model.clone());
     state.thinking = model.nearest(state.thinking);
-    state.commands.push_back(AgentCommand::SetModel { model });
+    state.commands.push_back(AgentCommand::Settings(SettingsCommand::SetModel { model }));
 }
 
 fn cycle_model(state: &mut RpcState, call: RpcCall) {
@@ -209,7 +220,7 @@ fn levels(state: &RpcState) -> Vec<ThinkingLevel> {
 /// Asks for a level; the nearest that the model has is the one in force.
 fn think(state: &mut RpcState, level: ThinkingLevel) {
     state.thinking = state.model.as_ref().map_or(level, |model| model.nearest(level));
-    state.commands.push_back(AgentCommand::SetThinking { level: state.thinking });
+    state.commands.push_back(AgentCommand::Settings(SettingsCommand::SetThinking { level: state.thinking }));
 }
 
 fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
@@ -225,9 +236,9 @@ fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
 }
 
 /// Prompts that wait for this session are dropped with it.
-fn change(state: &mut RpcState, call: RpcCall, command: SessionCommand) {
+fn change(state: &mut RpcState, call: RpcCall, command: SessionChange) {
     state.held.clear();
-    let fork = matches!(command, SessionCommand::Fork { .. });
+    let fork = matches!(command, SessionChange::Fork { .. });
     state.waiting.changes.push_back(PendingSessionChange { call, fork });
-    state.commands.push_back(AgentCommand::Session(command));
+    state.commands.push_back(AgentCommand::Session(SessionCommand::Change(command)));
 }

@@ -12,7 +12,11 @@ use super::commands::start;
 use super::partial::{self, PartialMessage};
 use super::request::RpcCall;
 use super::state::{PendingSessionChange, QueueTexts, RpcState, RunPhase};
-use crate::agent::protocol::event::{CompactionReason, CompactionResult, Delta};
+use crate::agent::protocol::command::RunCommand;
+use crate::agent::protocol::event::{
+    CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
+    TaskEvent, TurnEvent,
+};
 use crate::agent::protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use crate::agent::protocol::query::{QueryAnswer, SessionState};
 use crate::agent::{AgentCommand, AgentEvent};
@@ -21,20 +25,20 @@ use crate::cli::protocol;
 /// Takes an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
     match event {
-        AgentEvent::AgentStart => {
+        AgentEvent::Run(RunEvent::AgentStart) => {
             state.phase = RunPhase::Running;
             state.write(&json!({ "type": "agent_start" }));
         }
-        AgentEvent::AgentEnd { .. } => {
+        AgentEvent::Run(RunEvent::AgentEnd { .. }) => {
             state.phase = RunPhase::Ended;
             pass_on(state, &event);
         }
-        AgentEvent::AgentSettled { aborted } => {
+        AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
             state.phase = RunPhase::Idle;
             state.unsent = aborted && state.queues != QueueTexts::default();
             pass_on(state, &event);
         }
-        AgentEvent::MessageStart { ref message } => {
+        AgentEvent::Turn(TurnEvent::MessageStart { ref message }) => {
             let answer = match message.as_ref() {
                 Message::Assistant(answer) if state.sends_all(state.bare_run) => Some(answer.clone()),
                 _ => None,
@@ -42,60 +46,73 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             pass_on(state, &event);
             answer.iter().for_each(|answer| begin_partial(state, answer));
         }
-        AgentEvent::MessageUpdate { usage, assistant_message_event } => {
+        AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event }) => {
             update(state, usage, assistant_message_event, now);
         }
-        AgentEvent::MessageEnd { ref message } => {
+        AgentEvent::Turn(TurnEvent::MessageEnd { ref message }) => {
             end_partial(state, message, now);
             pass_on(state, &event);
         }
-        AgentEvent::QueueUpdate { ref steering, ref follow_up } => {
+        AgentEvent::Queue(QueueEvent::QueueUpdate { ref steering, ref follow_up }) => {
             let next = QueueTexts { steering: steering.clone(), follow_up: follow_up.clone() };
             let before = std::mem::replace(&mut state.queues, next);
             state.emptied = (state.queues == QueueTexts::default()).then_some(before);
             pass_on(state, &event);
         }
-        AgentEvent::QueueReturned { texts, .. } => returned(state, texts),
-        AgentEvent::CompactionStart { .. } => {
+        AgentEvent::Queue(QueueEvent::QueueReturned { texts, .. }) => returned(state, texts),
+        AgentEvent::Run(RunEvent::CompactionStart { .. }) => {
             state.compacting = true;
             pass_on(state, &event);
         }
-        AgentEvent::CompactionEnd { reason, ref result, aborted, ref error_message, .. } => {
+        AgentEvent::Run(RunEvent::CompactionEnd {
+            reason, ref result, aborted, ref error_message, ..
+        }) => {
             state.compacting = false;
-            let answer = compacted(state, reason, result.as_ref(), aborted, error_message.as_deref(), &event);
+            let answer =
+                compacted(state, reason, result.as_deref(), aborted, error_message.as_deref(), &event);
             answer.into_iter().for_each(|answer| answer(state));
         }
-        AgentEvent::BashExecutionUpdate { id, delta } => shell_wrote(state, id.as_deref(), &delta),
-        AgentEvent::BashEnd { id, message } => shell_ended(state, id.as_deref(), &message),
-        AgentEvent::ThinkingLevelChanged { level } => {
+        AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => {
+            shell_wrote(state, id.as_deref(), &delta);
+        }
+        AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => shell_ended(state, id.as_deref(), &message),
+        AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => {
             state.thinking = level;
             pass_on(state, &event);
         }
-        AgentEvent::ModelChanged { model } => state.model = Some(model),
-        AgentEvent::SessionOpened { session, .. } => {
-            let commands = state.host.enter_directory(&session.cwd);
-            state.commands.extend(commands);
-            state.session = session;
-            changed(state);
-        }
-        AgentEvent::SessionRefused { error } => {
-            if let Some(change) = state.waiting.changes.pop_front() {
-                state.refuse(&change.call, &protocol::capital(&error));
-            }
-        }
-        AgentEvent::FilesRestored { report, error } => match (state.waiting.restores.pop_front(), error) {
-            (Some(call), Some(error)) => state.refuse(&call, &protocol::capital(&error)),
-            (Some(call), None) => state.give(&call, &json!(report)),
-            (None, _) => {}
-        },
-        AgentEvent::Answered { ticket, answer } => answered(state, ticket, answer),
-        AgentEvent::Stopped => {
+        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => state.model = Some(model),
+        AgentEvent::Session(event) => of_session(state, event),
+        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => answered(state, ticket, answer),
+        AgentEvent::Task(TaskEvent::Stopped) => {
             state.stopped = true;
             state.give_up("tau is shutting down");
         }
         other => pass_on(state, &other),
     }
     rest(state);
+}
+
+/// An event about the session.
+fn of_session(state: &mut RpcState, event: SessionEvent) {
+    match event {
+        SessionEvent::SessionOpened { session, .. } => {
+            let commands = state.host.enter_directory(&session.cwd);
+            state.commands.extend(commands);
+            state.session = session;
+            changed(state);
+        }
+        SessionEvent::SessionRefused { error } => {
+            if let Some(change) = state.waiting.changes.pop_front() {
+                state.refuse(&change.call, &protocol::capital(&error));
+            }
+        }
+        SessionEvent::FilesRestored { report, error } => match (state.waiting.restores.pop_front(), error) {
+            (Some(call), Some(error)) => state.refuse(&call, &protocol::capital(&error)),
+            (Some(call), None) => state.give(&call, &json!(report)),
+            (None, _) => {}
+        },
+        other => pass_on(state, &other.into()),
+    }
 }
 
 /// An answer begins for a client of the older document.
@@ -154,7 +171,7 @@ fn rest(state: &mut RpcState) {
         Some(prompt) => start(state, prompt),
         None if unsent => {
             state.phase = RunPhase::Starting;
-            state.commands.push_back(AgentCommand::SendQueued);
+            state.commands.push_back(AgentCommand::Run(RunCommand::SendQueued));
             state.notice_if_unstarted();
         }
         None => {}
@@ -167,7 +184,10 @@ fn update(state: &mut RpcState, usage: Usage, delta: Delta, now: Instant) {
             let records = partial.take(usage, delta, now);
             records.iter().for_each(|record| state.write(record));
         }
-        None => pass_on(state, &AgentEvent::MessageUpdate { usage, assistant_message_event: delta }),
+        None => pass_on(
+            state,
+            &AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event: delta }),
+        ),
     }
 }
 

@@ -25,7 +25,8 @@ use super::profile::FrontEndProfile;
 use super::signals::Caught;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::command::TaskCommand;
+use crate::agent::protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
 use crate::agent::{AgentCommand, AgentEvent};
@@ -114,7 +115,9 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
                     warn_of(&event);
                     events::apply(&mut self.state, event, Instant::now());
                 }
-                Wake::Event(None) => events::apply(&mut self.state, AgentEvent::Stopped, Instant::now()),
+                Wake::Event(None) => {
+                    events::apply(&mut self.state, AgentEvent::Task(TaskEvent::Stopped), Instant::now());
+                }
                 Wake::Written(written) => {
                     if !self.out.take(written) {
                         self.end_input();
@@ -133,7 +136,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     /// read yet.
     async fn greeted(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
-            let last = matches!(event, AgentEvent::ThinkingLevelChanged { .. });
+            let last = matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }));
             warn_of(&event);
             events::apply(&mut self.state, event, Instant::now());
             if last || self.state.stopped {
@@ -170,7 +173,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
     /// Nothing more is asked: the agent ends once it has taken what was.
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
-            self.state.commands.push_back(AgentCommand::Shutdown);
+            self.state.commands.push_back(AgentCommand::Task(TaskCommand::Shutdown));
         }
     }
 
@@ -186,7 +189,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
 
 /// Prints notices on standard error, since no record carries them.
 fn warn_of(event: &AgentEvent) {
-    if let AgentEvent::Notice { level, text, hint } = event
+    if let AgentEvent::Task(TaskEvent::Notice { level, text, hint }) = event
         && *level != NoticeLevel::Info
     {
         let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -10,7 +10,7 @@ use super::lines::InputLine;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
 use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionCommand};
+use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand};
 use crate::agent::protocol::message::{Block, UserMessage};
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::agent::protocol::query::Query;
@@ -55,7 +55,7 @@ pub(crate) enum RpcCommand {
     Abort,
     ClearQueue,
     Query(Query),
-    /// `AgentCommand::Undo`, `Redo` or `Revert`.
+    /// `SessionCommand::Undo`, `Redo` or `Revert`.
     Restore(AgentCommand),
     SetModel {
         provider: String,
@@ -88,7 +88,7 @@ pub(crate) enum RpcCommand {
         hidden: bool,
     },
     AbortBash,
-    Session(SessionCommand),
+    Session(SessionChange),
     Name(String),
     Export {
         file: Option<PathBuf>,
@@ -181,14 +181,14 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         },
         "abort_bash" => RpcCommand::AbortBash,
         "new_session" => RpcCommand::Session(match fields.maybe_text("parentSession")? {
-            Some(parent) => SessionCommand::Continued { parent: parent.into() },
-            None => SessionCommand::New,
+            Some(parent) => SessionChange::Continued { parent: parent.into() },
+            None => SessionChange::New,
         }),
         "switch_session" => {
-            RpcCommand::Session(SessionCommand::Open { path: fields.text("sessionPath")?.into() })
+            RpcCommand::Session(SessionChange::Open { path: fields.text("sessionPath")?.into() })
         }
-        "fork" => RpcCommand::Session(SessionCommand::Fork { entry_id: fields.text("entryId")? }),
-        "clone" => RpcCommand::Session(SessionCommand::Clone),
+        "fork" => RpcCommand::Session(SessionChange::Fork { entry_id: fields.text("entryId")? }),
+        "clone" => RpcCommand::Session(SessionChange::Clone),
         "set_session_name" => name(fields)?,
         "export_html" => RpcCommand::Export { file: fields.maybe_text("outputPath")?.map(PathBuf::from) },
         "extension_ui_response" => answer(fields),
@@ -240,12 +240,12 @@ fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
         "get_undo_plan" => RpcCommand::Query(Query::UndoPlan { entry_id: fields.maybe_text("entryId")? }),
         "undo" => {
             fields.text("entryId")?;
-            RpcCommand::Restore(AgentCommand::Undo { order: fields.whole()? })
+            RpcCommand::Restore(AgentCommand::Session(SessionCommand::Undo { order: fields.whole()? }))
         }
-        "redo" => RpcCommand::Restore(AgentCommand::Redo { order: fields.whole()? }),
+        "redo" => RpcCommand::Restore(AgentCommand::Session(SessionCommand::Redo { order: fields.whole()? })),
         "revert" => {
             fields.text("path")?;
-            RpcCommand::Restore(AgentCommand::Revert { order: fields.whole()? })
+            RpcCommand::Restore(AgentCommand::Session(SessionCommand::Revert { order: fields.whole()? }))
         }
         other => return Err(format!("Unknown command: {other}")),
     })

@@ -12,6 +12,7 @@ use super::host::RpcHost;
 use super::partial::PartialMessage;
 use super::request::RpcCall;
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::{SettingsCommand, TaskCommand};
 use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::UserMessage;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
@@ -194,35 +195,35 @@ impl RpcState {
     pub fn ask(&mut self, call: RpcCall, query: Query) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
-        self.commands.push_back(AgentCommand::Query { ticket, query });
+        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query }));
     }
 
     /// Has the agent change the permission rules; the answer is all of them.
     pub(crate) fn change_rules(&mut self, call: RpcCall, change: RuleChange) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
-        self.commands.push_back(AgentCommand::ChangeRules { ticket, change });
+        self.commands.push_back(AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }));
     }
 
     /// Asks the agent where the session can be read, and writes it to `file` then.
     pub fn export(&mut self, call: RpcCall, file: Option<PathBuf>) {
         let ticket = self.ticket();
         self.waiting.exports.insert(ticket, (call, file));
-        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Source });
+        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Source }));
     }
 
     /// Answers with `data` once everything sent so far has taken effect and been reported.
     pub(crate) fn answer_after(&mut self, call: RpcCall, data: Value) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, Some(data)));
-        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
+        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync }));
     }
 
     /// Has the agent report when a run that was just asked for has not begun.
     pub(crate) fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
-        self.commands.push_back(AgentCommand::Query { ticket, query: Query::Sync });
+        self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync }));
     }
 
     fn ticket(&mut self) -> u64 {

@@ -13,7 +13,10 @@ use super::live::{Carried, Ended, LiveSession};
 use super::problem::Problem;
 use super::screen_stream::shown;
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{
+    QuestionCommand, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand,
+    TaskCommand,
+};
 use crate::agent::protocol::model::Model;
 use crate::agent::session::row::SessionRow;
 use crate::app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
@@ -109,69 +112,75 @@ fn listed(ids: &[&str]) -> String {
 /// What becomes of a command of a screen.
 pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Carried {
     match command {
-        AgentCommand::Query { ticket, query } => {
-            Carried::Ask(ticket, Box::new(move |ticket| AgentCommand::Query { ticket, query }))
-        }
-        AgentCommand::ChangeRules { ticket, change } => {
-            Carried::Ask(ticket, Box::new(move |ticket| AgentCommand::ChangeRules { ticket, change }))
-        }
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => Carried::Ask(
+            ticket,
+            Box::new(move |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })),
+        ),
+        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => Carried::Ask(
+            ticket,
+            Box::new(move |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })),
+        ),
         // Addresses and keys are those of this server, whatever the client says of the model.
-        AgentCommand::SetModel { model } => match usable(hub, live, &model.reference()).await {
-            Ok(model) => Carried::Send(AgentCommand::SetModel { model }),
-            Err(problem) => Carried::Refuse(problem.detail),
-        },
-        AgentCommand::Answer { id, answer } => {
-            live.take_question(&id);
-            Carried::Send(AgentCommand::Answer { id, answer })
+        AgentCommand::Settings(SettingsCommand::SetModel { model }) => {
+            match usable(hub, live, &model.reference()).await {
+                Ok(model) => Carried::Send(AgentCommand::Settings(SettingsCommand::SetModel { model })),
+                Err(problem) => Carried::Refuse(problem.detail),
+            }
         }
-        AgentCommand::Session(SessionCommand::GoTo { .. } | SessionCommand::Name { .. })
-        | AgentCommand::Prompt { .. }
-        | AgentCommand::PromptMessage { .. }
-        | AgentCommand::Enqueue { .. }
-        | AgentCommand::EnqueueMessage { .. }
-        | AgentCommand::Continue
-        | AgentCommand::SendQueued
-        | AgentCommand::Abort
-        | AgentCommand::AbortRetry
-        | AgentCommand::TakeQueue
-        | AgentCommand::ClearQueue { .. }
-        | AgentCommand::ChangeQueued { .. }
-        | AgentCommand::SetQueueMode { .. }
-        | AgentCommand::SetSteerMode { .. }
-        | AgentCommand::AnswerApproval { .. }
-        | AgentCommand::SetPermissionMode { .. }
-        | AgentCommand::DropPlan
-        | AgentCommand::SetThinking { .. }
-        | AgentCommand::Compact { .. }
-        | AgentCommand::Bash { .. }
-        | AgentCommand::BashInput { .. }
-        | AgentCommand::BashResize { .. }
-        | AgentCommand::AbortBash
-        | AgentCommand::Label { .. }
-        | AgentCommand::Undo { .. }
-        | AgentCommand::Redo { .. }
-        | AgentCommand::Revert { .. } => Carried::Send(command),
-        AgentCommand::Session(
-            SessionCommand::New
-            | SessionCommand::Continued { .. }
-            | SessionCommand::Fork { .. }
-            | SessionCommand::Clone
-            | SessionCommand::Open { .. }
-            | SessionCommand::Offer { .. }
-            | SessionCommand::Import { .. },
-        ) => Carried::Refuse(
+        AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
+            live.take_question(&id);
+            Carried::Send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))
+        }
+        AgentCommand::Session(SessionCommand::Change(
+            SessionChange::GoTo { .. } | SessionChange::Name { .. },
+        ))
+        | AgentCommand::Run(RunCommand::Prompt { .. })
+        | AgentCommand::Run(RunCommand::PromptMessage { .. })
+        | AgentCommand::Queue(QueueCommand::Enqueue { .. })
+        | AgentCommand::Queue(QueueCommand::EnqueueMessage { .. })
+        | AgentCommand::Run(RunCommand::Continue)
+        | AgentCommand::Run(RunCommand::SendQueued)
+        | AgentCommand::Run(RunCommand::Abort)
+        | AgentCommand::Run(RunCommand::AbortRetry)
+        | AgentCommand::Queue(QueueCommand::TakeQueue)
+        | AgentCommand::Queue(QueueCommand::ClearQueue { .. })
+        | AgentCommand::Queue(QueueCommand::ChangeQueued { .. })
+        | AgentCommand::Queue(QueueCommand::SetQueueMode { .. })
+        | AgentCommand::Queue(QueueCommand::SetSteerMode { .. })
+        | AgentCommand::Questions(QuestionCommand::AnswerApproval { .. })
+        | AgentCommand::Settings(SettingsCommand::SetPermissionMode { .. })
+        | AgentCommand::Session(SessionCommand::DropPlan)
+        | AgentCommand::Settings(SettingsCommand::SetThinking { .. })
+        | AgentCommand::Run(RunCommand::Compact { .. })
+        | AgentCommand::Shell(ShellCommand::Bash { .. })
+        | AgentCommand::Shell(ShellCommand::BashInput { .. })
+        | AgentCommand::Shell(ShellCommand::BashResize { .. })
+        | AgentCommand::Shell(ShellCommand::AbortBash)
+        | AgentCommand::Session(SessionCommand::Label { .. })
+        | AgentCommand::Session(SessionCommand::Undo { .. })
+        | AgentCommand::Session(SessionCommand::Redo { .. })
+        | AgentCommand::Session(SessionCommand::Revert { .. }) => Carried::Send(command),
+        AgentCommand::Session(SessionCommand::Change(
+            SessionChange::New
+            | SessionChange::Continued { .. }
+            | SessionChange::Fork { .. }
+            | SessionChange::Clone
+            | SessionChange::Open { .. }
+            | SessionChange::Offer { .. }
+            | SessionChange::Import { .. },
+        )) => Carried::Refuse(
             "a shared session cannot switch to another one; attach to that one instead".to_owned(),
         ),
-        AgentCommand::Shutdown => {
+        AgentCommand::Task(TaskCommand::Shutdown) => {
             Carried::Refuse("an attached screen does not end the session; close it on the server".to_owned())
         }
-        AgentCommand::SetBudgets { .. }
-        | AgentCommand::SetSystem { .. }
-        | AgentCommand::SetTools { .. }
-        | AgentCommand::SetLimits { .. }
-        | AgentCommand::AppendMessage { .. }
-        | AgentCommand::ReplaceMessages { .. }
-        | AgentCommand::Tune(_) => {
+        AgentCommand::Settings(SettingsCommand::SetBudgets { .. })
+        | AgentCommand::Settings(SettingsCommand::SetSystem { .. })
+        | AgentCommand::Settings(SettingsCommand::SetTools { .. })
+        | AgentCommand::Settings(SettingsCommand::SetLimits { .. })
+        | AgentCommand::Session(SessionCommand::AppendMessage { .. })
+        | AgentCommand::Session(SessionCommand::ReplaceMessages { .. })
+        | AgentCommand::Settings(SettingsCommand::Tune(_)) => {
             Carried::Refuse("the server's settings decide this, not the client's".to_owned())
         }
     }
@@ -195,32 +204,32 @@ async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Mo
 pub(super) async fn leave(
     hub: &Hub,
     live: Option<Arc<LiveSession>>,
-    command: SessionCommand,
+    command: SessionChange,
 ) -> Result<Left, Problem> {
     let gone = || Problem::conflict("not-open", "this session is no longer open; open another one first");
     let parent = match command {
-        SessionCommand::New => None,
-        SessionCommand::Continued { parent } => Some(parent),
-        SessionCommand::Open { path } | SessionCommand::Offer { path } => {
+        SessionChange::New => None,
+        SessionChange::Continued { parent } => Some(parent),
+        SessionChange::Open { path } | SessionChange::Offer { path } => {
             let rows = hub.saved(None).await?;
             let row = rows.into_iter().find(|row| row.path == path);
             let row = row.ok_or_else(|| Problem::not_found("the session is no longer in the list"))?;
             let live = hub.open(&row.id).await?;
             return Ok(Left { id: live.id.clone(), text: None });
         }
-        SessionCommand::Fork { entry_id } => {
+        SessionChange::Fork { entry_id } => {
             let (fork, text) = hub.fork(&*live.ok_or_else(gone)?, Some(entry_id)).await?;
             return Ok(Left { id: fork.id.clone(), text });
         }
-        SessionCommand::Clone => {
+        SessionChange::Clone => {
             let (fork, _) = hub.fork(&*live.ok_or_else(gone)?, None).await?;
             return Ok(Left { id: fork.id.clone(), text: None });
         }
-        SessionCommand::Import { path } => {
+        SessionChange::Import { path } => {
             let copy = hub.import(&*live.ok_or_else(gone)?, path).await?;
             return Ok(Left { id: copy.id.clone(), text: None });
         }
-        SessionCommand::GoTo { .. } | SessionCommand::Name { .. } => {
+        SessionChange::GoTo { .. } | SessionChange::Name { .. } => {
             return Err(Problem::refused("this stays in the session; send it as a command"));
         }
     };

@@ -115,12 +115,17 @@ pub(crate) fn frame(id: Option<&str>, record: &Value) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::protocol::event::TurnEvent;
     use serde_json::json;
 
     fn log(events: usize, text: &str) -> EventLog {
         let mut log = EventLog::new("a".into());
         for n in 1..=events {
-            log.push(&json!({ "type": "x", "n": n, "text": text }), AgentEvent::TurnStart, None);
+            log.push(
+                &json!({ "type": "x", "n": n, "text": text }),
+                AgentEvent::Turn(TurnEvent::TurnStart),
+                None,
+            );
         }
         log
     }

@@ -7,7 +7,10 @@ use serde_json::Value;
 use super::event_log::Position;
 use crate::agent::AgentEvent;
 use crate::agent::protocol::approval::{ApprovalRequest, PermissionMode};
-use crate::agent::protocol::event::{NoticeLevel, SessionInfo};
+use crate::agent::protocol::event::{
+    NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, TaskEvent,
+    TurnEvent,
+};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::cli::answer::AnswerText;
@@ -70,81 +73,73 @@ impl Facts {
     /// Takes the event that has this number.
     pub fn take(&mut self, event: &AgentEvent, position: Position) {
         match event {
-            AgentEvent::AgentStart => {
+            AgentEvent::Run(RunEvent::AgentStart) => {
                 self.running = true;
                 self.run = RunFacts::default();
             }
-            AgentEvent::AgentSettled { aborted } => {
+            AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
                 self.running = false;
                 self.run.aborted = *aborted;
                 self.open.clear();
             }
-            AgentEvent::MessageStart { .. } => drop(self.open.insert(MESSAGE.to_owned(), position)),
-            AgentEvent::MessageEnd { message } => {
+            AgentEvent::Turn(TurnEvent::MessageStart { .. }) => {
+                self.open.insert(MESSAGE.to_owned(), position);
+            }
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                 self.open.remove(MESSAGE);
                 self.run.answer.add(message);
                 if let Message::Assistant(answer) = message.as_ref() {
                     self.answered(answer);
                 }
             }
-            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {
                 self.open.insert(tool_call_id.clone(), position);
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
             }
-            AgentEvent::QueueUpdate { steering, follow_up } => {
+            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
                 self.steering.clone_from(steering);
                 self.follow_up.clone_from(follow_up);
             }
-            AgentEvent::ThinkingLevelChanged { level } => self.thinking = *level,
-            AgentEvent::ModelChanged { model } => self.model = Some(model.reference()),
-            AgentEvent::PermissionModeChanged { mode } => self.mode = *mode,
-            AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
-            AgentEvent::SessionOpened { session, .. } => self.session = session.clone(),
-            AgentEvent::Asked { id, .. } => {
+            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => self.thinking = *level,
+            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
+                self.model = Some(model.reference());
+            }
+            AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode }) => self.mode = *mode,
+            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
+                self.session.name.clone_from(name);
+            }
+            AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => {
+                self.session = session.clone();
+            }
+            AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => {
                 let record = protocol::event(event).unwrap_or_default();
                 self.questions.insert(id.clone(), record);
             }
-            AgentEvent::AskWithdrawn { id } => drop(self.questions.remove(id)),
-            AgentEvent::ApprovalRequested { request } => self.approvals.push(request.as_ref().clone()),
-            AgentEvent::ApprovalEnded { id, .. } => self.approvals.retain(|request| request.id != *id),
-            AgentEvent::Notice { level: NoticeLevel::Error, text, .. } => self.run.error = Some(text.clone()),
-            AgentEvent::Stopped => {
+            AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => drop(self.questions.remove(id)),
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
+                self.approvals.push(request.as_ref().clone());
+            }
+            AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => {
+                self.approvals.retain(|request| request.id != *id);
+            }
+            AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
+                self.run.error = Some(text.clone());
+            }
+            AgentEvent::Task(TaskEvent::Stopped) => {
                 self.running = false;
                 self.approvals.clear();
                 self.questions.clear();
             }
-            AgentEvent::AgentEnd { .. }
-            | AgentEvent::TurnStart
-            | AgentEvent::TurnEnd { .. }
-            | AgentEvent::MessageUpdate { .. }
-            | AgentEvent::ToolExecutionUpdate { .. }
-            | AgentEvent::AutoRetryStart { .. }
-            | AgentEvent::AutoRetryEnd { .. }
-            | AgentEvent::Stalled { .. }
-            | AgentEvent::CompactionStart { .. }
-            | AgentEvent::CompactionEnd { .. }
-            | AgentEvent::BashExecutionUpdate { .. }
-            | AgentEvent::BashStart { .. }
-            | AgentEvent::BashEnd { .. }
-            | AgentEvent::ToolTitle { .. }
-            | AgentEvent::SessionRefused { .. }
-            | AgentEvent::Answered { .. }
-            | AgentEvent::QueueReturned { .. }
-            | AgentEvent::QueueChangeFailed { .. }
-            | AgentEvent::HistoryAvailable { .. }
-            | AgentEvent::SessionUsage { .. }
-            | AgentEvent::BranchSummary { .. }
-            | AgentEvent::CommandsChanged { .. }
-            | AgentEvent::ResourcesChanged { .. }
-            | AgentEvent::PlanChanged { .. }
-            | AgentEvent::RulesChanged
-            | AgentEvent::Notice { .. }
-            | AgentEvent::RunStopped { .. }
-            | AgentEvent::FilesRestored { .. }
-            | AgentEvent::ExtensionsChanged => {}
+            AgentEvent::Run(_)
+            | AgentEvent::Turn(_)
+            | AgentEvent::Queue(_)
+            | AgentEvent::Session(_)
+            | AgentEvent::Settings(_)
+            | AgentEvent::Shell(_)
+            | AgentEvent::Task(_) => {}
         }
     }
 

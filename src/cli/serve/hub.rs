@@ -20,7 +20,7 @@ use super::problem::Problem;
 use crate::agent::engine::config::AgentConfig;
 use crate::agent::engine::task;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use crate::agent::protocol::message::Message;
 use crate::agent::protocol::model::{Api, Model, ThinkingLevel};
 use crate::agent::session::entry::Body;
@@ -305,7 +305,7 @@ impl Hub {
         self.live().insert(info.id, Arc::clone(&live));
         self.metrics.opened();
         for text in notices {
-            live.note(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
+            live.note(AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None }));
         }
         if live.caught_up().await.is_err() {
             self.live().remove(&live.id);

@@ -16,6 +16,8 @@ use super::event_log::{EventLog, Following, Position};
 use super::facts::Facts;
 use super::opening::Opening;
 use crate::agent::engine::task::AgentHandle;
+use crate::agent::protocol::command::TaskCommand;
+use crate::agent::protocol::event::{QuestionEvent, SessionEvent, TaskEvent};
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::protocol;
@@ -160,7 +162,7 @@ impl LiveSession {
     /// Takes an event: the answer to a query goes to whoever asked, everything else to all.
     fn take(&self, event: AgentEvent) {
         let mut board = self.board();
-        if let AgentEvent::Answered { ticket, answer } = event {
+        if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event {
             let last = board.log.last();
             let moment = Moment { last, replay_from: board.facts.replay_from(last) };
             if let Some(query) = board.queries.remove(&ticket) {
@@ -220,7 +222,8 @@ impl LiveSession {
     /// # Errors
     /// When the agent has ended.
     pub async fn ask(&self, query: Query) -> Result<Answer, Ended> {
-        let answer = self.begin_asking(|ticket| AgentCommand::Query { ticket, query }).await?;
+        let answer =
+            self.begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })).await?;
         answer.await.map_err(|_| Ended)
     }
 
@@ -256,7 +259,9 @@ impl LiveSession {
         if waited {
             // No event says so, and on every other screen the question is still open.
             let last = board.log.last();
-            board.screens.tell_all(last, &AgentEvent::AskWithdrawn { id: id.to_owned() });
+            board
+                .screens
+                .tell_all(last, &AgentEvent::Questions(QuestionEvent::AskWithdrawn { id: id.to_owned() }));
         }
         waited
     }
@@ -312,7 +317,7 @@ impl LiveSession {
     /// Ends the agent, and waits until its session file is complete and closed.
     pub async fn end(&self) {
         // It has ended if nobody takes the command.
-        let _ = self.commands.send(AgentCommand::Shutdown).await;
+        let _ = self.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
@@ -355,10 +360,10 @@ impl LiveSession {
 fn record(event: &AgentEvent) -> Value {
     match event {
         // Its messages are in the history.
-        AgentEvent::SessionOpened { session, .. } => {
+        AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => {
             serde_json::json!({ "type": "session_opened", "session": session })
         }
-        AgentEvent::Stopped => serde_json::json!({ "type": "session_closed" }),
+        AgentEvent::Task(TaskEvent::Stopped) => serde_json::json!({ "type": "session_closed" }),
         event => protocol::event(event).unwrap_or_else(|| serde_json::to_value(event).unwrap_or_default()),
     }
 }

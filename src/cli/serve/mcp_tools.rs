@@ -25,7 +25,7 @@ use super::live::LiveSession;
 use super::problem::Problem;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
-use crate::agent::protocol::command::{QuestionAnswer, Queue};
+use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 
 /// Seconds that a tool waits if the client does not say: clients give up after 60 as a rule.
 const WAIT: u64 = 45;
@@ -178,7 +178,7 @@ impl SessionTools {
             _ => {
                 let Stop { session_id } = read(arguments)?;
                 let live = self.hub.open(&session_id).await?;
-                live.send(AgentCommand::Abort).await?;
+                live.send(AgentCommand::Run(RunCommand::Abort)).await?;
                 live.idle().await?;
                 Ok(state(&live))
             }
@@ -197,7 +197,8 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
             "no model is selected: name one in session_start, or start the server with --model",
         ));
     }
-    live.send(AgentCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }).await?;
+    live.send(AgentCommand::Run(RunCommand::Prompt { text, images: Vec::new(), streaming: Queue::Steer }))
+        .await?;
     // Answered once the run has started.
     live.caught_up().await?;
     Ok(())
@@ -225,7 +226,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             Some(Decision::Deny) => ApprovalAnswer::Deny { reason: given.reason, stop: false },
             Some(Decision::DenyAndStop) => ApprovalAnswer::Deny { reason: given.reason, stop: true },
         };
-        live.send(AgentCommand::AnswerApproval { id: given.id, answer }).await?;
+        live.send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: given.id, answer })).await?;
     } else {
         let answer = match (given.value, given.values, given.confirmed) {
             (Some(value), None, None) => QuestionAnswer::Value(value),
@@ -237,7 +238,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
         if !live.take_question(&given.id) {
             return Err(missing());
         }
-        live.send(AgentCommand::Answer { id: given.id, answer }).await?;
+        live.send(AgentCommand::Questions(QuestionCommand::Answer { id: given.id, answer })).await?;
     }
     live.caught_up().await?;
     Ok(())

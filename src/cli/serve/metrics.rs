@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
+use crate::agent::protocol::event::{RunEvent, TurnEvent};
 use crate::agent::protocol::message::{Message, StopReason};
 
 /// Upper bounds of the histogram of request times, in seconds.
@@ -93,9 +94,11 @@ impl Metrics {
     pub fn event(&self, event: &AgentEvent) {
         self.events.fetch_add(1, Ordering::Relaxed);
         match event {
-            AgentEvent::AgentStart => drop(self.runs.fetch_add(1, Ordering::Relaxed)),
-            AgentEvent::ToolExecutionEnd { .. } => drop(self.tool_calls.fetch_add(1, Ordering::Relaxed)),
-            AgentEvent::MessageEnd { message } => self.message(message),
+            AgentEvent::Run(RunEvent::AgentStart) => drop(self.runs.fetch_add(1, Ordering::Relaxed)),
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. }) => {
+                self.tool_calls.fetch_add(1, Ordering::Relaxed);
+            }
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.message(message),
             _ => {}
         }
     }

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use crate::agent::AgentEvent;
 use crate::agent::api::events::join;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::event::{
+    QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, ShellEvent, TaskEvent,
+    TurnEvent,
+};
 use crate::agent::protocol::message::{CompactionSummary, Message, Usage};
 
 /// Bytes of a command's output that are kept while it runs; of more than twice as much the end.
@@ -64,19 +67,25 @@ impl Opening {
     /// Takes an event.
     pub fn take(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::SessionOpened { session, messages, titles } => self.open(session, messages, titles),
-            AgentEvent::HistoryAvailable { .. } => self.history = Some(event.clone()),
-            AgentEvent::SessionUsage { usage, priced } => {
+            AgentEvent::Session(SessionEvent::SessionOpened { session, messages, titles }) => {
+                self.open(session, messages, titles);
+            }
+            AgentEvent::Session(SessionEvent::HistoryAvailable { .. }) => self.history = Some(event.clone()),
+            AgentEvent::Session(SessionEvent::SessionUsage { usage, priced }) => {
                 self.before = usage.map(|usage| (usage, *priced));
             }
-            AgentEvent::SessionInfoChanged { name } => self.session.name.clone_from(name),
-            AgentEvent::ModelChanged { .. } => self.set(0, event),
-            AgentEvent::ThinkingLevelChanged { .. } => self.set(1, event),
-            AgentEvent::QueueUpdate { .. } => self.set(2, event),
-            AgentEvent::CommandsChanged { .. } => self.set(3, event),
-            AgentEvent::ResourcesChanged { .. } => self.set(4, event),
-            AgentEvent::PermissionModeChanged { mode } => self.mode = *mode,
-            AgentEvent::PlanChanged { plan } => self.plan = plan.as_ref().map(|_| event.clone()),
+            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
+                self.session.name.clone_from(name);
+            }
+            AgentEvent::Settings(SettingsEvent::ModelChanged { .. }) => self.set(0, event),
+            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }) => self.set(1, event),
+            AgentEvent::Queue(QueueEvent::QueueUpdate { .. }) => self.set(2, event),
+            AgentEvent::Settings(SettingsEvent::CommandsChanged { .. }) => self.set(3, event),
+            AgentEvent::Settings(SettingsEvent::ResourcesChanged { .. }) => self.set(4, event),
+            AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode }) => self.mode = *mode,
+            AgentEvent::Session(SessionEvent::PlanChanged { plan }) => {
+                self.plan = plan.as_ref().map(|_| event.clone());
+            }
             event => self.work(event),
         }
     }
@@ -84,35 +93,35 @@ impl Opening {
     /// Takes an event of what the agent does.
     fn work(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::AgentStart => self.running = true,
-            AgentEvent::AgentSettled { .. } | AgentEvent::Stopped => {
+            AgentEvent::Run(RunEvent::AgentStart) => self.running = true,
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
                 self.running = false;
                 self.calls.clear();
                 self.answer.clear();
                 self.busy = None;
                 self.waiting.clear();
             }
-            AgentEvent::MessageStart { message } => {
+            AgentEvent::Turn(TurnEvent::MessageStart { message }) => {
                 if matches!(**message, Message::Assistant(_)) {
                     self.answer = vec![event.clone()];
                 }
             }
-            AgentEvent::MessageUpdate { .. } => self.piece(event),
-            AgentEvent::ToolTitle { tool_call_id, title } => {
+            AgentEvent::Turn(TurnEvent::MessageUpdate { .. }) => self.piece(event),
+            AgentEvent::Turn(TurnEvent::ToolTitle { tool_call_id, title }) => {
                 self.titles.insert(tool_call_id.clone(), title.clone());
                 if !self.answer.is_empty() {
                     self.answer.push(event.clone());
                 }
             }
-            AgentEvent::MessageEnd { message } => self.message(message),
-            AgentEvent::ToolExecutionStart { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.message(message),
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {
                 let (id, start) = (tool_call_id.clone(), event.clone());
                 self.calls.push(OpenCall { id, start, update: None, end: None });
             }
-            AgentEvent::ToolExecutionUpdate { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, .. }) => {
                 self.on_call(tool_call_id, |call| call.update = Some(event.clone()));
             }
-            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_call_id, .. }) => {
                 self.on_call(tool_call_id, |call| {
                     call.end = Some(event.clone());
                     call.update = None;
@@ -125,21 +134,21 @@ impl Opening {
     /// Takes an event of what happens beside answers and calls.
     fn happen(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::BashStart { id, .. } => {
-                let output = AgentEvent::BashExecutionUpdate { id: id.clone(), delta: String::new() };
+            AgentEvent::Shell(ShellEvent::BashStart { id, .. }) => {
+                let output = AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id: id.clone(), delta: String::new() });
                 self.shells.push([event.clone(), output]);
             }
-            AgentEvent::BashExecutionUpdate { id, delta } => self.output(id.as_ref(), delta),
-            AgentEvent::BashEnd { id, message } => {
+            AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => self.output(id.as_ref(), delta),
+            AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => {
                 let is_it =
-                    |start: &AgentEvent| matches!(start, AgentEvent::BashStart { id: own, .. } if own == id);
+                    |start: &AgentEvent| matches!(start, AgentEvent::Shell(ShellEvent::BashStart { id: own, .. }) if own == id);
                 self.shells.retain(|[start, _]| !is_it(start));
                 self.messages.push(Arc::new(Message::BashExecution(message.clone())));
             }
-            AgentEvent::CompactionStart { .. }
-            | AgentEvent::AutoRetryStart { .. }
-            | AgentEvent::BranchSummary { running: true } => self.busy = Some(event.clone()),
-            AgentEvent::CompactionEnd { result, .. } => {
+            AgentEvent::Run(RunEvent::CompactionStart { .. })
+            | AgentEvent::Run(RunEvent::AutoRetryStart { .. })
+            | AgentEvent::Run(RunEvent::BranchSummary { running: true }) => self.busy = Some(event.clone()),
+            AgentEvent::Run(RunEvent::CompactionEnd { result, .. }) => {
                 self.busy = None;
                 if let Some(result) = result {
                     if let Some(usage) = &result.usage {
@@ -153,61 +162,61 @@ impl Opening {
                     self.messages.push(Arc::new(Message::CompactionSummary(summary)));
                 }
             }
-            AgentEvent::AutoRetryEnd { .. } | AgentEvent::BranchSummary { running: false } => {
+            AgentEvent::Run(RunEvent::AutoRetryEnd { .. }) | AgentEvent::Run(RunEvent::BranchSummary { running: false }) => {
                 self.busy = None;
             }
-            AgentEvent::ApprovalRequested { .. } | AgentEvent::Asked { .. } => {
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { .. }) | AgentEvent::Questions(QuestionEvent::Asked { .. }) => {
                 self.waiting.push(event.clone());
             }
-            AgentEvent::ApprovalEnded { id, .. } => self.decided(id),
-            AgentEvent::AskWithdrawn { id } => self.answered(id),
+            AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => self.decided(id),
+            AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => self.answered(id),
             // Taken before.
-            AgentEvent::SessionOpened { .. }
-            | AgentEvent::HistoryAvailable { .. }
-            | AgentEvent::SessionUsage { .. }
-            | AgentEvent::SessionInfoChanged { .. }
-            | AgentEvent::ModelChanged { .. }
-            | AgentEvent::ThinkingLevelChanged { .. }
-            | AgentEvent::QueueUpdate { .. }
-            | AgentEvent::CommandsChanged { .. }
-            | AgentEvent::ResourcesChanged { .. }
-            | AgentEvent::PermissionModeChanged { .. }
-            | AgentEvent::PlanChanged { .. }
-            | AgentEvent::AgentStart
-            | AgentEvent::AgentSettled { .. }
-            | AgentEvent::Stopped
-            | AgentEvent::MessageStart { .. }
-            | AgentEvent::MessageUpdate { .. }
-            | AgentEvent::MessageEnd { .. }
-            | AgentEvent::ToolTitle { .. }
-            | AgentEvent::ToolExecutionStart { .. }
-            | AgentEvent::ToolExecutionUpdate { .. }
-            | AgentEvent::ToolExecutionEnd { .. }
+            AgentEvent::Session(SessionEvent::SessionOpened { .. })
+            | AgentEvent::Session(SessionEvent::HistoryAvailable { .. })
+            | AgentEvent::Session(SessionEvent::SessionUsage { .. })
+            | AgentEvent::Session(SessionEvent::SessionInfoChanged { .. })
+            | AgentEvent::Settings(SettingsEvent::ModelChanged { .. })
+            | AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })
+            | AgentEvent::Queue(QueueEvent::QueueUpdate { .. })
+            | AgentEvent::Settings(SettingsEvent::CommandsChanged { .. })
+            | AgentEvent::Settings(SettingsEvent::ResourcesChanged { .. })
+            | AgentEvent::Settings(SettingsEvent::PermissionModeChanged { .. })
+            | AgentEvent::Session(SessionEvent::PlanChanged { .. })
+            | AgentEvent::Run(RunEvent::AgentStart)
+            | AgentEvent::Run(RunEvent::AgentSettled { .. })
+            | AgentEvent::Task(TaskEvent::Stopped)
+            | AgentEvent::Turn(TurnEvent::MessageStart { .. })
+            | AgentEvent::Turn(TurnEvent::MessageUpdate { .. })
+            | AgentEvent::Turn(TurnEvent::MessageEnd { .. })
+            | AgentEvent::Turn(TurnEvent::ToolTitle { .. })
+            | AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })
+            | AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { .. })
+            | AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. })
             // What is over when it is reported.
-            | AgentEvent::AgentEnd { .. }
-            | AgentEvent::TurnStart
-            | AgentEvent::TurnEnd { .. }
-            | AgentEvent::Stalled { .. }
-            | AgentEvent::SessionRefused { .. }
-            | AgentEvent::Answered { .. }
-            | AgentEvent::QueueReturned { .. }
-            | AgentEvent::QueueChangeFailed { .. }
-            | AgentEvent::RulesChanged
-            | AgentEvent::Notice { .. }
-            | AgentEvent::RunStopped { .. }
-            | AgentEvent::FilesRestored { .. }
-            | AgentEvent::ExtensionsChanged => {}
+            | AgentEvent::Run(RunEvent::AgentEnd { .. })
+            | AgentEvent::Turn(TurnEvent::TurnStart)
+            | AgentEvent::Turn(TurnEvent::TurnEnd { .. })
+            | AgentEvent::Run(RunEvent::Stalled { .. })
+            | AgentEvent::Session(SessionEvent::SessionRefused { .. })
+            | AgentEvent::Task(TaskEvent::Answered { .. })
+            | AgentEvent::Queue(QueueEvent::QueueReturned { .. })
+            | AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. })
+            | AgentEvent::Settings(SettingsEvent::RulesChanged)
+            | AgentEvent::Task(TaskEvent::Notice { .. })
+            | AgentEvent::Run(RunEvent::RunStopped { .. })
+            | AgentEvent::Session(SessionEvent::FilesRestored { .. })
+            | AgentEvent::Settings(SettingsEvent::ExtensionsChanged) => {}
         }
     }
 
     /// A question was answered.
     pub fn answered(&mut self, id: &str) {
-        self.waiting.retain(|event| !matches!(event, AgentEvent::Asked { id: own, .. } if own == id));
+        self.waiting.retain(|event| !matches!(event, AgentEvent::Questions(QuestionEvent::Asked { id: own, .. }) if own == id));
     }
 
     fn decided(&mut self, id: &str) {
         self.waiting
-            .retain(|event| !matches!(event, AgentEvent::ApprovalRequested { request } if request.id == id));
+            .retain(|event| !matches!(event, AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) if request.id == id));
     }
 
     fn set(&mut self, kind: usize, event: &AgentEvent) {
@@ -258,7 +267,9 @@ impl Opening {
 
     fn output(&mut self, id: Option<&String>, piece: &str) {
         for [_, output] in &mut self.shells {
-            let AgentEvent::BashExecutionUpdate { id: own, delta } = output else { continue };
+            let AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id: own, delta }) = output else {
+                continue;
+            };
             if own.as_ref() == id {
                 delta.push_str(piece);
                 if delta.len() > 2 * KEPT_OUTPUT {
@@ -274,17 +285,19 @@ impl Opening {
 
     /// The events that a screen begins with.
     pub fn events(&self) -> Vec<AgentEvent> {
-        let opened = AgentEvent::SessionOpened {
+        let opened = AgentEvent::Session(SessionEvent::SessionOpened {
             session: self.session.clone(),
             messages: self.messages.clone(),
             titles: self.titles.clone(),
-        };
+        });
         let usage = self.before.map(|(mut usage, priced)| {
             usage.add(&self.since);
-            AgentEvent::SessionUsage { usage: Some(usage), priced }
+            AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced })
         });
-        let usage =
-            usage.or(self.session.resumed.then_some(AgentEvent::SessionUsage { usage: None, priced: true }));
+        let usage = usage.or(self
+            .session
+            .resumed
+            .then_some(AgentEvent::Session(SessionEvent::SessionUsage { usage: None, priced: true })));
         let calls = self.calls.iter().flat_map(|call| {
             [Some(&call.start), call.update.as_ref(), call.end.as_ref()].into_iter().flatten().cloned()
         });
@@ -292,9 +305,9 @@ impl Opening {
         events.extend(self.history.clone());
         events.extend(usage);
         events.extend(self.settings.iter().flatten().cloned());
-        events.push(AgentEvent::PermissionModeChanged { mode: self.mode });
+        events.push(AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode: self.mode }));
         events.extend(self.plan.clone());
-        events.extend(self.running.then_some(AgentEvent::AgentStart));
+        events.extend(self.running.then_some(AgentEvent::Run(RunEvent::AgentStart)));
         events.extend(calls);
         events.extend(self.answer.iter().cloned());
         events.extend(self.shells.iter().flatten().cloned());

@@ -16,7 +16,7 @@ use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
 use crate::agent::AgentEvent;
 use crate::agent::api::events::join;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use crate::agent::protocol::model::Model;
 use crate::cli::attach::wire::{Closed, Greeting, Happened, frame};
 
@@ -132,15 +132,18 @@ impl ScreenStream {
     fn opening(&self, position: Position, mut events: Vec<AgentEvent>) -> Bytes {
         loop {
             let frame = self.events(frame::OPENED, Some(position), events.clone());
-            let Some(AgentEvent::SessionOpened { messages, .. }) = events.first_mut() else { return frame };
+            let Some(AgentEvent::Session(SessionEvent::SessionOpened { messages, .. })) = events.first_mut()
+            else {
+                return frame;
+            };
             if frame.len() <= LARGEST || messages.is_empty() {
                 return frame;
             }
             messages.drain(..messages.len().div_ceil(2));
             let text = "the beginning of this session is too large to be shown here".to_owned();
             let hint = Some("it is in the session's file, and /export has all of it".to_owned());
-            events.retain(|event| !matches!(event, AgentEvent::Notice { .. }));
-            events.insert(1, AgentEvent::Notice { level: NoticeLevel::Warning, text, hint });
+            events.retain(|event| !matches!(event, AgentEvent::Task(TaskEvent::Notice { .. })));
+            events.insert(1, AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint }));
         }
     }
 
@@ -166,7 +169,9 @@ fn joined(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
 /// An event without what stays on the server: where its models are reached, and how.
 fn for_screens(event: AgentEvent) -> AgentEvent {
     match event {
-        AgentEvent::ModelChanged { model } => AgentEvent::ModelChanged { model: Arc::new(shown(&model)) },
+        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
+            AgentEvent::Settings(SettingsEvent::ModelChanged { model: Arc::new(shown(&model)) })
+        }
         event => event,
     }
 }
@@ -185,7 +190,7 @@ pub(crate) fn shown(model: &Model) -> Model {
 fn written(name: &str, content: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(content).unwrap_or_else(|error| {
         let text = format!("what happened in the session could not be sent: {error}");
-        let notice = AgentEvent::Notice { level: NoticeLevel::Error, text, hint: None };
+        let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
         serde_json::to_string(&Happened { id: None, events: vec![notice] }).unwrap_or_default()
     });
     Bytes::from(format!("event: {name}\ndata: {data}\n\n"))

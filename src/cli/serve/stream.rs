@@ -15,6 +15,7 @@ use super::event_log::{Following, Position, frame};
 use super::live::{Answer, Client, KEEP_ALIVE, LiveSession};
 use super::metrics::{Metrics, OpenStream};
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::RunCommand;
 
 /// Bytes of frames that are handed to a connection at once.
 const CHUNK: usize = 64 * 1024;
@@ -65,7 +66,7 @@ struct AbortGuard {
 impl Drop for AbortGuard {
     fn drop(&mut self) {
         if self.armed {
-            self.session.send_soon(AgentCommand::Abort);
+            self.session.send_soon(AgentCommand::Run(RunCommand::Abort));
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::agent::extensions::mcp::ConfiguredServer;
 use crate::agent::extensions::places::Places;
 use crate::agent::extensions::registry::Origin;
 use crate::agent::extensions::watched;
-use crate::agent::protocol::command::Tuning;
+use crate::agent::protocol::command::{SettingsCommand, TaskCommand, Tuning};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::extension::ExtensionKind;
 use crate::agent::protocol::query::Query;
@@ -209,10 +209,11 @@ impl Known {
         }
         let mut commands = Vec::new();
         if loaded.commands() != before.commands() {
-            commands.push(AgentCommand::Query { ticket: NO_TICKET, query: Query::Commands });
+            commands
+                .push(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands }));
         }
         if self.servers != old.servers {
-            commands.push(AgentCommand::Tune(Tuning::McpServers));
+            commands.push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::McpServers)));
             changes.splice(0..0, server_changes(&old.servers, &self.servers));
         }
         let has_new_list = loaded.listing.text != before.listing.text;

@@ -21,7 +21,7 @@ use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
 use crate::agent::api::events::join;
 use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::connection::Connection;
 use crate::app::geometry::Size;
@@ -248,8 +248,8 @@ impl Shell {
     fn on_extensions(&mut self, news: ExtensionNews) -> io::Result<()> {
         let ExtensionNews { level, text, hint, commands } = news;
         self.screen.effects.extend(commands.into_iter().map(Effect::Agent));
-        self.screen.fold(Msg::Agent(AgentEvent::Notice { level, text, hint }))?;
-        self.screen.fold(Msg::Agent(AgentEvent::ExtensionsChanged))
+        self.screen.fold(Msg::Agent(AgentEvent::Task(TaskEvent::Notice { level, text, hint })))?;
+        self.screen.fold(Msg::Agent(AgentEvent::Settings(SettingsEvent::ExtensionsChanged)))
     }
 
     /// Takes the events that wait: they belong into the next frame.
@@ -333,7 +333,7 @@ impl Shell {
     /// settings then apply.
     fn fold_event(&mut self, event: AgentEvent) -> io::Result<()> {
         let dir = match &event {
-            AgentEvent::SessionOpened { session, .. } => Some(session.cwd.clone()),
+            AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => Some(session.cwd.clone()),
             _ => None,
         };
         self.screen.fold(Msg::Agent(event))?;
@@ -342,7 +342,7 @@ impl Shell {
             Some(Ok((applied, folders))) => self.screen.fold(Msg::DirectoryChanged { applied, folders }),
             Some(Err(text)) => {
                 let hint = Some("/trust shows the settings of this folder".to_owned());
-                let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint };
+                let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint });
                 self.screen.fold(Msg::Agent(notice))
             }
         }

@@ -29,8 +29,8 @@ use crate::agent::AgentCommand;
 use crate::agent::engine::behavior::OnAsk;
 use crate::agent::engine::task;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::SessionCommand;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel};
+use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::run::RetryMode;
 use crate::agent::protocol::run::{OnRepeat, SteerMode};
@@ -202,16 +202,19 @@ async fn connect(
     let scratch = Arc::clone(&config.scratch);
     let agent = task::spawn(config);
     for text in news.into_iter().chain(trouble).chain(notices) {
-        let notice = AgentEvent::Notice { level: NoticeLevel::Warning, text, hint: None };
+        let notice = AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None });
         screen.fold(Msg::Agent(notice)).map_err(io)?;
     }
     if let Some(path) = offer {
-        let command = AgentCommand::Session(SessionCommand::Offer { path });
+        let command = AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }));
         screen.effects.push_back(crate::app::Effect::Agent(command));
     }
     // The commands of prompt templates and skills, which were loaded with the system prompt.
     let query = Query::Commands;
-    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: NO_TICKET,
+        query,
+    })));
     for prompt in prompts {
         screen.fold(Msg::Started { text: prompt.text, images: prompt.images }).map_err(io)?;
     }
@@ -233,7 +236,10 @@ fn attach_to(
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_of_nobody()?));
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
     let query = Query::Commands;
-    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Query { ticket: NO_TICKET, query }));
+    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+        ticket: NO_TICKET,
+        query,
+    })));
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
     Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)).over(connection))

@@ -13,7 +13,7 @@ use super::extension_watch::DirectoryWatch;
 use super::live_screen::LiveScreen;
 use crate::agent::AgentEvent;
 use crate::agent::extensions::watched::Interest;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
 use crate::agent::settings::MAX_BYTES;
 use crate::app::Msg;
 use crate::app::background::AUTO;
@@ -107,7 +107,11 @@ impl ThemeFiles {
             }
             Some(Err(text)) => {
                 let hint = Some("the theme stays as it was; fix the file and save it".to_owned());
-                screen.fold(Msg::Agent(AgentEvent::Notice { level: NoticeLevel::Warning, text, hint }))
+                screen.fold(Msg::Agent(AgentEvent::Task(TaskEvent::Notice {
+                    level: NoticeLevel::Warning,
+                    text,
+                    hint,
+                })))
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::agent::context::compaction::cut_point::Keep;
 use crate::agent::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::agent::context::compaction::{size, truncate_results};
 use crate::agent::protocol::event::{
-    AgentEvent, CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel,
+    CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent,
 };
 use crate::agent::protocol::model::Model;
 use crate::agent::provider::FailureKind;
@@ -101,7 +101,7 @@ fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
 
 /// One compaction with its events.
 async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Option<&str>) -> CompactionEnd {
-    engine.emit(AgentEvent::CompactionStart { reason });
+    engine.emit(RunEvent::CompactionStart { reason });
     let tried = match event_hooks::blocks_compaction(engine, reason, instructions).await {
         Some(why) => Err(CompactionEnd::Failed(why)),
         None => try_twice(engine, reason, instructions).await,
@@ -121,7 +121,13 @@ async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Op
     }
     let aborted = end == CompactionEnd::Aborted;
     let will_retry = reason == CompactionReason::Overflow && end == CompactionEnd::Done;
-    engine.emit(AgentEvent::CompactionEnd { reason, result, aborted, will_retry, error_message });
+    engine.emit(RunEvent::CompactionEnd {
+        reason,
+        result: result.map(Box::new),
+        aborted,
+        will_retry,
+        error_message,
+    });
     end
 }
 

@@ -11,7 +11,7 @@ use crate::agent::engine::hooks::Hooks;
 use crate::agent::engine::retry::AfterFailure;
 use crate::agent::engine::retry_wait::{WaitEnd, retries, wait};
 use crate::agent::engine::state::Engine;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::RunEvent;
 use crate::agent::protocol::message::{Message, StopReason, Usage, UserContent, UserMessage};
 use crate::agent::protocol::model::{Model, ThinkingLevel};
 use crate::agent::provider::assemble::Assembler;
@@ -46,7 +46,7 @@ pub(crate) async fn summarize(
             AfterFailure::Wait(delay_ms) => delay_ms,
             AfterFailure::GiveUp(text) => break Some(Err(Failure { message: text, hint: None, ..failure })),
         };
-        engine.emit(AgentEvent::AutoRetryStart {
+        engine.emit(RunEvent::AutoRetryStart {
             attempt: retries.used(),
             max_attempts: retries.max(),
             delay_ms,
@@ -65,7 +65,7 @@ pub(crate) async fn summarize(
             None => Some("aborted".to_owned()),
         };
         let (success, attempt) = (final_error.is_none(), retries.used());
-        engine.emit(AgentEvent::AutoRetryEnd { success, attempt, final_error });
+        engine.emit(RunEvent::AutoRetryEnd { success, attempt, final_error });
     }
     ended
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::agent::engine::loop_guard::LoopGuard;
 use crate::agent::engine::state::Engine;
-use crate::agent::protocol::event::AgentEvent;
+use crate::agent::protocol::event::TurnEvent;
 use crate::agent::protocol::message::{AssistantMessage, Message};
 use crate::agent::protocol::run::RunEnd;
 
@@ -27,7 +27,7 @@ impl<'a> Run<'a> {
     pub(crate) fn open_turn(&mut self) {
         if !self.in_turn {
             self.in_turn = true;
-            self.engine.emit(AgentEvent::TurnStart);
+            self.engine.emit(TurnEvent::TurnStart);
         }
     }
 
@@ -35,14 +35,14 @@ impl<'a> Run<'a> {
     pub(crate) fn close_turn(&mut self, message: Arc<Message>, tool_results: Vec<Arc<Message>>) {
         self.in_turn = false;
         self.engine.flush();
-        self.engine.emit(AgentEvent::TurnEnd { message, tool_results });
+        self.engine.emit(TurnEvent::TurnEnd { message, tool_results });
     }
 
     /// Records a message that is complete, and reports its start and end.
     pub(crate) fn commit(&mut self, message: Message) -> Arc<Message> {
         let message = Arc::new(message);
         self.engine.record(message.clone());
-        self.engine.emit(AgentEvent::MessageStart { message: message.clone() });
+        self.engine.emit(TurnEvent::MessageStart { message: message.clone() });
         self.finish(message)
     }
 
@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
 
     fn finish(&mut self, message: Arc<Message>) -> Arc<Message> {
         self.messages.push(message.clone());
-        self.engine.emit(AgentEvent::MessageEnd { message: message.clone() });
+        self.engine.emit(TurnEvent::MessageEnd { message: message.clone() });
         message
     }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::agent::context::request;
 use crate::agent::protocol::command::{QuestionAnswer, Queue};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, Question};
+use crate::agent::protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::run::{OnRepeat, RunEnd};
@@ -115,7 +115,7 @@ struct Loop<'a> {
 
 impl Loop<'_> {
     async fn take_turns(&mut self, mut messages: Vec<UserMessage>) {
-        self.run.engine.emit(AgentEvent::AgentStart);
+        self.run.engine.emit(RunEvent::AgentStart);
         commands::answer_sync_queries(self.run.engine);
         self.warn_of_unknown_price();
         // A session that is resumed with a smaller model may be too large from the start.
@@ -275,7 +275,7 @@ impl Loop<'_> {
             }
             _ => engine.meters.used.notice(reason),
         };
-        engine.emit(AgentEvent::RunStopped { reason });
+        engine.emit(RunEvent::RunStopped { reason });
         engine.notice(NoticeLevel::Warning, text, Some(hint));
     }
 
@@ -286,11 +286,11 @@ impl Loop<'_> {
         let messages = self.run.take_messages();
         let engine = &mut *self.run.engine;
         engine.current.phase = Phase::Settling;
-        engine.emit(AgentEvent::AgentEnd { messages, will_retry: false });
+        engine.emit(RunEvent::AgentEnd { messages, will_retry: false });
         let aborted = engine.current.stop.is_cancelled();
         // Front ends drop what was asked during the run.
         for id in engine.questions.close_all() {
-            engine.emit(AgentEvent::AskWithdrawn { id });
+            engine.emit(QuestionEvent::AskWithdrawn { id });
         }
         announce::record_pending(engine);
         // What changed during the run; otherwise its last answer would decide what a resume uses.
@@ -305,6 +305,6 @@ impl Loop<'_> {
         engine.undo.settle();
         engine.flush();
         engine.current.phase = Phase::Idle;
-        engine.emit(AgentEvent::AgentSettled { aborted });
+        engine.emit(RunEvent::AgentSettled { aborted });
     }
 }

@@ -25,6 +25,7 @@ sources![
     "agent/protocol/query.rs",
     "agent/protocol/rules.rs",
     "agent/protocol/run.rs",
+    "agent/protocol/subject.rs",
     "agent/protocol/title.rs",
     "agent/protocol/undo.rs",
     "agent/protocol/usage.rs",

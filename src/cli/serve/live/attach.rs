@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::{Answer, Ended, LiveSession};
-use crate::agent::protocol::command::SessionCommand;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
+use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::cli::serve::event_log::{Following, Position};
 
@@ -44,9 +44,9 @@ impl Screens {
     /// The screen that alone gets this event: it caused it, and would act on it.
     pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Arc<str>> {
         match event {
-            AgentEvent::QueueReturned { .. }
-            | AgentEvent::QueueChangeFailed { .. }
-            | AgentEvent::SessionRefused { .. } => {
+            AgentEvent::Queue(QueueEvent::QueueReturned { .. })
+            | AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. })
+            | AgentEvent::Session(SessionEvent::SessionRefused { .. }) => {
                 let name = self.returns_to.as_ref()?;
                 let is_here = self.by_name.get(name).is_some_and(|screen| screen.streams > 0);
                 is_here.then(|| Arc::clone(name))
@@ -191,14 +191,15 @@ impl LiveSession {
                 tokio::spawn(async move {
                     // Without an answer the session has ended.
                     if let Ok((answer, moment)) = answer.await as Result<Answer, _> {
-                        let answered = AgentEvent::Answered { ticket, answer };
+                        let answered = AgentEvent::Task(TaskEvent::Answered { ticket, answer });
                         session.board().screens.tell(&name, moment.last, answered);
                     }
                 });
             }
             Carried::Refuse(text) => {
                 self.count(name);
-                let notice = AgentEvent::Notice { level: NoticeLevel::Error, text, hint: None };
+                let notice =
+                    AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
                 let mut board = self.board();
                 let last = board.log.last();
                 board.screens.tell(name, last, notice);
@@ -219,13 +220,13 @@ impl LiveSession {
 fn may_return(command: &AgentCommand) -> bool {
     matches!(
         command,
-        AgentCommand::Prompt { .. }
-            | AgentCommand::PromptMessage { .. }
-            | AgentCommand::Enqueue { .. }
-            | AgentCommand::TakeQueue
-            | AgentCommand::ChangeQueued { .. }
-            | AgentCommand::Session(SessionCommand::GoTo { .. })
-            | AgentCommand::Undo { .. }
-            | AgentCommand::Redo { .. }
+        AgentCommand::Run(RunCommand::Prompt { .. })
+            | AgentCommand::Run(RunCommand::PromptMessage { .. })
+            | AgentCommand::Queue(QueueCommand::Enqueue { .. })
+            | AgentCommand::Queue(QueueCommand::TakeQueue)
+            | AgentCommand::Queue(QueueCommand::ChangeQueued { .. })
+            | AgentCommand::Session(SessionCommand::Change(SessionChange::GoTo { .. }))
+            | AgentCommand::Session(SessionCommand::Undo { .. })
+            | AgentCommand::Session(SessionCommand::Redo { .. })
     )
 }

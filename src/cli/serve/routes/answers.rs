@@ -6,6 +6,7 @@ use super::super::extract::{AlreadyOpen, JsonBody, Names};
 use super::super::problem::Problem;
 use super::super::types::{AnswerQuestion, ApprovalDecision};
 use crate::agent::AgentCommand;
+use crate::agent::protocol::command::QuestionCommand;
 
 /// Decides on a call that waits for approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
@@ -26,7 +27,7 @@ pub(super) async fn approval(
             "no call with this id is waiting for approval; it may have been answered already",
         ));
     }
-    live.send(AgentCommand::AnswerApproval { id, answer: body.into() }).await?;
+    live.send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer: body.into() })).await?;
     live.caught_up().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -54,6 +55,6 @@ pub(super) async fn question(
             "no question with this id is waiting; it may have been answered already",
         ));
     }
-    live.send(AgentCommand::Answer { id, answer }).await?;
+    live.send(AgentCommand::Questions(QuestionCommand::Answer { id, answer })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -12,6 +12,8 @@ use super::super::extract::{JsonBody, Opened};
 use super::super::live::{Ended, LiveSession};
 use super::super::problem::Problem;
 use super::sessions::detail;
+use crate::agent::protocol::command::{RunCommand, SessionCommand};
+use crate::agent::protocol::event::{RunEvent, SessionEvent};
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
 use crate::agent::{AgentCommand, AgentEvent};
@@ -63,7 +65,7 @@ pub(super) async fn undo(
     let (scope, otherwise) =
         (body.scope.unwrap_or_default().into(), body.otherwise.unwrap_or_default().into());
     let order = UndoOrder { entry_id: body.entry_id, scope, choices, otherwise };
-    let (report, error) = restored(&live, AgentCommand::Undo { order }).await?;
+    let (report, error) = restored(&live, AgentCommand::Session(SessionCommand::Undo { order })).await?;
     match error {
         Some(error) => Err(Problem::refused(error)),
         None => Ok(Json(Restored::from(report))),
@@ -83,9 +85,9 @@ pub(super) async fn compact(
     if live.known(|facts, _| facts.running) {
         return Err(Problem::conflict("busy", "the agent works; compact when it has finished, or abort it"));
     }
-    let command = AgentCommand::Compact { instructions: body.instructions };
+    let command = AgentCommand::Run(RunCommand::Compact { instructions: body.instructions });
     let found = first(&live, command, |event| match event {
-        AgentEvent::CompactionEnd { result, error_message, aborted, .. } => {
+        AgentEvent::Run(RunEvent::CompactionEnd { result, error_message, aborted, .. }) => {
             Some((result.is_some(), error_message.clone(), *aborted))
         }
         _ => None,
@@ -103,7 +105,9 @@ async fn restored(
     command: AgentCommand,
 ) -> Result<(RestoreReport, Option<String>), Ended> {
     first(live, command, |event| match event {
-        AgentEvent::FilesRestored { report, error } => Some((report.clone(), error.clone())),
+        AgentEvent::Session(SessionEvent::FilesRestored { report, error }) => {
+            Some((report.clone(), error.clone()))
+        }
         _ => None,
     })
     .await

@@ -18,7 +18,7 @@ use super::super::types::{
     Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
 };
 use crate::agent::AgentCommand;
-use crate::agent::protocol::command::Queue;
+use crate::agent::protocol::command::{Queue, QueueCommand, RunCommand, TaskCommand};
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::query::Query;
 
@@ -107,7 +107,7 @@ pub(super) async fn follow_up(
     (status = 409, description = "The session is not open"),
 ), params(("id" = String, Path, description = "The id of the session")))]
 pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, Problem> {
-    live.send(AgentCommand::Abort).await?;
+    live.send(AgentCommand::Run(RunCommand::Abort)).await?;
     live.idle().await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -139,8 +139,15 @@ async fn run(
         return Err(Problem::conflict("busy", text));
     }
     let images = images.into_iter().map(Block::from).collect();
-    live.send(AgentCommand::Prompt { text, images, streaming: streaming.unwrap_or_default() }).await?;
-    let idle = live.begin_asking(|ticket| AgentCommand::Query { ticket, query: Query::Idle }).await?;
+    live.send(AgentCommand::Run(RunCommand::Prompt {
+        text,
+        images,
+        streaming: streaming.unwrap_or_default(),
+    }))
+    .await?;
+    let idle = live
+        .begin_asking(|ticket| AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }))
+        .await?;
     let stream = counted.map(|counted| EventStream::live(live, last, app.metrics(), counted).of_run(idle));
     // Answered once the run has started.
     live.caught_up().await?;
@@ -152,7 +159,7 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
     has_content(&body.text, &body.images)?;
     let last = live.known(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
-    live.send(AgentCommand::Enqueue { text: body.text, images, queue }).await?;
+    live.send(AgentCommand::Queue(QueueCommand::Enqueue { text: body.text, images, queue })).await?;
     live.caught_up().await?;
     Ok(accepted(live, Disposition::Queued, last))
 }

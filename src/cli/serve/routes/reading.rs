@@ -22,6 +22,7 @@ use super::super::types::{
 };
 use crate::agent::AgentEvent;
 use crate::agent::export::Format;
+use crate::agent::protocol::event::TurnEvent;
 use crate::agent::protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
 use crate::agent::session::tail::TAIL;
 use crate::agent::session::{Access, Session};
@@ -124,7 +125,7 @@ async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) ->
         .events
         .iter()
         .filter_map(|kept| match kept.event.as_ref() {
-            AgentEvent::MessageEnd { message } => Some(name(&protocol::message(message))),
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => Some(name(&protocol::message(message))),
             _ => None,
         })
         .collect();

@@ -20,7 +20,7 @@ use super::super::types::{
 };
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::SessionCommand;
+use crate::agent::protocol::command::{SessionChange, SessionCommand, SettingsCommand};
 use crate::agent::session::entry::iso;
 use crate::agent::session::list;
 use crate::agent::session::row::SessionRow;
@@ -177,18 +177,18 @@ pub(super) async fn change(
     let model = body.model.as_deref().map(|name| app.hub().model(name)).transpose()?;
     let mut commands = Vec::new();
     if let Some(model) = model {
-        commands.push(AgentCommand::SetModel { model });
+        commands.push(AgentCommand::Settings(SettingsCommand::SetModel { model }));
     }
     if let Some(level) = body.thinking {
-        commands.push(AgentCommand::SetThinking { level: level.into() });
+        commands.push(AgentCommand::Settings(SettingsCommand::SetThinking { level: level.into() }));
     }
     if let Some(mode) = body.permission_mode {
         let ceiling = live.known(|facts, _| facts.mode_ceiling);
         let mode = PermissionMode::from(mode).within(ceiling).map_err(Problem::refused)?;
-        commands.push(AgentCommand::SetPermissionMode { mode });
+        commands.push(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }));
     }
     if let Some(name) = body.name {
-        commands.push(AgentCommand::Session(SessionCommand::Name { name }));
+        commands.push(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name })));
     }
     for command in commands {
         live.send(command).await?;

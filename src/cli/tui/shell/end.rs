@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Shell;
-use crate::agent::protocol::event::NoticeLevel;
+use crate::agent::protocol::command::TaskCommand;
+use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
 use crate::agent::{AgentCommand, AgentEvent};
 use crate::app::connection::Connection;
 use crate::app::{Model, Msg};
@@ -23,13 +24,13 @@ impl Shell {
         let mut lines = Vec::new();
         let ended = async {
             self.send_waiting();
-            let _ = self.agent.commands.send(AgentCommand::Shutdown).await;
+            let _ = self.agent.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
             while let Some(event) = self.agent.events.recv().await {
                 // The screen is no longer shown.
-                if let AgentEvent::Notice { level: NoticeLevel::Error, text, .. } = &event {
+                if let AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) = &event {
                     lines.push(text.clone());
                 }
-                if event == AgentEvent::Stopped {
+                if event == AgentEvent::Task(TaskEvent::Stopped) {
                     // As it should: nothing to tell the user.
                     continue;
                 }

@@ -1,0 +1,182 @@
+//! Enums of several subjects that are one flat list as data.
+//!
+//! In memory, an event or a command is nested: `AgentEvent::Shell(ShellEvent::BashStart { … })`, so a
+//! front end handles a subject at a time. As data there are no subjects: `{"type": "bash_start", …}`, where
+//! `type` is unique among all of them.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapDeserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
+use serde_json::Value;
+
+/// The field that names the variant.
+const KIND: &str = "type";
+
+/// Declares an enum whose variants each hold the enum of one subject, each of them with
+/// `#[serde(tag = "type")]`.
+macro_rules! subjects {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis enum $all:ident {
+            $($(#[doc = $doc:literal])+ $subject:ident($of:ident),)+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis enum $all {
+            $($(#[doc = $doc])+ $subject($of),)+
+        }
+
+        $(impl From<$of> for $all {
+            fn from(of: $of) -> Self {
+                $all::$subject(of)
+            }
+        })+
+
+        impl serde::Serialize for $all {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($all::$subject(of) => of.serialize(serializer),)+
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $all {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_map($crate::agent::protocol::subject::ObjectVisitor::new())
+            }
+        }
+
+        impl $crate::agent::protocol::subject::Subjects for $all {
+            fn kinds() -> &'static [&'static str] {
+                static ALL: std::sync::LazyLock<Vec<&'static str>> = std::sync::LazyLock::new(|| {
+                    [$($crate::agent::protocol::subject::kinds_of::<$of>()),+].concat()
+                });
+                &ALL
+            }
+
+            fn read<'de, A: serde::de::MapAccess<'de>>(kind: &str, object: A) -> Result<Self, A::Error> {
+                $({
+                    static KINDS: std::sync::LazyLock<&'static [&'static str]> =
+                        std::sync::LazyLock::new($crate::agent::protocol::subject::kinds_of::<$of>);
+                    if KINDS.contains(&kind) {
+                        let object = serde::de::value::MapAccessDeserializer::new(object);
+                        return <$of as serde::Deserialize>::deserialize(object).map($all::$subject);
+                    }
+                })+
+                Err(serde::de::Error::unknown_variant(kind, Self::kinds()))
+            }
+        }
+    };
+}
+pub(super) use subjects;
+
+/// An enum whose variants each hold the enum of one subject.
+pub(super) trait Subjects: Sized {
+    /// All values of `type`.
+    fn kinds() -> &'static [&'static str];
+
+    /// Reads an object whose `type` is `kind`.
+    fn read<'de, A: MapAccess<'de>>(kind: &str, object: A) -> Result<Self, A::Error>;
+}
+
+/// Reads an object of any subject.
+pub(super) struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<T> ObjectVisitor<T> {
+    pub(super) fn new() -> Self {
+        ObjectVisitor(PhantomData)
+    }
+}
+
+impl<'de, T: Subjects> Visitor<'de> for ObjectVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with the field `{KIND}`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut rest: A) -> Result<T, A::Error> {
+        // As tau writes it, `type` is the first field.
+        let mut before = Vec::new();
+        while let Some(name) = rest.next_key::<String>()? {
+            if name == KIND {
+                let kind: String = rest.next_value()?;
+                let fields = before.into_iter();
+                return T::read(&kind, Object { kind: Some(kind.clone()), fields, value: None, rest });
+            }
+            before.push((name, rest.next_value::<Value>()?));
+        }
+        Err(Error::missing_field(KIND))
+    }
+}
+
+/// An object of which the fields up to `type` have been read.
+struct Object<A> {
+    kind: Option<String>,
+    /// The fields before `type`.
+    fields: std::vec::IntoIter<(String, Value)>,
+    /// The value of the field whose name was read last; absent for those in `rest`.
+    value: Option<Value>,
+    /// The fields after `type`.
+    rest: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        if let Some(kind) = self.kind.take() {
+            self.value = Some(Value::String(kind));
+            return seed.deserialize(KIND.into_deserializer()).map(Some);
+        }
+        match self.fields.next() {
+            Some((name, value)) => {
+                self.value = Some(value);
+                seed.deserialize(name.into_deserializer()).map(Some)
+            }
+            None => self.rest.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.value.take() {
+            Some(value) => seed.deserialize(value).map_err(Error::custom),
+            None => self.rest.next_value_seed(seed),
+        }
+    }
+}
+
+/// The values of `type` that an enum has. It is asked to read an object of another type, and names
+/// them in its error.
+pub(super) fn kinds_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let nothing = MapDeserializer::<_, Kinds>::new(std::iter::once((KIND, "")));
+    match T::deserialize(nothing) {
+        Err(Kinds(kinds)) => kinds,
+        Ok(_) => &[],
+    }
+}
+
+/// The error of [`kinds_of`].
+#[derive(Debug)]
+struct Kinds(&'static [&'static str]);
+
+impl fmt::Display for Kinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+impl std::error::Error for Kinds {}
+
+impl Error for Kinds {
+    fn custom<T: fmt::Display>(_: T) -> Self {
+        Kinds(&[])
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Kinds(expected)
+    }
+}
