@@ -9,8 +9,13 @@ use std::fmt::Debug;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tau::agent::protocol::approval::{ApprovalOutcome, PermissionMode};
 use tau::agent::protocol::command::AgentCommand;
-use tau::agent::protocol::event::AgentEvent;
+use tau::agent::protocol::event::{
+    AgentEvent, CompactionReason, QuestionEvent, RunEvent, SessionEvent, TaskEvent,
+};
+use tau::agent::protocol::mirror::SessionMirror;
+use tau::agent::protocol::model::ThinkingLevel;
 
 const EVENTS: &str = include_str!("golden/protocol/events.jsonl");
 const COMMANDS: &str = include_str!("golden/protocol/commands.jsonl");
@@ -86,4 +91,52 @@ fn faults_are_named() {
     let line = r#"{"more":[1,{"type":"x"}],"type":"agent_settled","other":1,"aborted":true}"#;
     let event: AgentEvent = serde_json::from_str(line).unwrap();
     assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"type":"agent_settled","aborted":true}"#);
+}
+
+/// What the state of a session is after some events of a kind each.
+#[test]
+fn a_mirror_follows_events() {
+    let mut mirror = SessionMirror::default();
+    let events: Vec<AgentEvent> = EVENTS.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let all = |kind: fn(&AgentEvent) -> bool| events.iter().filter(move |event| kind(event));
+    for event in all(|event| matches!(event, AgentEvent::Settings(_) | AgentEvent::Session(_))) {
+        mirror.apply(event);
+    }
+    assert_eq!(mirror.model.as_ref().unwrap().reference(), "p/m");
+    assert_eq!((mirror.thinking, mirror.mode), (ThinkingLevel::Xhigh, PermissionMode::Edits));
+    assert_eq!((mirror.session.id.as_str(), mirror.session.name.as_deref()), ("s", None));
+    mirror.apply(&SessionEvent::SessionInfoChanged { name: Some("n".into()) }.into());
+    assert_eq!(mirror.session.name.as_deref(), Some("n"));
+    mirror.apply(&RunEvent::AgentStart.into());
+    mirror.apply(&RunEvent::CompactionStart { reason: CompactionReason::Overflow }.into());
+    assert!(mirror.running && mirror.compacting);
+    for event in all(|event| matches!(event, AgentEvent::Run(_))) {
+        mirror.apply(event);
+    }
+    assert!(!mirror.running && !mirror.compacting);
+    for event in all(|event| matches!(event, AgentEvent::Queue(_))) {
+        mirror.apply(event);
+    }
+    assert_eq!((mirror.steering.concat().as_str(), mirror.follow_up.concat().as_str()), ("a", "b"));
+    let asked: fn(&AgentEvent) -> bool = |event| {
+        let is_request = |event: &QuestionEvent| {
+            matches!(event, QuestionEvent::Asked { .. } | QuestionEvent::ApprovalRequested { .. })
+        };
+        matches!(event, AgentEvent::Questions(event) if is_request(event))
+    };
+    all(asked).for_each(|event| mirror.apply(event));
+    assert_eq!((mirror.questions.len(), mirror.approvals.len()), (6, 2));
+    assert!(mirror.asks("q") && !mirror.asks("r"));
+    mirror.answered("q");
+    assert!(mirror.questions.is_empty() && mirror.approvals.len() == 2);
+    let (id, outcome) = ("q".to_owned(), ApprovalOutcome::Denied);
+    mirror.apply(&QuestionEvent::ApprovalEnded { id, outcome }.into());
+    assert!(mirror.approvals.is_empty());
+    all(asked).for_each(|event| mirror.apply(event));
+    mirror.apply(&QuestionEvent::AskWithdrawn { id: "q".into() }.into());
+    assert!(mirror.questions.is_empty());
+    mirror.apply(&RunEvent::AgentStart.into());
+    mirror.apply(&TaskEvent::Stopped.into());
+    assert!(!mirror.running && mirror.approvals.is_empty());
+    assert_eq!(mirror.session.id, "s", "which session it was is still known");
 }

@@ -95,7 +95,7 @@ fn turn(of_turn: &TurnEvent, event: &AgentEvent) -> Option<Value> {
 }
 
 /// A question to the user.
-fn asked(id: &str, question: &Question) -> Value {
+pub(crate) fn asked(id: &str, question: &Question) -> Value {
     let common = |method: &str, title: &str| json!({ "type": "extension_ui_request", "id": id, "method": method, "title": title });
     match question {
         Question::Select { title, options } => {

@@ -10,6 +10,7 @@ pub mod event;
 pub mod extension;
 pub mod form;
 pub mod message;
+pub mod mirror;
 pub mod model;
 pub(crate) mod needle;
 pub mod outline;

@@ -37,7 +37,7 @@ pub(crate) fn names_itself(client: &str) -> bool {
 /// Asks the client about a call.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalRequest) {
     let Some(session) = state.sessions.get(&key) else { return };
-    let cwd = &session.info.cwd;
+    let cwd = &session.mirror.session.cwd;
     let mut fields = ToolCallUpdateFields::new()
         .title(shown(&request.title))
         .kind(calls::kind(&request.tool_name))

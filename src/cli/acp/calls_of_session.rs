@@ -35,7 +35,7 @@ pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
     session.running.insert(call.id.clone(), command);
     let fields = ToolCallUpdateFields::new()
         .raw_input(call.arguments.clone())
-        .locations(calls::locations(&session.info.cwd, &call.arguments));
+        .locations(calls::locations(&session.mirror.session.cwd, &call.arguments));
     update(state, key, &call.id, fields);
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output
     let Some(session) = state.sessions.get(&key).filter(|session| session.running.contains_key(id)) else {
         return;
     };
-    let content = calls::content(&session.info.cwd, output);
+    let content = calls::content(&session.mirror.session.cwd, output);
     update(state, key, id, ToolCallUpdateFields::new().content(content));
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn ended(
     if session.running.remove(id).is_none() {
         return;
     }
-    let cwd = &session.info.cwd;
+    let cwd = &session.mirror.session.cwd;
     let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
     let mut fields = ToolCallUpdateFields::new()
         .status(status)

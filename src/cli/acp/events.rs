@@ -15,8 +15,8 @@ use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, S
 use super::{approvals, options, plans, questions, replay, requests, wire};
 use crate::agent::AgentEvent;
 use crate::agent::protocol::event::{
-    CompactionResult, Delta, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
-    ShellEvent, TaskEvent, TurnEvent,
+    CompactionResult, Delta, NoticeLevel, QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
+    TurnEvent,
 };
 use crate::agent::protocol::extension::PromptCommand;
 use crate::agent::protocol::message::{self, AssistantMessage, Message};
@@ -26,83 +26,75 @@ use crate::tools::ids;
 
 /// Takes an event of the agent of a session.
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.mirror.apply(&event);
+    }
     match event {
-        AgentEvent::Turn(TurnEvent::MessageStart { .. })
-        | AgentEvent::Turn(TurnEvent::MessageUpdate { .. })
-        | AgentEvent::Turn(TurnEvent::MessageEnd { .. })
-        | AgentEvent::Turn(TurnEvent::ToolTitle { .. })
-        | AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })
-        | AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { .. })
-        | AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. })
-        | AgentEvent::Run(RunEvent::RunStopped { .. })
-        | AgentEvent::Run(RunEvent::AgentSettled { .. }) => of_run(state, key, event),
-        AgentEvent::Session(SessionEvent::SessionOpened { .. })
-        | AgentEvent::Session(SessionEvent::HistoryAvailable { .. })
-        | AgentEvent::Session(SessionEvent::SessionUsage { .. })
-        | AgentEvent::Session(SessionEvent::SessionInfoChanged { .. })
-        | AgentEvent::Settings(SettingsEvent::ModelChanged { .. })
-        | AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })
-        | AgentEvent::Settings(SettingsEvent::PermissionModeChanged { .. }) => of_session(state, key, event),
-        AgentEvent::Session(SessionEvent::PlanChanged { plan }) => {
-            plans::show(state, key, &plan.unwrap_or_default(), true);
+        AgentEvent::Run(event) => of_run(state, key, event),
+        AgentEvent::Turn(event) => of_turn(state, key, event),
+        AgentEvent::Session(event) => of_session(state, key, event),
+        AgentEvent::Settings(event) => of_settings(state, key, event),
+        AgentEvent::Questions(event) => match event {
+            QuestionEvent::ApprovalRequested { request } => approvals::ask(state, key, &request),
+            QuestionEvent::ApprovalEnded { id, .. } => approvals::ended(state, &id),
+            QuestionEvent::Asked { id, question } => questions::ask(state, key, id, &question),
+            QuestionEvent::AskWithdrawn { id } => withdraw(state, &id),
+        },
+        AgentEvent::Task(event) => match event {
+            TaskEvent::Answered { ticket, answer } => told(state, key, ticket, answer),
+            TaskEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
+            TaskEvent::Stopped => stopped(state, key),
+        },
+        // The client queues its own prompts, and runs its own commands.
+        AgentEvent::Queue(_) | AgentEvent::Shell(_) => {}
+    }
+}
+
+fn of_run(state: &mut AcpState, key: SessionKey, event: RunEvent) {
+    let turn = state.sessions.get_mut(&key).and_then(|session| session.turn.as_mut());
+    match event {
+        RunEvent::RunStopped { reason } => {
+            if let Some(turn) = turn {
+                turn.outcome = match reason {
+                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => StopReason::MaxTurnRequests,
+                    RunEnd::Repeats => StopReason::EndTurn,
+                };
+            }
         }
-        AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
-            approvals::ask(state, key, &request);
+        RunEvent::AgentSettled { aborted } => {
+            if let Some(turn) = turn.filter(|_| aborted) {
+                turn.cancelled = true;
+            }
         }
-        AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => approvals::ended(state, &id),
-        AgentEvent::Questions(QuestionEvent::Asked { id, question }) => {
-            questions::ask(state, key, id, &question);
-        }
-        AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => withdraw(state, &id),
-        AgentEvent::Run(RunEvent::CompactionStart { .. }) => compaction_began(state, key),
-        AgentEvent::Run(RunEvent::CompactionEnd { result, aborted, error_message, .. }) => {
+        RunEvent::CompactionStart { .. } => compaction_began(state, key),
+        RunEvent::CompactionEnd { result, aborted, error_message, .. } => {
             compaction_ended(state, key, result, aborted, error_message);
         }
-        AgentEvent::Settings(SettingsEvent::CommandsChanged { commands }) => {
-            show_commands(state, key, &commands);
-        }
-        AgentEvent::Settings(SettingsEvent::ExtensionsChanged) => ask_commands(state, key),
-        AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => told(state, key, ticket, answer),
-        AgentEvent::Task(TaskEvent::Notice { level, text, hint }) => notice(state, key, level, text, hint),
-        AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
+        RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
             let seconds = delay_ms.div_ceil(1_000);
             let text = format!("{error_message}; retry {attempt} of {max_attempts} in {seconds} s");
             notice(state, key, NoticeLevel::Info, text, None);
         }
-        AgentEvent::Task(TaskEvent::Stopped) => stopped(state, key),
-        AgentEvent::Run(RunEvent::AgentStart)
-        | AgentEvent::Run(RunEvent::AgentEnd { .. })
-        | AgentEvent::Turn(TurnEvent::TurnStart)
-        | AgentEvent::Turn(TurnEvent::TurnEnd { .. })
-        | AgentEvent::Queue(QueueEvent::QueueUpdate { .. })
-        | AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
-        | AgentEvent::Run(RunEvent::Stalled { .. })
-        | AgentEvent::Shell(ShellEvent::BashExecutionUpdate { .. })
-        | AgentEvent::Shell(ShellEvent::BashStart { .. })
-        | AgentEvent::Shell(ShellEvent::BashEnd { .. })
-        | AgentEvent::Session(SessionEvent::SessionRefused { .. })
-        | AgentEvent::Queue(QueueEvent::QueueReturned { .. })
-        | AgentEvent::Queue(QueueEvent::QueueChangeFailed { .. })
-        | AgentEvent::Run(RunEvent::BranchSummary { .. })
-        | AgentEvent::Settings(SettingsEvent::ResourcesChanged { .. })
-        | AgentEvent::Settings(SettingsEvent::RulesChanged)
-        | AgentEvent::Session(SessionEvent::FilesRestored { .. }) => {}
+        RunEvent::AgentStart
+        | RunEvent::AgentEnd { .. }
+        | RunEvent::AutoRetryEnd { .. }
+        | RunEvent::Stalled { .. }
+        | RunEvent::BranchSummary { .. } => {}
     }
 }
 
-/// An event of a run: messages and calls.
-fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+fn of_turn(state: &mut AcpState, key: SessionKey, event: TurnEvent) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match event {
-        AgentEvent::Turn(TurnEvent::MessageStart { message }) => {
+        TurnEvent::MessageStart { message } => {
             if let Message::Assistant(_) = message.as_ref() {
                 session.message = Some(MessageId::new(ids::id().to_string()));
             }
         }
-        AgentEvent::Turn(TurnEvent::MessageUpdate { assistant_message_event, .. }) => {
+        TurnEvent::MessageUpdate { assistant_message_event, .. } => {
             delta(state, key, assistant_message_event);
         }
-        AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
+        TurnEvent::MessageEnd { message } => match message.as_ref() {
             Message::Assistant(answer) => answered(state, key, answer),
             Message::ToolResult(result) => calls::result(state, key, result),
             Message::User(_)
@@ -112,81 +104,65 @@ fn of_run(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             | Message::CompactionSummary(_)
             | Message::Application(_) => {}
         },
-        AgentEvent::Turn(TurnEvent::ToolTitle { tool_call_id, title }) => {
-            calls::titled(state, key, &tool_call_id, &title);
-        }
-        AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_call_id, .. }) => {
-            calls::started(state, key, &tool_call_id);
-        }
-        AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. }) => {
+        TurnEvent::ToolTitle { tool_call_id, title } => calls::titled(state, key, &tool_call_id, &title),
+        TurnEvent::ToolExecutionStart { tool_call_id, .. } => calls::started(state, key, &tool_call_id),
+        TurnEvent::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
             calls::progressed(state, key, &tool_call_id, &partial_result);
         }
-        AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
-            tool_call_id, result, is_error, duration_ms, ..
-        }) => {
+        TurnEvent::ToolExecutionEnd { tool_call_id, result, is_error, duration_ms, .. } => {
             calls::ended(state, key, &tool_call_id, &result, is_error, duration_ms);
         }
-        AgentEvent::Run(RunEvent::RunStopped { reason }) => {
-            if let Some(turn) = &mut session.turn {
-                turn.outcome = match reason {
-                    RunEnd::Turns | RunEnd::Time | RunEnd::Dollars => StopReason::MaxTurnRequests,
-                    RunEnd::Repeats => StopReason::EndTurn,
-                };
-            }
-        }
-        AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
-            if let Some(turn) = session.turn.as_mut().filter(|_| aborted) {
-                turn.cancelled = true;
-            }
-        }
-        // Those that `apply` does not send here.
-        _ => {}
+        TurnEvent::TurnStart | TurnEvent::TurnEnd { .. } => {}
     }
 }
 
-/// An event about the session itself.
-fn of_session(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
+fn of_session(state: &mut AcpState, key: SessionKey, event: SessionEvent) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     match event {
-        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-            session.model = Some(model);
-            show_options(state, key);
-        }
-        AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => {
-            session.thinking = level;
-            if let Stage::Opening(_) = session.stage {
-                greet(state, key);
-            } else {
-                show_options(state, key);
-            }
-        }
-        AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode }) => {
-            session.mode = mode;
-            state.update(key, SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name())));
-            show_options(state, key);
-        }
-        AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
-            session.info.name.clone_from(&name);
+        SessionEvent::SessionInfoChanged { name } => {
             state.update(key, SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(name)));
         }
-        AgentEvent::Session(SessionEvent::SessionUsage { usage: Some(usage), priced }) => {
+        SessionEvent::SessionUsage { usage: Some(usage), priced } => {
             session.used = usage;
             session.is_priced = priced;
         }
-        AgentEvent::Session(SessionEvent::SessionOpened { session: info, messages, titles }) => {
-            session.info = info;
+        SessionEvent::SessionOpened { messages, titles, .. } => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.messages = messages;
                 opening.titles = titles;
             }
         }
-        AgentEvent::Session(SessionEvent::HistoryAvailable { left }) => {
+        SessionEvent::HistoryAvailable { left } => {
             if let Stage::Opening(opening) = &mut session.stage {
                 opening.has_more = left > 0;
             }
         }
-        // Those that `apply` does not send here, and the sign that the usage is still counted.
-        _ => {}
+        SessionEvent::PlanChanged { plan } => plans::show(state, key, &plan.unwrap_or_default(), true),
+        // The usage is still counted.
+        SessionEvent::SessionUsage { usage: None, .. }
+        | SessionEvent::SessionRefused { .. }
+        | SessionEvent::FilesRestored { .. } => {}
+    }
+}
+
+fn of_settings(state: &mut AcpState, key: SessionKey, event: SettingsEvent) {
+    match event {
+        SettingsEvent::ModelChanged { .. } => show_options(state, key),
+        SettingsEvent::ThinkingLevelChanged { .. } => {
+            let stage = state.sessions.get(&key).map(|session| &session.stage);
+            if let Some(Stage::Opening(_)) = stage {
+                greet(state, key);
+            } else {
+                show_options(state, key);
+            }
+        }
+        SettingsEvent::PermissionModeChanged { mode } => {
+            state.update(key, SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.name())));
+            show_options(state, key);
+        }
+        SettingsEvent::CommandsChanged { commands } => show_commands(state, key, &commands),
+        SettingsEvent::ExtensionsChanged => ask_commands(state, key),
+        SettingsEvent::ResourcesChanged { .. } | SettingsEvent::RulesChanged => {}
     }
 }
 
@@ -245,7 +221,7 @@ fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
 
 /// How full the context window is, if its size is known.
 fn usage_news(session: &AcpSession, tokens: u64) -> Option<SessionUpdate> {
-    let model = session.model.as_ref().filter(|model| model.context_window > 0 && tokens > 0)?;
+    let model = session.mirror.model.as_ref().filter(|model| model.context_window > 0 && tokens > 0)?;
     let is_priced = session.is_priced && model.cost.is_some();
     let cost = is_priced.then(|| Cost::new(session.used.cost.total, "USD"));
     Some(SessionUpdate::UsageUpdate(UsageUpdate::new(tokens, model.context_window).cost(cost)))

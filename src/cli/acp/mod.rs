@@ -48,6 +48,7 @@ use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::TaskCommand;
 use crate::agent::protocol::event::{SessionInfo, TaskEvent};
 use crate::agent::protocol::message::Usage;
+use crate::agent::protocol::mirror::SessionMirror;
 use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
 use crate::agent::{AgentCommand, AgentEvent};
 use editor::{EditorAsk, EditorLink, EditorRequest};
@@ -332,7 +333,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         let NewAgent { config, models, mode, mode_ceiling, notices } = agent;
         notices.iter().for_each(|notice| warn(notice));
         let info = config.session.info().clone();
-        if self.state.sessions.values().any(|session| session.info.id == info.id) {
+        if self.state.sessions.values().any(|session| session.mirror.session.id == info.id) {
             let text = format!("session {} is already open", info.id);
             return self.state.refuse(&beginning.request, &wire::error(ErrorCode::InvalidRequest, text));
         }
@@ -365,8 +366,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         self.agents.insert(key, commands_of_agent);
         self.state.sessions.insert(key, session(beginning, info, models, (mode, mode_ceiling)));
         if let Some(session) = self.state.sessions.get_mut(&key) {
-            session.model = model;
-            session.thinking = thinking;
+            session.mirror.model = model;
+            session.mirror.thinking = thinking;
         }
         if !self.reading {
             self.send(key, AgentCommand::Task(TaskCommand::Shutdown));
@@ -400,7 +401,7 @@ fn session(
     let Beginning { request, kind, .. } = beginning;
     AcpSession {
         id: SessionId::new(info.id.as_str()),
-        info,
+        mirror: SessionMirror { session: info, mode, ..SessionMirror::default() },
         stage: Stage::Opening(Opening {
             request,
             kind,
@@ -411,9 +412,6 @@ fn session(
         }),
         models,
         prompts: Vec::new(),
-        model: None,
-        thinking: Default::default(),
-        mode,
         mode_ceiling,
         used: Usage::default(),
         is_priced: true,

@@ -49,7 +49,7 @@ fn offered(session: &AcpSession) -> impl Iterator<Item = PermissionMode> + use<>
 pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
     let mode =
         |mode: PermissionMode| SessionMode::new(mode.name(), titled(mode.name())).description(about(mode));
-    SessionModeState::new(session.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
+    SessionModeState::new(session.mirror.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
 }
 
 /// Everything that can be chosen.
@@ -58,10 +58,10 @@ pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
         .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))
         .collect();
     let mut options = vec![
-        SessionConfigOption::select(MODE, "Permissions", session.mode.name(), modes)
+        SessionConfigOption::select(MODE, "Permissions", session.mirror.mode.name(), modes)
             .category(SessionConfigOptionCategory::Mode),
     ];
-    let Some(model) = &session.model else { return options };
+    let Some(model) = &session.mirror.model else { return options };
     options.push(
         SessionConfigOption::select(MODEL, "Model", model.reference(), grouped(session, model))
             .category(SessionConfigOptionCategory::Model),
@@ -72,7 +72,7 @@ pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
         .map(|level| SessionConfigSelectOption::new(level.name(), titled(level.name())))
         .collect();
     if levels.len() > 1 {
-        let now = model.nearest(session.thinking).name();
+        let now = model.nearest(session.mirror.thinking).name();
         options.push(
             SessionConfigOption::select(THINKING, "Thinking", now, levels)
                 .category(SessionConfigOptionCategory::ThoughtLevel),
@@ -127,24 +127,25 @@ pub(crate) fn choose(
     };
     match option {
         MODE => {
-            session.mode = mode_named(session, value)?;
-            Ok(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode: session.mode }))
+            session.mirror.mode = mode_named(session, value)?;
+            Ok(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode: session.mirror.mode }))
         }
         MODEL => {
             let model = session.models.iter().find(|model| model.reference() == value).cloned();
-            let model = model.or_else(|| session.model.clone().filter(|model| model.reference() == value));
+            let model =
+                model.or_else(|| session.mirror.model.clone().filter(|model| model.reference() == value));
             let text = || wrong(format!("no model \"{value}\"; choose one of those in `configOptions`"));
             let model = model.ok_or_else(text)?;
-            session.thinking = model.nearest(session.thinking);
-            session.model = Some(Arc::clone(&model));
+            session.mirror.thinking = model.nearest(session.mirror.thinking);
+            session.mirror.model = Some(Arc::clone(&model));
             Ok(AgentCommand::Settings(SettingsCommand::SetModel { model }))
         }
         THINKING => {
-            let levels = session.model.as_ref().map(|model| model.levels()).unwrap_or_default();
+            let levels = session.mirror.model.as_ref().map(|model| model.levels()).unwrap_or_default();
             let level = ThinkingLevel::named(value).filter(|level| levels.contains(level));
             let text = || wrong(format!("this model has no thinking level \"{value}\""));
-            session.thinking = level.ok_or_else(text)?;
-            Ok(AgentCommand::Settings(SettingsCommand::SetThinking { level: session.thinking }))
+            session.mirror.thinking = level.ok_or_else(text)?;
+            Ok(AgentCommand::Settings(SettingsCommand::SetThinking { level: session.mirror.thinking }))
         }
         _ => Err(wrong(format!("no option \"{option}\"; there are {MODE}, {MODEL} and {THINKING}"))),
     }

@@ -248,7 +248,7 @@ pub(crate) fn send(
         let outcome = StopReason::EndTurn;
         session.turn = Some(Turn { request, idle: Some(idle), cancelled: false, outcome, failure: None });
         // The title of an earlier session is that of its first prompt.
-        session.title = session.title.take().or(title.filter(|_| !session.info.resumed));
+        session.title = session.title.take().or(title.filter(|_| !session.mirror.session.resumed));
     }
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn finish(state: &mut AcpState, key: SessionKey) {
 fn show_info(state: &mut AcpState, key: SessionKey) {
     let changed = state.now.to_string();
     let Some(session) = state.sessions.get(&key) else { return };
-    let title = session.info.name.clone().or_else(|| session.title.clone());
+    let title = session.mirror.session.name.clone().or_else(|| session.title.clone());
     let mut news = SessionInfoUpdate::new().updated_at(changed);
     if let Some(title) = title {
         news = news.title(title);

@@ -17,10 +17,10 @@ use serde_json::Value;
 use super::wire;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::SessionInfo;
+use crate::agent::protocol::command::{QuestionCommand, TaskCommand};
 use crate::agent::protocol::message::{Block, Message, Usage};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::mirror::SessionMirror;
+use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::Query;
 
 /// Names a session within the program.
@@ -118,15 +118,13 @@ pub(crate) enum QuestionKind {
 /// A session with its agent.
 pub(crate) struct AcpSession {
     pub(crate) id: SessionId,
-    pub(crate) info: SessionInfo,
+    /// What is known of it.
+    pub(crate) mirror: SessionMirror,
     pub(crate) stage: Stage,
     /// The names of the prompts that can be sent as commands.
     pub(crate) prompts: Vec<String>,
     /// The models that can be chosen.
     pub(crate) models: Vec<Arc<Model>>,
-    pub(crate) model: Option<Arc<Model>>,
-    pub(crate) thinking: ThinkingLevel,
-    pub(crate) mode: PermissionMode,
     /// The mode above which the client cannot choose one.
     pub(crate) mode_ceiling: PermissionMode,
     /// What the session has used so far, and whether all of it has a price.
@@ -229,7 +227,13 @@ impl AcpState {
 
     /// Sends a command to the agent of a session.
     pub(crate) fn send(&mut self, key: SessionKey, command: impl Into<AgentCommand>) {
-        self.orders.push_back(Order::Send(key, command.into()));
+        let command = command.into();
+        if let AgentCommand::Questions(QuestionCommand::Answer { id, .. }) = &command
+            && let Some(session) = self.sessions.get_mut(&key)
+        {
+            session.mirror.answered(id);
+        }
+        self.orders.push_back(Order::Send(key, command));
     }
 
     /// Asks the agent of a session; the ticket of its answer.

@@ -103,6 +103,7 @@ fn run_command(state: &mut RpcState, call: RpcCall, command: RpcCommand) {
         }
         RpcCommand::Export { file } => state.export(call, file),
         RpcCommand::Answer { id, answer } => {
+            state.mirror.answered(&id);
             state.commands.push_back(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
         }
         RpcCommand::Nothing => {}
@@ -151,7 +152,7 @@ fn sendable(state: &RpcState, message: &UserMessage) -> Result<(), String> {
     if message.is_blank() {
         return Err("The message is empty: give a message or images".into());
     }
-    match &state.model {
+    match &state.mirror.model {
         None => Err("No model selected. Use set_model, or start tau with --model".into()),
         Some(model) if !state.host.can_use(model) => Err(no_key(&model.provider)),
         Some(_) => Ok(()),
@@ -195,32 +196,34 @@ fn set_model(state: &mut RpcState, call: RpcCall, provider: &str, id: &str) {
 }
 
 fn choose(state: &mut RpcState, model: Arc<Model>) {
-    state.model = Some(model.clone());
-    state.thinking = model.nearest(state.thinking);
+    state.mirror.model = Some(model.clone());
+    state.mirror.thinking = model.nearest(state.mirror.thinking);
     state.commands.push_back(AgentCommand::Settings(SettingsCommand::SetModel { model }));
 }
 
 fn cycle_model(state: &mut RpcState, call: RpcCall) {
     let models = state.host.available();
-    let now = state.model.as_ref().map(|model| model.reference());
+    let now = state.mirror.model.as_ref().map(|model| model.reference());
     let at = models.iter().position(|model| Some(model.reference()) == now);
     let next = at.map_or(0, |at| (at + 1) % models.len().max(1));
     let next = models.get(next).filter(|next| Some(next.reference()) != now).cloned();
     let Some(model) = next else { return state.give(&call, &Value::Null) };
     let shown = protocol::model(&model);
     choose(state, model);
-    let data = json!({ "model": shown, "thinkingLevel": state.thinking, "isScoped": false });
+    let data = json!({ "model": shown, "thinkingLevel": state.mirror.thinking, "isScoped": false });
     state.answer_after(call, data);
 }
 
 fn levels(state: &RpcState) -> Vec<ThinkingLevel> {
-    state.model.as_ref().map_or_else(|| vec![ThinkingLevel::Off], |model| model.levels())
+    state.mirror.model.as_ref().map_or_else(|| vec![ThinkingLevel::Off], |model| model.levels())
 }
 
 /// Asks for a level; the nearest that the model has is the one in force.
 fn think(state: &mut RpcState, level: ThinkingLevel) {
-    state.thinking = state.model.as_ref().map_or(level, |model| model.nearest(level));
-    state.commands.push_back(AgentCommand::Settings(SettingsCommand::SetThinking { level: state.thinking }));
+    state.mirror.thinking = state.mirror.model.as_ref().map_or(level, |model| model.nearest(level));
+    state
+        .commands
+        .push_back(AgentCommand::Settings(SettingsCommand::SetThinking { level: state.mirror.thinking }));
 }
 
 fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
@@ -228,7 +231,7 @@ fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
     if levels.iter().all(|level| *level == ThinkingLevel::Off) {
         return state.give(&call, &Value::Null);
     }
-    let at = levels.iter().position(|level| *level == state.thinking);
+    let at = levels.iter().position(|level| *level == state.mirror.thinking);
     let next = at.map_or(0, |at| (at + 1) % levels.len().max(1));
     let level = levels.get(next).copied().unwrap_or_default();
     think(state, level);

@@ -14,8 +14,8 @@ use super::request::RpcCall;
 use super::state::{PendingSessionChange, QueueTexts, RpcState, RunPhase};
 use crate::agent::protocol::command::RunCommand;
 use crate::agent::protocol::event::{
-    CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent,
-    TaskEvent, TurnEvent,
+    CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, ShellEvent, TaskEvent,
+    TurnEvent,
 };
 use crate::agent::protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use crate::agent::protocol::query::{QueryAnswer, SessionState};
@@ -24,6 +24,8 @@ use crate::cli::protocol;
 
 /// Takes an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
+    let before = state.queues();
+    state.mirror.apply(&event);
     match event {
         AgentEvent::Run(RunEvent::AgentStart) => {
             state.phase = RunPhase::Running;
@@ -35,7 +37,7 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
         }
         AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
             state.phase = RunPhase::Idle;
-            state.unsent = aborted && state.queues != QueueTexts::default();
+            state.unsent = aborted && before != QueueTexts::default();
             pass_on(state, &event);
         }
         AgentEvent::Turn(TurnEvent::MessageStart { ref message }) => {
@@ -53,21 +55,14 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             end_partial(state, message, now);
             pass_on(state, &event);
         }
-        AgentEvent::Queue(QueueEvent::QueueUpdate { ref steering, ref follow_up }) => {
-            let next = QueueTexts { steering: steering.clone(), follow_up: follow_up.clone() };
-            let before = std::mem::replace(&mut state.queues, next);
-            state.emptied = (state.queues == QueueTexts::default()).then_some(before);
+        AgentEvent::Queue(QueueEvent::QueueUpdate { .. }) => {
+            state.emptied = (state.queues() == QueueTexts::default()).then_some(before);
             pass_on(state, &event);
         }
         AgentEvent::Queue(QueueEvent::QueueReturned { texts, .. }) => returned(state, texts),
-        AgentEvent::Run(RunEvent::CompactionStart { .. }) => {
-            state.compacting = true;
-            pass_on(state, &event);
-        }
         AgentEvent::Run(RunEvent::CompactionEnd {
             reason, ref result, aborted, ref error_message, ..
         }) => {
-            state.compacting = false;
             let answer =
                 compacted(state, reason, result.as_deref(), aborted, error_message.as_deref(), &event);
             answer.into_iter().for_each(|answer| answer(state));
@@ -76,11 +71,6 @@ pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
             shell_wrote(state, id.as_deref(), &delta);
         }
         AgentEvent::Shell(ShellEvent::BashEnd { id, message }) => shell_ended(state, id.as_deref(), &message),
-        AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => {
-            state.thinking = level;
-            pass_on(state, &event);
-        }
-        AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => state.model = Some(model),
         AgentEvent::Session(event) => of_session(state, event),
         AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => answered(state, ticket, answer),
         AgentEvent::Task(TaskEvent::Stopped) => {
@@ -98,7 +88,6 @@ fn of_session(state: &mut RpcState, event: SessionEvent) {
         SessionEvent::SessionOpened { session, .. } => {
             let commands = state.host.enter_directory(&session.cwd);
             state.commands.extend(commands);
-            state.session = session;
             changed(state);
         }
         SessionEvent::SessionRefused { error } => {
@@ -294,7 +283,7 @@ fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Res
         Ok(_) => return,
         Err(error) => Err(error),
     };
-    match source.and_then(|source| state.host.export(&source, &state.session.cwd, file)) {
+    match source.and_then(|source| state.host.export(&source, &state.mirror.session.cwd, file)) {
         Ok(path) => state.give(call, &json!({ "path": path })),
         Err(error) => state.refuse(call, &error),
     }
@@ -303,11 +292,11 @@ fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Res
 /// The agent's part of the state with what is known here. What has no value is left out.
 fn state_with(state: &RpcState, session: &SessionState) -> Value {
     let mut json = answers::state(session);
-    if let Some(model) = &state.model {
+    if let Some(model) = &state.mirror.model {
         protocol::set(&mut json, "model", protocol::model(model));
     }
     protocol::set(&mut json, "isStreaming", json!(state.is_streaming()));
-    let compacting = state.compacting || !state.waiting.compactions.is_empty();
+    let compacting = state.mirror.compacting || !state.waiting.compactions.is_empty();
     protocol::set(&mut json, "isCompacting", json!(compacting));
     answers::drop_nulls(&mut json);
     json

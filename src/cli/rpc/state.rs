@@ -4,7 +4,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -13,9 +12,8 @@ use super::partial::PartialMessage;
 use super::request::RpcCall;
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::{SettingsCommand, TaskCommand};
-use crate::agent::protocol::event::SessionInfo;
 use crate::agent::protocol::message::UserMessage;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
+use crate::agent::protocol::mirror::SessionMirror;
 use crate::agent::protocol::query::Query;
 use crate::agent::protocol::rules::RuleChange;
 use crate::cli::args::front_end::RpcEvents;
@@ -99,14 +97,10 @@ pub(crate) struct RpcState {
     pub held: VecDeque<HeldPrompt>,
     /// True when a run was aborted and has left messages in the queues.
     pub unsent: bool,
-    pub model: Option<Arc<Model>>,
-    pub thinking: ThinkingLevel,
-    pub session: SessionInfo,
-    pub queues: QueueTexts,
+    /// What is known of the session.
+    pub mirror: SessionMirror,
     /// What was in the queues before they were emptied.
     pub emptied: Option<QueueTexts>,
-    /// True between `compaction_start` and `compaction_end`.
-    pub compacting: bool,
     /// The message in flight, in the form of the older document.
     pub partial: Option<PartialMessage>,
     /// True once the agent has ended.
@@ -127,16 +121,18 @@ impl RpcState {
             bare_run: false,
             held: VecDeque::new(),
             unsent: false,
-            model: None,
-            thinking: ThinkingLevel::default(),
-            session: SessionInfo::default(),
-            queues: QueueTexts::default(),
+            mirror: SessionMirror::default(),
             emptied: None,
-            compacting: false,
             partial: None,
             stopped: false,
             shells: 0,
         }
+    }
+
+    /// The queues as they are.
+    pub(crate) fn queues(&self) -> QueueTexts {
+        let SessionMirror { steering, follow_up, .. } = &self.mirror;
+        QueueTexts { steering: steering.clone(), follow_up: follow_up.clone() }
     }
 
     /// Whether records caused by a client of this kind have the parts of the older document.

@@ -55,7 +55,7 @@ pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
     let mut known: Vec<KnownSession> = hub
         .all()
         .iter()
-        .map(|live| (live.id.clone(), live.known(|facts, _| facts.session.name.clone())))
+        .map(|live| (live.id.clone(), live.known(|facts, _| facts.mirror.session.name.clone())))
         .collect();
     for SessionRow { id, name, .. } in hub.saved(None).await? {
         if !known.iter().any(|(other, _)| *other == id) {
@@ -237,8 +237,9 @@ pub(super) async fn leave(
         let live = hub.create(NewSession { parent, ..NewSession::default() }).await?;
         return Ok(Left { id: live.id.clone(), text: None });
     };
-    let (cwd, model, thinking, mode) =
-        live.known(|facts, _| (facts.session.cwd.clone(), facts.model.clone(), facts.thinking, facts.mode));
+    let (cwd, model, thinking, mode) = live.known(|facts, _| {
+        (facts.mirror.session.cwd.clone(), facts.model(), facts.mirror.thinking, facts.mirror.mode)
+    });
     // A model of a folder's own settings may not be known to the server as a whole.
     let model = model.filter(|name| hub.model(name).is_ok());
     let options = SessionOptions { model, thinking: Some(thinking), mode: Some(mode) };

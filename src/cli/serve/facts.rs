@@ -6,12 +6,10 @@ use serde_json::Value;
 
 use super::event_log::Position;
 use crate::agent::AgentEvent;
-use crate::agent::protocol::approval::{ApprovalRequest, PermissionMode};
-use crate::agent::protocol::event::{
-    NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, TaskEvent,
-    TurnEvent,
-};
+use crate::agent::protocol::approval::PermissionMode;
+use crate::agent::protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEvent};
 use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use crate::agent::protocol::mirror::SessionMirror;
 use crate::agent::protocol::model::ThinkingLevel;
 use crate::cli::answer::AnswerText;
 use crate::cli::protocol;
@@ -19,21 +17,9 @@ use crate::cli::protocol;
 /// What is known of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    pub session: SessionInfo,
-    /// True from the start of a run until it is over and saved.
-    pub running: bool,
-    /// Provider and id of the model.
-    pub model: Option<String>,
-    pub thinking: ThinkingLevel,
-    pub mode: PermissionMode,
+    pub mirror: SessionMirror,
     /// The mode above which clients cannot choose one.
     pub mode_ceiling: PermissionMode,
-    pub steering: Vec<String>,
-    pub follow_up: Vec<String>,
-    /// Calls that wait for a decision, in the order in which they were asked.
-    pub approvals: Vec<ApprovalRequest>,
-    /// Questions that wait for an answer, as they were written, by id.
-    pub questions: BTreeMap<String, Value>,
     /// What all answers since the session was opened have used.
     pub usage: Usage,
     /// Tool calls that have ended since the session was opened.
@@ -67,18 +53,16 @@ impl Facts {
         mode: PermissionMode,
         mode_ceiling: PermissionMode,
     ) -> Self {
-        Facts { session, thinking, mode, mode_ceiling, ..Facts::default() }
+        let mirror = SessionMirror { session, thinking, mode, ..SessionMirror::default() };
+        Facts { mirror, mode_ceiling, ..Facts::default() }
     }
 
     /// Takes the event that has this number.
     pub fn take(&mut self, event: &AgentEvent, position: Position) {
+        self.mirror.apply(event);
         match event {
-            AgentEvent::Run(RunEvent::AgentStart) => {
-                self.running = true;
-                self.run = RunFacts::default();
-            }
+            AgentEvent::Run(RunEvent::AgentStart) => self.run = RunFacts::default(),
             AgentEvent::Run(RunEvent::AgentSettled { aborted }) => {
-                self.running = false;
                 self.run.aborted = *aborted;
                 self.open.clear();
             }
@@ -99,48 +83,21 @@ impl Facts {
                 self.open.remove(tool_call_id);
                 self.tool_calls = self.tool_calls.saturating_add(1);
             }
-            AgentEvent::Queue(QueueEvent::QueueUpdate { steering, follow_up }) => {
-                self.steering.clone_from(steering);
-                self.follow_up.clone_from(follow_up);
-            }
-            AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { level }) => self.thinking = *level,
-            AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
-                self.model = Some(model.reference());
-            }
-            AgentEvent::Settings(SettingsEvent::PermissionModeChanged { mode }) => self.mode = *mode,
-            AgentEvent::Session(SessionEvent::SessionInfoChanged { name }) => {
-                self.session.name.clone_from(name);
-            }
-            AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => {
-                self.session = session.clone();
-            }
-            AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => {
-                let record = protocol::event(event).unwrap_or_default();
-                self.questions.insert(id.clone(), record);
-            }
-            AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => drop(self.questions.remove(id)),
-            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
-                self.approvals.push(request.as_ref().clone());
-            }
-            AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => {
-                self.approvals.retain(|request| request.id != *id);
-            }
             AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, .. }) => {
                 self.run.error = Some(text.clone());
             }
-            AgentEvent::Task(TaskEvent::Stopped) => {
-                self.running = false;
-                self.approvals.clear();
-                self.questions.clear();
-            }
-            AgentEvent::Run(_)
-            | AgentEvent::Turn(_)
-            | AgentEvent::Queue(_)
-            | AgentEvent::Session(_)
-            | AgentEvent::Settings(_)
-            | AgentEvent::Shell(_)
-            | AgentEvent::Task(_) => {}
+            _ => {}
         }
+    }
+
+    /// Provider and id of the model.
+    pub fn model(&self) -> Option<String> {
+        self.mirror.model.as_ref().map(|model| model.reference())
+    }
+
+    /// Questions that wait for an answer, as they were written.
+    pub fn questions(&self) -> Vec<Value> {
+        self.mirror.questions.iter().map(|(id, question)| protocol::asked(id, question)).collect()
     }
 
     fn answered(&mut self, answer: &AssistantMessage) {
@@ -148,11 +105,6 @@ impl Facts {
         self.run.error.clone_from(&answer.error_message);
         add(&mut self.run.usage, &answer.usage);
         add(&mut self.usage, &answer.usage);
-    }
-
-    /// A question was answered here.
-    pub fn question_answered(&mut self, id: &str) {
-        self.questions.remove(id);
     }
 
     /// The position before everything that is not complete; `last` when all is.

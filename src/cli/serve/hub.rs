@@ -166,8 +166,8 @@ impl Hub {
     /// How many sessions there are, and what they do.
     pub fn counts(&self) -> LiveCounts {
         let all = self.all();
-        let running = all.iter().filter(|live| live.known(|facts, _| facts.running)).count();
-        let waiting = all.iter().map(|live| live.known(|facts, _| facts.approvals.len())).sum();
+        let running = all.iter().filter(|live| live.known(|facts, _| facts.mirror.running)).count();
+        let waiting = all.iter().map(|live| live.known(|facts, _| facts.mirror.approvals.len())).sum();
         LiveCounts { sessions: all.len(), running, waiting }
     }
 
@@ -255,7 +255,7 @@ impl Hub {
         before: Option<String>,
     ) -> Result<(Arc<LiveSession>, Option<String>), Problem> {
         live.caught_up().await?;
-        let (file, mode) = live.known(|facts, _| (facts.session.file.clone(), facts.mode));
+        let (file, mode) = live.known(|facts, _| (facts.mirror.session.file.clone(), facts.mirror.mode));
         let file = file.filter(|file| file.exists());
         let file = file.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
         let _opening = self.opening.lock().await;
@@ -271,7 +271,7 @@ impl Hub {
     /// # Errors
     /// When the file is no session.
     pub async fn import(&self, live: &LiveSession, file: PathBuf) -> Result<Arc<LiveSession>, Problem> {
-        let (cwd, mode) = live.known(|facts, _| (facts.session.cwd.clone(), facts.mode));
+        let (cwd, mode) = live.known(|facts, _| (facts.mirror.session.cwd.clone(), facts.mirror.mode));
         let _opening = self.opening.lock().await;
         self.admit().await?;
         let setup = self.setup.clone();

@@ -128,7 +128,7 @@ impl LiveSession {
         let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
         let board = Board {
             log: EventLog::new(opening),
-            opening: Opening::new(facts.session.clone(), facts.mode),
+            opening: Opening::new(facts.mirror.session.clone(), facts.mirror.mode),
             facts,
             screens: Screens::default(),
             queries: HashMap::new(),
@@ -247,14 +247,14 @@ impl LiveSession {
 
     /// Whether it still waits for the decision on a call.
     pub fn waits_for_approval(&self, id: &str) -> bool {
-        self.known(|facts, _| facts.approvals.iter().any(|request| request.id == id))
+        self.known(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
     }
 
     /// Notes that a question was answered; whether it waited.
     pub fn take_question(&self, id: &str) -> bool {
         let mut board = self.board();
-        let waited = board.facts.questions.contains_key(id);
-        board.facts.question_answered(id);
+        let waited = board.facts.mirror.asks(id);
+        board.facts.mirror.answered(id);
         board.opening.answered(id);
         if waited {
             // No event says so, and on every other screen the question is still open.
@@ -305,7 +305,7 @@ impl LiveSession {
     /// For how long nobody has used it; `None` while somebody does, or it works.
     pub fn unused_for(&self) -> Option<Duration> {
         let board = self.board();
-        let is_used = board.facts.running || self.clients.load(Ordering::Relaxed) > 0;
+        let is_used = board.facts.mirror.running || self.clients.load(Ordering::Relaxed) > 0;
         (!is_used).then(|| board.used.elapsed())
     }
 

@@ -192,7 +192,7 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Problem> {
 
 async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
     let _turn = live.prompting().await;
-    if live.known(|facts, _| facts.model.is_none()) {
+    if live.known(|facts, _| facts.mirror.model.is_none()) {
         return Err(Problem::refused(
             "no model is selected: name one in session_start, or start the server with --model",
         ));
@@ -208,7 +208,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
     let missing = || Problem::not_found("nothing with this id is waiting; it may have been answered already");
     if live.waits_for_approval(&given.id) {
         let rules = live.known(|facts, _| {
-            let request = facts.approvals.iter().find(|request| request.id == given.id);
+            let request = facts.mirror.approvals.iter().find(|request| request.id == given.id);
             request.map(|request| request.suggested_rules.clone()).unwrap_or_default()
         });
         let answer = match given.decision {
@@ -232,7 +232,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             (Some(value), None, None) => QuestionAnswer::Value(value),
             (None, Some(values), None) => QuestionAnswer::Form(values),
             (None, None, Some(confirmed)) => QuestionAnswer::Confirmed(confirmed),
-            _ if !live.known(|facts, _| facts.questions.contains_key(&given.id)) => return Err(missing()),
+            _ if !live.known(|facts, _| facts.mirror.asks(&given.id)) => return Err(missing()),
             _ => return Err(Problem::invalid("this is a question: give one of value, values and confirmed")),
         };
         if !live.take_question(&given.id) {
@@ -286,7 +286,9 @@ async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress
 async fn until(live: &Arc<LiveSession>, end: Instant) {
     loop {
         let (over, last) = live.known(|facts, log| {
-            let over = !facts.running || !facts.approvals.is_empty() || !facts.questions.is_empty();
+            let over = !facts.mirror.running
+                || !facts.mirror.approvals.is_empty()
+                || !facts.mirror.questions.is_empty();
             (over, log.last())
         });
         if over {
@@ -303,13 +305,14 @@ async fn until(live: &Arc<LiveSession>, end: Instant) {
 /// What a client sees of a session.
 fn state(live: &LiveSession) -> Value {
     live.known(|facts, _| {
-        let waits = !facts.approvals.is_empty() || !facts.questions.is_empty();
-        let state = match (waits, facts.running) {
+        let waits = !facts.mirror.approvals.is_empty() || !facts.mirror.questions.is_empty();
+        let state = match (waits, facts.mirror.running) {
             (true, _) => "waiting",
             (false, true) => "running",
             (false, false) => "idle",
         };
         let approvals: Vec<Value> = facts
+            .mirror
             .approvals
             .iter()
             .map(|request| {
@@ -321,8 +324,8 @@ fn state(live: &LiveSession) -> Value {
                 })
             })
             .collect();
-        let questions: Vec<&Value> = facts.questions.values().collect();
-        let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.session.cwd });
+        let questions = facts.questions();
+        let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.mirror.session.cwd });
         let mut set = |name: &str, value: Value| crate::cli::protocol::set(&mut state, name, value);
         if let Some(text) = facts.run.answer.text() {
             set("text", json!(text));

@@ -115,7 +115,8 @@ impl EventStream {
 
     /// The same up to the end of a run, which `idle` reports; a client that leaves before aborts it.
     pub fn of_run(mut self, idle: oneshot::Receiver<Answer>) -> Self {
-        let session = self.session.known(|facts, _| json!({ "type": "session", "session": facts.session }));
+        let session =
+            self.session.known(|facts, _| json!({ "type": "session", "session": facts.mirror.session }));
         self.first = Some(frame(None, &session));
         self.until =
             Until::Run { idle, guard: AbortGuard { session: Arc::clone(&self.session), armed: true } };

@@ -17,6 +17,7 @@ sources![
     "agent/protocol/extension.rs",
     "agent/protocol/form.rs",
     "agent/protocol/message.rs",
+    "agent/protocol/mirror.rs",
     "agent/protocol/mod.rs",
     "agent/protocol/model.rs",
     "agent/protocol/needle.rs",

@@ -82,7 +82,7 @@ pub(super) async fn compact(
     Opened(live): Opened,
     JsonBody(body): JsonBody<Compact>,
 ) -> Result<StatusCode, Problem> {
-    if live.known(|facts, _| facts.running) {
+    if live.known(|facts, _| facts.mirror.running) {
         return Err(Problem::conflict("busy", "the agent works; compact when it has finished, or abort it"));
     }
     let command = AgentCommand::Run(RunCommand::Compact { instructions: body.instructions });

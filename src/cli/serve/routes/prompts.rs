@@ -129,7 +129,7 @@ async fn run(
     // Until the agent has taken the prompt no other one may be judged by whether it works.
     let _turn = live.prompting().await;
     let (running, has_model, last) =
-        live.known(|facts, log| (facts.running, facts.model.is_some(), log.last()));
+        live.known(|facts, log| (facts.mirror.running, facts.mirror.model.is_some(), log.last()));
     if !has_model {
         let text = "no model is selected; set one with PATCH, or start the server with --model";
         return Err(Problem::refused(text));

@@ -108,7 +108,7 @@ pub(super) async fn list(
         saved.into_iter().map(|row| summary(&row, live.remove(&row.id).as_deref())).collect();
     // Those without a message have no file.
     let is_here = |live: &&Arc<LiveSession>| {
-        cwd.as_ref().is_none_or(|cwd| live.known(|facts, _| facts.session.cwd == *cwd))
+        cwd.as_ref().is_none_or(|cwd| live.known(|facts, _| facts.mirror.session.cwd == *cwd))
     };
     let mut unsaved: Vec<SessionSummary> =
         live.values().filter(is_here).map(|live| unsaved_summary(live)).collect();
@@ -227,7 +227,7 @@ fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
         modified: Some(iso(row.modified)),
         messages: row.messages,
         live: live.is_some(),
-        running: live.is_some_and(|live| live.known(|facts, _| facts.running)),
+        running: live.is_some_and(|live| live.known(|facts, _| facts.mirror.running)),
         waiting: live.map_or(0, waiting),
     }
 }
@@ -235,20 +235,20 @@ fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
 fn unsaved_summary(live: &LiveSession) -> SessionSummary {
     live.known(|facts, _| SessionSummary {
         id: live.id.clone(),
-        name: facts.session.name.clone(),
+        name: facts.mirror.session.name.clone(),
         first_prompt: String::new(),
-        cwd: facts.session.cwd.display().to_string(),
+        cwd: facts.mirror.session.cwd.display().to_string(),
         created: None,
         modified: None,
         messages: 0,
         live: true,
-        running: facts.running,
-        waiting: facts.approvals.len().saturating_add(facts.questions.len()),
+        running: facts.mirror.running,
+        waiting: facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()),
     })
 }
 
 fn waiting(live: &LiveSession) -> usize {
-    live.known(|facts, _| facts.approvals.len().saturating_add(facts.questions.len()))
+    live.known(|facts, _| facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()))
 }
 
 /// An open session as it is now.
@@ -256,16 +256,19 @@ pub(super) fn detail(live: &LiveSession) -> SessionDetail {
     let clients = live.clients();
     live.known(|facts, log| SessionDetail {
         id: live.id.clone(),
-        name: facts.session.name.clone(),
-        cwd: facts.session.cwd.display().to_string(),
+        name: facts.mirror.session.name.clone(),
+        cwd: facts.mirror.session.cwd.display().to_string(),
         live: true,
-        running: facts.running,
-        model: facts.model.clone(),
-        thinking: Some(facts.thinking.name().to_owned()),
-        permission_mode: Some(facts.mode.name().to_owned()),
-        queue: Some(QueuedTexts { steering: facts.steering.clone(), follow_up: facts.follow_up.clone() }),
-        approvals: facts.approvals.iter().map(|request| json!(request)).collect(),
-        questions: facts.questions.values().cloned().collect(),
+        running: facts.mirror.running,
+        model: facts.model(),
+        thinking: Some(facts.mirror.thinking.name().to_owned()),
+        permission_mode: Some(facts.mirror.mode.name().to_owned()),
+        queue: Some(QueuedTexts {
+            steering: facts.mirror.steering.clone(),
+            follow_up: facts.mirror.follow_up.clone(),
+        }),
+        approvals: facts.mirror.approvals.iter().map(|request| json!(request)).collect(),
+        questions: facts.questions(),
         usage: Some(json!(facts.usage)),
         clients,
         last_event_id: Some(log.id(log.last())),
