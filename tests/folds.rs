@@ -11,10 +11,10 @@ use tau::agent::protocol::event::{
     Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo, ShellEvent, TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::message::{BashExecution, Message, StopReason};
+use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::{HistoryPage, Query, QueryAnswer};
-use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
-use tau::agent::session::row::SessionRow;
-use tau::agent::session::search::{FoundSession, LastExchange};
+use tau::agent::protocol::session_row::SessionRow;
+use tau::agent::protocol::session_row::{FoundSession, LastExchange};
 use tau::app::geometry::Size;
 use tau::app::request::{FileMatches, FoundSessions, SessionRows, ShellReply, ShellRequest, Ticket};
 use tau::app::{Effect, Msg};

@@ -14,9 +14,9 @@ use tau::agent::protocol::event::{
     TaskEvent, TurnEvent,
 };
 use tau::agent::protocol::message::{BashExecution, Block, StopReason};
+use tau::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use tau::agent::protocol::query::{HistoryPage, QueryAnswer};
-use tau::agent::session::outline::{Outline, OutlineRow, RowKind};
-use tau::agent::session::search::LastExchange;
+use tau::agent::protocol::session_row::LastExchange;
 use tau::app::geometry::Size;
 use tau::app::key::{Mouse, MouseButton, MouseKind};
 use tau::app::request::{FoundSessions, SessionRows, ShellReply, Ticket};

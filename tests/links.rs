@@ -21,7 +21,7 @@ use crate::screen::{MouseReport, Screen};
 
 const LINKED: TextLayout = TextLayout {
     prose_width: 0,
-    diff: tau::agent::settings::value::DiffLayout::Auto,
+    diff: tau::agent::protocol::screen_settings::DiffLayout::Auto,
     addresses: Addresses::Linked,
     pictures: tau::app::picture::PictureSupport::Off,
 };

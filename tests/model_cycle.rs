@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tau::agent::AgentCommand;
+use tau::agent::protocol::chosen::ChosenModels;
 use tau::agent::protocol::command::SettingsCommand;
 use tau::agent::protocol::event::SettingsEvent;
 use tau::agent::protocol::model::Model as AiModel;
-use tau::agent::settings::chosen_models::ChosenModels;
 use tau::app::effect::{Effect, SavedSetting};
 use tau::app::msg::Msg;
 use tau::app::request::{ModelList, ShellReply};

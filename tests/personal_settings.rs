@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tau::agent::settings::trust::{Project, Trust};
+use tau::agent::settings::trust::Project;
 
 use crate::harness::shared;
 use crate::time_limit::RunInTime;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 use tau::agent::protocol::model::ThinkingLevel;
+use tau::agent::protocol::session_row::SessionRow;
 use tau::agent::session::index::SessionIndex;
 use tau::agent::session::list::list_known;
-use tau::agent::session::row::SessionRow;
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session};
 

@@ -297,7 +297,7 @@ fn lists_show_the_newest_first() {
         });
         rows
     };
-    let ids = |rows: &[tau::agent::session::row::SessionRow]| {
+    let ids = |rows: &[tau::agent::protocol::session_row::SessionRow]| {
         rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>()
     };
     assert_eq!(ids(&rows(None)), ["twin", "new", "tmp", "old"]);

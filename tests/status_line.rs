@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::harness::{Screen as Frame, boot, frames, root, text};
 use crate::screen::Screen;
 use tau::agent::protocol::event::{SessionEvent, SessionInfo};
-use tau::agent::settings::status_template::StatusTemplate;
+use tau::agent::protocol::status_template::StatusTemplate;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
 use tau::app::request::{ShellReply, ShellRequest};

@@ -7,10 +7,10 @@ use std::process::Command;
 use tau::agent::AgentCommand;
 use tau::agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau::agent::protocol::command::{SettingsCommand, Tuning};
+use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder};
 use tau::agent::session::Session;
 use tau::agent::settings::Settings;
-use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
-use tau::agent::settings::trust::{Project, Trust};
+use tau::agent::settings::trust::Project;
 use tau::app::boot::Boot;
 use tau::app::geometry::Size;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
@@ -371,7 +371,7 @@ fn what_is_different_is_found_out() {
     write(&root.join(".tau/SYSTEM.md"), "old");
     let folder = || {
         let project = Project::of(&root).unwrap();
-        Folder::of(&project, project.trust(&kept).unwrap(), &root, &kept).unwrap()
+        folder::of(&project, project.trust(&kept).unwrap(), &root, &kept).unwrap()
     };
     let first = folder();
     assert_eq!((first.trust, first.changes.len(), &first.place), (Trust::Unknown, 2, &None));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use tau::agent::settings::folder::{ChangeKind, FileChange, Folder};
-use tau::agent::settings::trust::Trust;
+use tau::agent::protocol::trust::Trust;
+use tau::agent::protocol::trust::{ChangeKind, FileChange, Folder};
 use tau::app::boot::Boot;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};

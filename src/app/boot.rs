@@ -14,9 +14,9 @@ use super::msg::Millis;
 use super::offer::Offers;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
-use crate::agent::settings::editing_mode::EditingMode;
-use crate::agent::settings::folder::Folder;
-use crate::agent::settings::status_template::StatusTemplate;
+use crate::agent::protocol::screen_settings::EditingMode;
+use crate::agent::protocol::status_template::StatusTemplate;
+use crate::agent::protocol::trust::Folder;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::picture::PictureSupport;
-use crate::agent::settings::notify::Notify;
-use crate::agent::settings::support::Support;
-use crate::agent::settings::value::DiffLayout;
+use crate::agent::protocol::screen_settings::DiffLayout;
+use crate::agent::protocol::screen_settings::Notify;
+use crate::agent::protocol::screen_settings::Support;
 
 /// From this width on diffs are side by side unless something else is set, in cells.
 const SPLIT_WIDTH: u16 = 140;

@@ -3,7 +3,7 @@
 use super::key::{Key, KeyCode, Mods};
 use super::outcome::KeyOutcome;
 use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::protocol::chosen::ChosenMode;
 
 /// An answer: what is chosen, its name, and what it means.
 pub type ModeAnswer = (ChosenMode, &'static str, &'static str);

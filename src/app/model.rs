@@ -28,11 +28,11 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
+use crate::agent::protocol::chosen::ChosenModels;
 use crate::agent::protocol::command::{Queue, QueuedMessage};
 use crate::agent::protocol::extension::McpResource;
 use crate::agent::protocol::message::Block;
 use crate::agent::protocol::model::Model as AiModel;
-use crate::agent::settings::chosen_models::ChosenModels;
 use crate::tools::plan::WorkPlan;
 
 /// How long a remark is shown, in milliseconds.

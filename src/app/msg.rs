@@ -12,7 +12,7 @@ use super::request::{Applied, ShellReply, Ticket};
 use super::terminal_facts::TerminalAnswer;
 use crate::agent::AgentEvent;
 use crate::agent::protocol::message::Block;
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::trust::Folder;
 
 /// Milliseconds since 1970, never going backwards within a run.
 pub type Millis = i64;

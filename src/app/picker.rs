@@ -14,7 +14,7 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
-use crate::agent::session::search::LastExchange;
+use crate::agent::protocol::session_row::LastExchange;
 
 /// What the rows are, and so what choosing one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,15 +16,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentCommand;
+use crate::agent::protocol::chosen::ChosenMode;
+use crate::agent::protocol::chosen::ChosenModels;
 use crate::agent::protocol::model::Model as AiModel;
 use crate::agent::protocol::query::SessionSource;
-use crate::agent::session::row::SessionRow;
-use crate::agent::session::search::{FoundSession, LastExchange};
-use crate::agent::settings::chosen_mode::ChosenMode;
-use crate::agent::settings::chosen_models::ChosenModels;
-use crate::agent::settings::editing_mode::EditingMode;
-use crate::agent::settings::folder::Folder;
-use crate::agent::settings::status_template::StatusTemplate;
+use crate::agent::protocol::screen_settings::EditingMode;
+use crate::agent::protocol::session_row::SessionRow;
+use crate::agent::protocol::session_row::{FoundSession, LastExchange};
+use crate::agent::protocol::status_template::StatusTemplate;
+use crate::agent::protocol::trust::Folder;
 use crate::app::geometry::{Motion, TerminalUse, TextLayout};
 use crate::app::status_facts::StatusFacts;
 

@@ -14,7 +14,7 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::time_format::Times;
 use crate::agent::protocol::command::BranchSummaryOptions;
-use crate::agent::session::outline::{Outline, OutlineRow, RowKind};
+use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 pub use filter::TreeFilter;
 
 /// A row as it is laid out.

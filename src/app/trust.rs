@@ -3,8 +3,8 @@
 use super::key::{Key, KeyCode, Mods};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
-use crate::agent::settings::folder::{ChangeKind, Folder};
-use crate::agent::settings::trust::Trust;
+use crate::agent::protocol::trust::Trust;
+use crate::agent::protocol::trust::{ChangeKind, Folder};
 
 /// The answers, in the order in which they are shown.
 pub const ANSWERS: [(TrustAnswer, &str); 3] = [

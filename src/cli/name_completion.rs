@@ -19,9 +19,9 @@ use super::tui::theme_files::ThemeFiles;
 use super::{compose, mcp_servers, plain};
 use crate::agent::catalogue::search_services::SERVICES;
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
+use crate::agent::protocol::session_row::SessionRow;
 use crate::agent::session::index::SessionIndex;
 use crate::agent::session::list;
-use crate::agent::session::row::SessionRow;
 use crate::agent::settings::Paths;
 use crate::tools::toolbox;
 

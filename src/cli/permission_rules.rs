@@ -11,9 +11,8 @@ use crate::agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
 use crate::agent::protocol::approval::RuleScope;
-use crate::agent::settings::trust::{
-    FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, Trust, uses_others_hooks,
-};
+use crate::agent::protocol::trust::Trust;
+use crate::agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
 use crate::agent::settings::{
     MAX_BYTES, Paths, SettingsError, claude_permissions, local_file, paths, permission_rules,
 };

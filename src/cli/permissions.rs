@@ -1,6 +1,6 @@
 //! `tau permissions`: the rules in force, and what they say of a call.
 
-use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::settings::chosen_mode;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
         None => listed(&permissions),
         Some(PermissionsAction::Test { tool, mode, call, .. }) => {
             let settings = &environment.settings;
-            let chosen = || ChosenMode::read(&environment.paths).map(|chosen| chosen.mode);
+            let chosen = || chosen_mode::read(&environment.paths).map(|chosen| chosen.mode);
             let mode = mode.or(settings.permission_mode).or_else(chosen).unwrap_or(PermissionMode::Ask);
             let extensions = compose::extensions_of(&all, &environment.paths, settings);
             let (access, read_only) = touched(&extensions.load(&cwd), tool, call, &cwd)?;

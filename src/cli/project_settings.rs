@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
-use crate::agent::settings::folder::Folder;
-use crate::agent::settings::trust::{PROMPT_FILE, Project, Trust, uses_others_hooks};
+use crate::agent::protocol::trust::{Folder, Trust};
+use crate::agent::settings::folder;
+use crate::agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
 use crate::agent::settings::{Paths, SettingsError};
 
 /// The settings that directories bring along, in their `.tau/`.
@@ -73,7 +74,7 @@ impl ProjectSettings {
     /// # Errors
     /// When earlier answers about trust cannot be read.
     pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, SettingsError> {
-        let folder = |(project, trust): &(Project, Trust)| Folder::of(project, *trust, cwd, kept);
+        let folder = |(project, trust): &(Project, Trust)| folder::of(project, *trust, cwd, kept);
         self.shown.iter().map(folder).collect()
     }
 

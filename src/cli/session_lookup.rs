@@ -6,8 +6,8 @@ use super::args::CliArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::Refusal;
 use super::{plain, table};
+use crate::agent::protocol::session_row::SessionRow;
 use crate::agent::session::list;
-use crate::agent::session::row::SessionRow;
 use crate::app::time_format;
 
 /// The directory of the session that the arguments name, if it exists. A session that cannot be

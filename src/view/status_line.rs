@@ -8,7 +8,7 @@ use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::ThinkingLevel;
-use crate::agent::settings::status_template::{StatusAtom, StatusGroup, StatusPart};
+use crate::agent::protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::printable::printable_line;

@@ -9,7 +9,7 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::session::outline::{OutlineRow, RowKind};
+use crate::agent::protocol::outline::{OutlineRow, RowKind};
 use crate::app::Model;
 use crate::app::printable::printable_line;
 use crate::app::time_format::{Times, age, clock};

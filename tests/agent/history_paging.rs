@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tau::agent::protocol::command::{RunCommand, SessionCommand, ShellCommand, TaskCommand};
 use tau::agent::protocol::event::{SessionEvent, TaskEvent, TurnEvent};
 use tau::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
-use tau::agent::session::outline::Outline;
+use tau::agent::session::outline::outline;
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -195,7 +195,7 @@ async fn a_file_that_is_gone_is_said_and_can_come_back() {
 async fn the_tree_of_a_large_session_is_that_of_all_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let (path, count) = large(dir.path(), 3);
-    let whole = Outline::of(Session::open_as(&path, Access::Read).unwrap().tree());
+    let whole = outline(Session::open_as(&path, Access::Read).unwrap().tree());
     let mut bench = with_session(&path, Vec::new());
     first(&mut bench).await;
     bench.send(TaskCommand::Query { ticket: 2, query: Query::Outline }).await;

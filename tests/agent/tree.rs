@@ -7,10 +7,10 @@ use tau::agent::protocol::event::{
     Question, QuestionEvent, QueueEvent, SessionEvent, SettingsEvent, TaskEvent,
 };
 use tau::agent::protocol::message::Usage;
+use tau::agent::protocol::outline::{Outline, RowKind};
 use tau::agent::protocol::query::{ContextUsage, Query, QueryAnswer};
 use tau::agent::provider::StreamEvent;
 use tau::agent::provider::scripted::{Scripted, says};
-use tau::agent::session::outline::{Outline, RowKind};
 use tau::agent::session::{Access, Session};
 
 use super::*;
@@ -30,7 +30,7 @@ async fn tree(bench: &mut Bench) -> Outline {
     }
 }
 
-fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::session::outline::OutlineRow {
+fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::protocol::outline::OutlineRow {
     outline.rows.iter().find(|row| row.text.contains(text)).unwrap_or_else(|| panic!("{text}: {outline:?}"))
 }
 

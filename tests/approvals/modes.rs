@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tau::agent::protocol::approval::PermissionMode;
+use tau::agent::protocol::chosen::ChosenMode;
 use tau::agent::protocol::command::{QuestionAnswer, QuestionCommand, SessionCommand, SettingsCommand};
 use tau::agent::protocol::event::{Question, QuestionEvent, SessionEvent, SettingsEvent};
 use tau::agent::protocol::model::{Api, Model};
-use tau::agent::settings::chosen_mode::ChosenMode;
 use tau::app::boot::Boot;
 use tau::tools::plan::WorkPlan;
 

@@ -11,7 +11,7 @@ use tau::agent::protocol::event::{
 use tau::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau::agent::protocol::message::{Block, CompactionSummary, Message, StopReason};
 use tau::agent::protocol::query::QueryAnswer;
-use tau::agent::session::row::SessionRow;
+use tau::agent::protocol::session_row::SessionRow;
 use tau::app::Msg;
 use tau::app::boot::Boot;
 use tau::app::key::{Mods, Mouse, MouseButton, MouseKind};
@@ -103,8 +103,8 @@ fn extensions() {
 /// A question about a folder that was not answered yet.
 #[test]
 fn trust_of_a_new_folder() {
-    let folder = tau::agent::settings::folder::Folder {
-        trust: tau::agent::settings::trust::Trust::Unknown,
+    let folder = tau::agent::protocol::trust::Folder {
+        trust: tau::agent::protocol::trust::Trust::Unknown,
         ..crate::trust::changed_folder()
     };
     frames(&mut Screen::boot(Boot { folders: vec![folder], ..boot() }), "trust-new");

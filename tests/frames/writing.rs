@@ -1,6 +1,6 @@
 //! Golden frames of vim's modes and of the lists of settings and keys.
 
-use tau::agent::settings::editing_mode::EditingMode;
+use tau::agent::protocol::screen_settings::EditingMode;
 use tau::app::boot::Boot;
 use tau::app::request::{SettingList, SettingShown, ShellReply};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tau::agent::catalogue::Catalogue;
 use tau::agent::protocol::message::Message;
-use tau::agent::session::outline::Outline;
+use tau::agent::session::outline::outline;
 use tau::agent::session::search::{last_exchange, search};
 use tau::agent::session::{Access, Session, list};
 use tau::agent::settings::{Paths, Settings, write};
@@ -110,7 +110,7 @@ fn check_session(input: &[u8]) -> u64 {
             let json = serde_json::to_string(&**message).unwrap();
             serde_json::from_str::<Message>(&json).expect("a message can be read again");
         }
-        let outline = Outline::of(looked_at.tree());
+        let outline = outline(looked_at.tree());
         let before = messages(&looked_at);
         assert!(before.concat().len() <= 8 * input.len() + 256, "{} messages", before.len());
         let looks =

@@ -3,7 +3,7 @@
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::PermissionMode;
 use tau::agent::settings::Paths;
-use tau::agent::settings::trust::{Project, Trust};
+use tau::agent::settings::trust::Project;
 use tau::cli::args::CliArgs;
 use tau::cli::permission_rules;
 use tau::tools::Toolbox;

@@ -12,12 +12,13 @@ use crate::agent::context::compaction::size;
 use crate::agent::protocol::event::TaskEvent;
 use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use crate::agent::protocol::message::{Message, ToolCall};
+use crate::agent::protocol::outline::Outline;
 use crate::agent::protocol::query::{
     EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
     WindowUsage,
 };
 use crate::agent::session::entry::{Body, Entry};
-use crate::agent::session::outline::Outline;
+use crate::agent::session::outline;
 use crate::agent::session::tree::Tree;
 use crate::tools::sandbox::support::Support;
 
@@ -84,7 +85,7 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
         Query::History => QueryAnswer::Messages(history(engine)),
         Query::LastText => QueryAnswer::LastText(last_text(&session.context().messages)),
         Query::Entries { since } => QueryAnswer::Entries(entries(tree, since.as_deref())?),
-        Query::Outline => QueryAnswer::Outline(Outline::of(tree)),
+        Query::Outline => QueryAnswer::Outline(outline::outline(tree)),
         Query::ForkMessages => QueryAnswer::ForkMessages(fork_messages(tree)),
         Query::Stats => QueryAnswer::Stats(stats(engine)),
         Query::Source => QueryAnswer::Source(session.source().ok_or(EMPTY)?),

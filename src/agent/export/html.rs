@@ -16,9 +16,10 @@ use super::calls::{self, picture};
 use super::pen::{Pen, escaped, linked};
 use super::{parted, title};
 use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use crate::agent::protocol::outline::RowKind;
 use crate::agent::session::Session;
 use crate::agent::session::entry::{Body, Entry, iso};
-use crate::agent::session::outline::{Outline, RowKind};
+use crate::agent::session::outline::outline;
 use crate::tools::counted::counted;
 
 const STYLE: &str = include_str!("page.css");
@@ -104,7 +105,7 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
 
 /// The tree as links; rows go to the right where it parts.
 fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
-    let outline = Outline::of(session.tree());
+    let outline = outline(session.tree());
     let mut depth: Vec<usize> = Vec::with_capacity(outline.rows.len());
     let mut children = vec![0_usize; outline.rows.len()];
     for parent in outline.rows.iter().filter_map(|row| row.parent) {

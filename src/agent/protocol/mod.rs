@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod attachment;
+pub mod chosen;
 pub mod command;
 pub mod event;
 pub mod extension;
@@ -18,7 +19,11 @@ pub mod placeholder;
 pub mod query;
 pub mod rules;
 pub mod run;
+pub mod screen_settings;
+pub mod session_row;
+pub mod status_template;
 mod subject;
 pub mod title;
+pub mod trust;
 pub mod undo;
 pub mod usage;

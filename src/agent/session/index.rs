@@ -10,7 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{ListedFile, SessionRow};
+use super::row::ListedFile;
+use crate::agent::protocol::session_row::SessionRow;
 use crate::agent::settings::private_files::{read_capped, write_private};
 
 /// First line of an index: its version. Another one makes the rest unreadable.

@@ -12,7 +12,7 @@ use super::entry::{Body, Entry};
 use super::tree::Tree;
 use super::{Session, SessionError, read};
 use crate::agent::protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
-pub use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
+use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 use crate::tools::{Content, Details, TerminalOutput};
 
 /// Longest text of a row, in characters.
@@ -23,13 +23,11 @@ const ACTION: usize = 120;
 /// A title for a tool call.
 pub(crate) type CallTitle<'a> = &'a dyn Fn(&ToolCall) -> Option<String>;
 
-impl Outline {
-    /// The outline of a tree. Of entries with one id only the last is in it.
-    pub fn of(tree: &Tree) -> Self {
-        let mut growing = GrowingOutline::new(&|_| None);
-        tree.entries().iter().for_each(|entry| growing.add(entry));
-        growing.finish(tree.leaf())
-    }
+/// The outline of a tree. Of entries with one id only the last is in it.
+pub fn outline(tree: &Tree) -> Outline {
+    let mut growing = GrowingOutline::new(&|_| None);
+    tree.entries().iter().for_each(|entry| growing.add(entry));
+    growing.finish(tree.leaf())
 }
 
 impl Session {
@@ -365,7 +363,7 @@ mod tests {
         ] {
             tree.push(entry);
         }
-        let Outline { rows, leaf } = Outline::of(&tree);
+        let Outline { rows, leaf } = outline(&tree);
         let rows: Vec<_> =
             rows.iter().map(|row| (row.text.as_str(), row.parent, row.label.as_deref())).collect();
         assert_eq!(

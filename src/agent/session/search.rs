@@ -4,15 +4,15 @@
 //! said counts: not what tools answered, and not the names of fields.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use memchr::memmem;
-use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Entry};
 use super::list::{files, is_conversation, runs_in};
 use super::read::lines;
 use crate::agent::protocol::message::Message;
+use crate::agent::protocol::session_row::{FoundSession, LastExchange};
 use crate::agent::settings::private_files::open_regular;
 
 /// As much of the end of a file is read for its last words, in bytes.
@@ -91,25 +91,6 @@ fn excerpt(text: &str, words: &[String]) -> String {
     let shown: String = line.chars().skip(skip).take(EXCERPT).collect();
     let is_cut = line.chars().count() > skip + EXCERPT;
     format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" })
-}
-
-/// A session in which somebody said what is sought.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundSession {
-    pub path: PathBuf,
-    /// The line in which it is, cut to what is around it.
-    pub line: String,
-}
-
-/// What was said last in a session.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct LastExchange {
-    /// Of the user; empty when there is no such message near the end.
-    #[serde(rename = "person")]
-    pub user: String,
-    /// Of the model, after that.
-    pub model: String,
 }
 
 /// The last exchange of a session, without opening it whole.

@@ -11,18 +11,16 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::editing_mode::EditingMode;
 use super::hooks::HookTable;
 use super::images::ImageProtocol;
 use super::mcp_servers::McpTable;
-use super::notify::Notify;
 use super::sandbox::NetworkAccess;
-use super::status_template::StatusTemplate;
-use super::support::Support;
-use super::value::{self, BaseUrl, DiffLayout, SettingValue, Temperature, ValueKind};
+use super::value::{self, BaseUrl, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use crate::agent::protocol::status_template::StatusTemplate;
 use crate::agent::secrets::Secret;
 use crate::tools::sandbox::SandboxLevel;
 

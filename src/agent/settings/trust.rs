@@ -20,6 +20,7 @@ use super::private_files::{SharedFile, read_capped, write_private};
 use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, SettingsError, read_toml_text, table};
 use crate::agent::permissions::LOCAL;
+use crate::agent::protocol::trust::Trust;
 use crate::tools::regular_files::read_text;
 
 /// The folder of a project's own settings.
@@ -67,19 +68,6 @@ pub struct Project {
     files: BTreeMap<String, String>,
     /// Files with rules and other guards that are there and cannot be read.
     unread: Vec<(PathBuf, String)>,
-}
-
-/// What the user has answered about a project.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    Trusted,
-    Refused,
-    /// Nothing yet.
-    #[default]
-    Unknown,
-    /// It was trusted as it was before; something in it has changed.
-    Changed,
 }
 
 /// What is kept of answers.

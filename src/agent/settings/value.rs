@@ -6,10 +6,12 @@ use std::ffi::OsStr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Api, ThinkingLevel};
+use crate::agent::protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use crate::agent::protocol::status_template::StatusTemplate;
 use crate::agent::secrets::Secret;
 
 /// What a setting holds, for help, documents and the schema.
@@ -226,37 +228,59 @@ impl SettingValue for BTreeMap<String, Vec<String>> {
     }
 }
 
-impl SettingValue for ThinkingLevel {
-    const KIND: ValueKind = ValueKind::Choice(|| ThinkingLevel::ALL.map(ThinkingLevel::name).to_vec());
+/// Settings that have one of a few names.
+macro_rules! named_choices {
+    ($($type:ty: $names:expr, $from_name:expr;)+) => {$(
+        impl SettingValue for $type {
+            const KIND: ValueKind = ValueKind::Choice(|| $names.to_vec());
 
-    fn show(&self) -> String {
-        self.name().to_owned()
-    }
+            fn show(&self) -> String {
+                self.name().to_owned()
+            }
 
-    fn parse(value: &OsStr) -> Result<Self, String> {
-        let value = text(value)?;
-        ThinkingLevel::named(value).ok_or_else(|| unknown(value, Self::KIND))
-    }
+            fn parse(value: &OsStr) -> Result<Self, String> {
+                let value = text(value)?;
+                $from_name(value).ok_or_else(|| unknown(value, Self::KIND))
+            }
 
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ThinkingLevel::deserialize(deserializer)
-    }
+            fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <$type>::deserialize(deserializer)
+            }
+        }
+    )+};
 }
 
-impl SettingValue for PermissionMode {
-    const KIND: ValueKind = ValueKind::Choice(|| PermissionMode::ALL.map(PermissionMode::name).to_vec());
+named_choices! {
+    ThinkingLevel: ThinkingLevel::ALL.map(ThinkingLevel::name), ThinkingLevel::named;
+    PermissionMode: PermissionMode::ALL.map(PermissionMode::name), PermissionMode::from_name;
+    EditingMode: names(&EditingMode::NAMES), |name| one_of(name, &EditingMode::NAMES);
+    Notify: names(&Notify::NAMES), |name| one_of(name, &Notify::NAMES);
+    Support: names(&Support::NAMES), |name| one_of(name, &Support::NAMES);
+    DiffLayout: names(&DiffLayout::NAMES), |name| one_of(name, &DiffLayout::NAMES);
+}
+
+fn names<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
+    table.iter().map(|(name, _)| *name).collect()
+}
+
+/// The value that has this name.
+fn one_of<T: Copy>(name: &str, table: &[(&str, T)]) -> Option<T> {
+    table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+impl SettingValue for StatusTemplate {
+    const KIND: ValueKind = ValueKind::Text;
 
     fn show(&self) -> String {
-        self.name().to_owned()
+        self.source().to_owned()
     }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
-        let value = text(value)?;
-        PermissionMode::from_name(value).ok_or_else(|| unknown(value, Self::KIND))
+        StatusTemplate::parse(value.to_str().ok_or("the value is not UTF-8 text")?)
     }
 
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        PermissionMode::deserialize(deserializer)
+        StatusTemplate::deserialize(deserializer)
     }
 }
 
@@ -281,45 +305,6 @@ impl SettingValue for Api {
         let names = Api::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
         let unknown = || serde::de::Error::custom(format!("unknown api `{name}`, expected one of {names}"));
         Api::named(&name).ok_or_else(unknown)
-    }
-}
-
-/// How the old and the new lines of a diff are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DiffLayout {
-    /// Side by side where the window is wide.
-    #[default]
-    Auto,
-    /// One below the other.
-    Unified,
-    /// Side by side.
-    Split,
-}
-
-impl DiffLayout {
-    const NAMES: [(&str, DiffLayout); 3] =
-        [("auto", DiffLayout::Auto), ("unified", DiffLayout::Unified), ("split", DiffLayout::Split)];
-
-    /// Its name in settings.
-    pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, layout)| *layout == self).map_or("", |(name, _)| name)
-    }
-}
-
-impl SettingValue for DiffLayout {
-    const KIND: ValueKind = ValueKind::Choice(|| DiffLayout::NAMES.map(|(name, _)| name).to_vec());
-
-    fn show(&self) -> String {
-        self.name().to_owned()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, String> {
-        choice(value, &DiffLayout::NAMES, Self::KIND)
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        DiffLayout::deserialize(deserializer)
     }
 }
 

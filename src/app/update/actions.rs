@@ -5,7 +5,7 @@ use super::{
     submit, terminal_focus, thinking,
 };
 use crate::agent::protocol::command::Queue;
-use crate::agent::settings::value::DiffLayout;
+use crate::agent::protocol::screen_settings::DiffLayout;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::geometry::ScreenKind;

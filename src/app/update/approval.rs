@@ -3,12 +3,12 @@
 use super::{find, misdirected, notify, trust};
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
+use crate::agent::protocol::chosen::ChosenMode;
 use crate::agent::protocol::command::{QuestionCommand, QueueCommand, SettingsCommand, TaskCommand};
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::model::Api;
 use crate::agent::protocol::query::{Query, QueryAnswer};
 use crate::agent::protocol::rules::Verdict;
-use crate::agent::settings::chosen_mode::ChosenMode;
 use crate::app::action::Action;
 use crate::app::approval::{Approval, Coverage, PromptStage, PromptStep};
 use crate::app::effect::Effect;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{approval, offers, sessions, trust};
+use crate::agent::protocol::chosen::ChosenModels;
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::settings::chosen_models::ChosenModels;
-use crate::agent::settings::editing_mode::EditingMode;
+use crate::agent::protocol::screen_settings::EditingMode;
 use crate::app::approval::Approvals;
 use crate::app::boot::Boot;
 use crate::app::composer::Composer;

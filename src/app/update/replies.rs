@@ -7,11 +7,11 @@ use super::{
     approval, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan, sessions,
     settings, status_line, trust,
 };
+use crate::agent::protocol::chosen::ChosenMode;
 use crate::agent::protocol::event::NoticeLevel;
 use crate::agent::protocol::query::SessionSource;
-use crate::agent::session::search::LastExchange;
-use crate::agent::settings::chosen_mode::ChosenMode;
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::session_row::LastExchange;
+use crate::agent::protocol::trust::Folder;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::printable::Printable;

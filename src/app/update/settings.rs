@@ -2,7 +2,7 @@
 
 use super::trust;
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::settings::editing_mode::EditingMode;
+use crate::agent::protocol::screen_settings::EditingMode;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;

@@ -2,8 +2,8 @@
 
 use crate::agent::AgentCommand;
 use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use crate::agent::protocol::outline::{Outline, RowKind};
 use crate::agent::protocol::query::Query;
-use crate::agent::session::outline::{Outline, RowKind};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::overlay::Overlay;
@@ -68,7 +68,7 @@ fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     while let Some(at) = next.filter(|at| active.insert(*at)) {
         next = outline.rows.get(at).and_then(|row| row.parent);
     }
-    let row = |(at, row): (usize, &crate::agent::session::outline::OutlineRow)| {
+    let row = |(at, row): (usize, &crate::agent::protocol::outline::OutlineRow)| {
         let note = if active.contains(&at) { "" } else { "on another branch" };
         let (title, note) = (Printable::line(&row.text), Printable::line(note));
         (row.kind == RowKind::User).then(|| PickerRow {

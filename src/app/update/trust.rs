@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::settings::editing_mode::EditingMode;
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::screen_settings::EditingMode;
+use crate::agent::protocol::trust::Folder;
 use crate::app::effect::Effect;
 use crate::app::keymap::Keymap;
 use crate::app::model::Model;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::link::CurrentSession;
 use super::server::{Server, Trouble};
 use super::wire::ServerRequest;
+use crate::agent::protocol::chosen::ChosenMode;
 use crate::agent::protocol::query::SessionSource;
-use crate::agent::session::search::LastExchange;
-use crate::agent::settings::chosen_mode::ChosenMode;
-use crate::agent::settings::chosen_models::ChosenModels;
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::session_row::LastExchange;
+use crate::agent::protocol::trust::Folder;
+use crate::agent::settings::chosen_models;
 use crate::agent::settings::private_files::write_private;
 use crate::app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
@@ -143,7 +143,7 @@ impl PerformRequest for Arc<AttachedRequests> {
     async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let keyless = !matches!(purpose, ModelsFor::Step(_));
         let list: Result<ModelList, String> = asked!(self, ServerRequest::Models { keyless }, Models);
-        let chosen = ChosenModels::read(&self.here.locked_setup().paths);
+        let chosen = chosen_models::read(&self.here.locked_setup().paths);
         list.map(|list| ModelList { chosen, ..list })
     }
 

@@ -28,7 +28,7 @@ use crate::agent::engine::behavior::OnAsk;
 use crate::agent::extensions::Extensions;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::trust::Folder;
 use crate::agent::settings::{Paths, Settings};
 use crate::agent::web::Web;
 use crate::app::background::AUTO;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::agent::engine::behavior::{Sandboxing, SaveWritable};
-use crate::agent::settings::chosen_mode::ChosenMode;
+use crate::agent::protocol::chosen::ChosenMode;
+use crate::agent::settings::chosen_mode;
 use crate::agent::settings::sandbox::NetworkAccess;
 use crate::agent::settings::{Paths, Settings, table, write};
 use crate::tools::paths;
@@ -33,7 +34,7 @@ pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxP
 /// Applies the mode that the user chose at the first start, unless a permission mode is set. A choice of `auto` in
 /// a sandbox is ignored where the sandbox is not available.
 pub(crate) fn apply_chosen(settings: &mut Settings, paths: &Paths, cwd: &Path) {
-    let chosen = ChosenMode::read(paths).filter(|_| settings.permission_mode.is_none());
+    let chosen = chosen_mode::read(paths).filter(|_| settings.permission_mode.is_none());
     let Some(chosen) = chosen.filter(|it| it.sandbox.is_none() || is_offered(settings, paths, cwd)) else {
         return;
     };

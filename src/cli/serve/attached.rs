@@ -18,7 +18,7 @@ use crate::agent::protocol::command::{
     TaskCommand,
 };
 use crate::agent::protocol::model::Model;
-use crate::agent::session::row::SessionRow;
+use crate::agent::protocol::session_row::SessionRow;
 use crate::app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
 use crate::cli::attach::wire::{Left, ServerRequest, Wanted};
 use crate::cli::tui::call::Call;

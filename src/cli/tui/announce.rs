@@ -5,8 +5,8 @@
 //! of the terminal and the bell otherwise.
 
 use super::modes::TerminalMode;
-use crate::agent::settings::notify::Notify;
-use crate::agent::settings::support::Support;
+use crate::agent::protocol::screen_settings::Notify;
+use crate::agent::protocol::screen_settings::Support;
 use crate::app::geometry::TerminalUse;
 use crate::cli::plain;
 

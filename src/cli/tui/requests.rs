@@ -16,7 +16,7 @@ use tokio_util::context::TokioContext;
 use super::call::Call;
 use super::questions::ClipboardAsk;
 use super::services::{Services, locked};
-use crate::agent::settings::folder::Folder;
+use crate::agent::protocol::trust::Folder;
 use crate::app::effect::SavedSetting;
 use crate::app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use crate::cli::attach::requests::AttachedRequests;

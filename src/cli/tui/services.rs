@@ -15,16 +15,16 @@ use crate::agent::catalogue::demo;
 use crate::agent::catalogue::keys::Keys;
 use crate::agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
 use crate::agent::catalogue::user::AdHoc;
+use crate::agent::protocol::chosen::ChosenMode;
 use crate::agent::protocol::model::Model;
 use crate::agent::protocol::query::SessionSource;
+use crate::agent::protocol::session_row::LastExchange;
+use crate::agent::protocol::trust::Folder;
 use crate::agent::provider::direct::Direct;
 use crate::agent::secrets::Secret;
 use crate::agent::session::prompt_history::PromptHistory;
 use crate::agent::session::search;
-use crate::agent::session::search::LastExchange;
-use crate::agent::settings::chosen_mode::ChosenMode;
-use crate::agent::settings::chosen_models::ChosenModels;
-use crate::agent::settings::folder::Folder;
+use crate::agent::settings::chosen_models;
 use crate::agent::settings::private_files::SharedFile;
 use crate::agent::settings::trust::{Project, uses_others_hooks};
 use crate::app::request::{
@@ -128,7 +128,7 @@ impl PerformRequest for Arc<Services> {
         let list = move || ModelList {
             usable: services.usable_models(),
             keyless: if keyless { services.keyless_models() } else { Vec::new() },
-            chosen: ChosenModels::read(&services.locked_setup().paths),
+            chosen: chosen_models::read(&services.locked_setup().paths),
         };
         blocking(move || Ok(list())).await
     }

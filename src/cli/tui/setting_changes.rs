@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 
 use super::services::Services;
-use crate::agent::settings::chosen_mode::ChosenMode;
-use crate::agent::settings::chosen_models::ChosenModels;
+use crate::agent::protocol::chosen::ChosenMode;
+use crate::agent::protocol::chosen::ChosenModels;
+use crate::agent::settings::{chosen_mode, chosen_models};
 use crate::agent::settings::{paths, table, write};
 use crate::app::effect::SavedSetting;
 use crate::app::request::{Applied, KeyChanges, SettingList};
@@ -18,7 +19,7 @@ impl Services {
         let set = |key, value| write::save(&self.config_file, key, value).map_err(|error| error.to_string());
         let change = |apply: &dyn Fn(&mut ChosenModels)| {
             let paths = self.locked_setup().paths.clone();
-            ChosenModels::change(&paths, apply)
+            chosen_models::change(&paths, apply)
         };
         match setting {
             SavedSetting::Theme(name) => set("theme", name),
@@ -49,7 +50,7 @@ impl Services {
     /// Keeps the mode that was chosen on the screen and applies what follows.
     pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, String> {
         let mut setup = self.locked_setup();
-        chosen.save(&setup.paths)?;
+        chosen_mode::save(chosen, &setup.paths)?;
         let applied = self.apply_saved(&mut setup)?;
         Ok(Applied { text: String::new(), ..applied })
     }

@@ -21,9 +21,9 @@ use super::super::types::{
 use crate::agent::AgentCommand;
 use crate::agent::protocol::approval::PermissionMode;
 use crate::agent::protocol::command::{SessionChange, SessionCommand, SettingsCommand};
+use crate::agent::protocol::session_row::SessionRow;
 use crate::agent::session::entry::iso;
 use crate::agent::session::list;
-use crate::agent::session::row::SessionRow;
 
 /// Sessions on a page if nothing else is asked for.
 const PAGE: u32 = 100;

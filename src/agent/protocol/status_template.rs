@@ -4,13 +4,10 @@
 //! only where each part in it has something to show. A doubled `{{`, `}}`, `[[` or `]]` is the sign
 //! itself.
 
-use std::ffi::OsStr;
 use std::iter::Peekable;
 use std::str::Chars;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use super::value::{SettingValue, ValueKind};
 
 /// What a part shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +98,11 @@ struct Reader<'a> {
 }
 
 impl StatusTemplate {
+    /// The template as it was written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Reads a template.
     ///
     /// # Errors
@@ -190,22 +192,6 @@ impl Reader<'_> {
     }
 }
 
-impl SettingValue for StatusTemplate {
-    const KIND: ValueKind = ValueKind::Text;
-
-    fn show(&self) -> String {
-        self.source.clone()
-    }
-
-    fn parse(value: &OsStr) -> Result<Self, String> {
-        StatusTemplate::parse(value.to_str().ok_or("the value is not UTF-8 text")?)
-    }
-
-    fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StatusTemplate::deserialize(deserializer)
-    }
-}
-
 impl Serialize for StatusTemplate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.source)
@@ -236,7 +222,7 @@ mod tests {
             ]
         );
         assert_eq!(read.right, [vec![text("[")], vec![part(StatusPart::Cost)], vec![text("}")]]);
-        assert_eq!(StatusTemplate::default().show(), DEFAULT_STATUS_LINE);
+        assert_eq!(StatusTemplate::default().source(), DEFAULT_STATUS_LINE);
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Settings of the screen that have a few named values.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose keys edit the text that is being written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EditingMode {
+    /// Those of readline and Emacs, as the table of actions has them.
+    #[default]
+    Emacs,
+    /// Normal, insert and visual mode of vim.
+    Vim,
+}
+
+impl EditingMode {
+    /// The values with their names in settings.
+    pub const NAMES: [(&str, EditingMode); 2] = [("emacs", EditingMode::Emacs), ("vim", EditingMode::Vim)];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// How tau notifies you, while its window is not focused, that a run has finished or that it is
+/// waiting for an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// The notification that the terminal is known to understand, otherwise the bell.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// The bell.
+    Bell,
+    /// The notification of iTerm2 (OSC 9).
+    Osc9,
+    /// The notification of kitty (OSC 99).
+    Osc99,
+    /// The notification of rxvt-unicode (OSC 777).
+    Osc777,
+}
+
+impl Notify {
+    /// The values with their names in settings.
+    pub const NAMES: [(&str, Notify); 6] = [
+        ("auto", Notify::Auto),
+        ("off", Notify::Off),
+        ("bell", Notify::Bell),
+        ("osc9", Notify::Osc9),
+        ("osc99", Notify::Osc99),
+        ("osc777", Notify::Osc777),
+    ];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Whether something of the terminal is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Support {
+    /// Where the terminal is known to have it.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+    /// Never.
+    Off,
+}
+
+impl Support {
+    /// The values with their names in settings.
+    pub const NAMES: [(&str, Support); 3] =
+        [("auto", Support::Auto), ("on", Support::On), ("off", Support::Off)];
+
+    /// Whether it is used, if the terminal is known to have it or not.
+    pub fn uses(self, known: impl FnOnce() -> bool) -> bool {
+        match self {
+            Support::Auto => known(),
+            Support::On => true,
+            Support::Off => false,
+        }
+    }
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// How the old and the new lines of a diff are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiffLayout {
+    /// Side by side where the window is wide.
+    #[default]
+    Auto,
+    /// One below the other.
+    Unified,
+    /// Side by side.
+    Split,
+}
+
+impl DiffLayout {
+    /// The values with their names in settings.
+    pub const NAMES: [(&str, DiffLayout); 3] =
+        [("auto", DiffLayout::Auto), ("unified", DiffLayout::Unified), ("split", DiffLayout::Split)];
+
+    /// Its name in settings.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, layout)| *layout == self).map_or("", |(name, _)| name)
+    }
+}
