@@ -46,38 +46,26 @@
 //! Everything else that is public here is public for tau's own binary and tests. `app`, `view` and `cli`
 //! are the program; they are left out of these pages and may change in any version.
 //!
-//! The import direction between the five modules is a law (held by `tests/tidy.rs`):
+//! Each module here is a crate of its own; a program that embeds the agent needs `taucode-agent` only. Which crate
+//! uses which is in their `Cargo.toml`:
 //!
 //! ```text
-//! tools  <-  agent  <-  app  <-  view  <-  cli
+//! tools  <-  agent/protocol  <-  agent  <---------  cli
+//!                            <-  app  <-  view  <-
 //! ```
 //!
-//! `clippy.toml` bans clocks, files, the environment, processes, cells and locks. The ban
-//! is waived below, with its reason, for the three modules that face the outside world; in
-//! `app` and `view` an `Instant::now()` does not pass CI.
+//! `clippy.toml` bans clocks, files, the environment, processes, cells and locks. `tools`, `agent` and `cli` face the
+//! outside world and waive the ban; in `app` and `view` an `Instant::now()` does not pass CI.
 
-#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tools act on the machine")]
-pub mod tools;
-
-#[allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the agent talks to networks and files"
-)]
-pub mod agent;
-
+#[doc(inline)]
+pub use tau_agent as agent;
 #[doc(hidden)]
-pub mod app;
-
+pub use tau_app as app;
 #[doc(hidden)]
-pub mod view;
-
-#[allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "the composition root performs effects"
-)]
+pub use tau_cli as cli;
+#[doc(inline)]
+pub use tau_tools as tools;
 #[doc(hidden)]
-pub mod cli;
+pub use tau_view as view;
 
-pub use agent::api::{Agent, CodingAgent};
+pub use tau_agent::{Agent, CodingAgent};

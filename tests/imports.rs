@@ -21,6 +21,9 @@ const ROOMS: [&[&str]; 7] = [
     &["api", "demo"],
 ];
 
+/// The crate that lies in the folder of another.
+const PROTOCOL: &str = "agent::protocol";
+
 /// The modules of the product by path (`agent::engine::run`), and what each names.
 struct Modules {
     named: BTreeMap<String, BTreeSet<String>>,
@@ -133,7 +136,15 @@ fn resolve(from: &str, path: &str, known: &BTreeSet<String>) -> Option<String> {
     let mut names = path.split("::").map(str::trim).peekable();
     match names.peek().copied()? {
         "crate" => {
-            at.clear();
+            at.truncate(if from.starts_with(PROTOCOL) { 2 } else { 1 });
+            names.next();
+        }
+        "tau_protocol" => {
+            at = PROTOCOL.split("::").collect();
+            names.next();
+        }
+        other if other.starts_with("tau_") => {
+            at = vec![other.trim_start_matches("tau_")];
             names.next();
         }
         "self" => drop(names.next()),
@@ -198,11 +209,14 @@ fn imports_are_found_however_they_are_written() {
         files.iter().map(source).collect()
     };
     let files = [
-        ("src/agent/a.rs", "use super::{b, c::{self, D}};\nuse crate::agent::e::f::G as H;\n"),
+        ("src/agent/a.rs", "use super::{b, c::{self, D}};\nuse crate::e::f::G as H;\n"),
         ("src/agent/b.rs", "fn x() { super::c::y(); }\n"),
-        ("src/agent/c.rs", "// use super::a;\nfn z() -> crate::agent::e::I { \"super::b\" }\n"),
+        ("src/agent/c.rs", "// use super::a;\nfn z() -> crate::e::I { \"super::b\" }\n"),
         ("src/agent/e/mod.rs", "mod f;\nuse f::G;\n"),
-        ("src/agent/e/f.rs", "use super::I;\n"),
+        ("src/agent/e/f.rs", "use super::I;\nuse tau_tools::t::T;\nuse tau_protocol::p::P;\n"),
+        ("src/agent/protocol/p.rs", "use crate::q::Q;\n"),
+        ("src/agent/protocol/q.rs", ""),
+        ("src/tools/t.rs", ""),
     ];
     let modules = Modules::read(&sources(&files));
     let imports: Vec<(&str, &str)> = modules.imports().collect();
@@ -212,10 +226,16 @@ fn imports_are_found_however_they_are_written() {
         ("agent::a", "agent::e::f"),
         ("agent::b", "agent::c"),
         ("agent::c", "agent::e"),
+        ("agent::e::f", "agent::protocol::p"),
+        ("agent::e::f", "tools::t"),
+        ("agent::protocol::p", "agent::protocol::q"),
     ];
     assert_eq!(imports, expected);
-    let circle =
-        [("src/a.rs", "use crate::b::X;"), ("src/b.rs", "use crate::c;"), ("src/c.rs", "use super::a;")];
+    let circle = [
+        ("src/app/a.rs", "use crate::b::X;"),
+        ("src/app/b.rs", "use crate::c;"),
+        ("src/app/c.rs", "use super::a;"),
+    ];
     let modules = Modules::read(&sources(&circle));
-    assert!(modules.reachable("a", |_| true).contains("a"));
+    assert!(modules.reachable("app::a", |_| true).contains("app::a"));
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::trust::Project;
 
 use crate::harness::shared;

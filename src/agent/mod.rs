@@ -4,15 +4,20 @@
 //! [`AgentEvent`] comes out. Both hold data only, so front ends, recordings and tests are
 //! serialisations of the same thing. This module knows `tools`; it never knows who listens.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the agent talks to networks and files"
+)]
+
 pub mod api;
 pub mod catalogue;
 pub mod context;
 pub mod demo;
-pub(crate) mod engine;
+pub mod engine;
 pub mod export;
 pub mod extensions;
 pub mod permissions;
-pub mod protocol;
 pub mod provider;
 pub mod secrets;
 pub mod session;
@@ -20,11 +25,14 @@ pub mod settings;
 pub mod undo;
 pub mod web;
 
-pub use protocol::command::{
+pub use tau_protocol as protocol;
+pub use tau_protocol::command::{
     AgentCommand, QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, ShellCommand,
     TaskCommand,
 };
-pub use protocol::event::{
+pub use tau_protocol::event::{
     AgentEvent, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent,
     TurnEvent,
 };
+
+pub use api::{Agent, CodingAgent};

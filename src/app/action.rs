@@ -84,7 +84,7 @@ pub enum ActionGroup {
 
 impl ActionGroup {
     /// All groups, in the order in which people see them.
-    pub(crate) const ALL: &'static [ActionGroup] = &[
+    pub const ALL: &'static [ActionGroup] = &[
         ActionGroup::Messages,
         ActionGroup::Transcript,
         ActionGroup::Panel,
@@ -94,7 +94,7 @@ impl ActionGroup {
     ];
 
     /// Its heading.
-    pub(crate) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             ActionGroup::Messages => "Messages",
             ActionGroup::Running => "Stop, run, quit",

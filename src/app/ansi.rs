@@ -6,9 +6,9 @@
 //! tokens of `tools/vt/sequence`.
 
 use super::printable::Printable;
-use crate::tools::vt::ScreenLine;
-use crate::tools::vt::sequence::{self, Csi, Parser, Token};
-pub use crate::tools::vt::sgr::{SgrColor, SgrStyle};
+use tau_tools::vt::ScreenLine;
+use tau_tools::vt::sequence::{self, Csi, Parser, Token};
+pub use tau_tools::vt::sgr::{SgrColor, SgrStyle};
 
 /// Text of one style within a line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct AnsiRun {
 }
 
 /// A line of terminal text: its runs from left to right, none of them empty.
-pub(crate) type AnsiLine = Vec<AnsiRun>;
+pub type AnsiLine = Vec<AnsiRun>;
 
 /// The lines of `text`. A trailing line end does not start another line. The style continues
 /// across line ends, as on a terminal. Text after a lone `\r` replaces the line so far.

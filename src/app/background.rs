@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The name of the theme that follows the terminal's background.
-pub(crate) const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// The terminal's background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub enum Background {
 
 impl Background {
     /// From a terminal's answer to OSC 11, such as `11;rgb:ffff/ffff/ffff`; `None` for anything else.
-    pub(crate) fn from_report(report: &str) -> Option<Background> {
+    pub fn from_report(report: &str) -> Option<Background> {
         let color = report.strip_prefix("11;")?;
         let channels = color.strip_prefix("rgb:").or_else(|| color.strip_prefix("rgba:"))?;
         let mut shares = channels.split('/').map(share);
@@ -27,7 +27,7 @@ impl Background {
 
     /// From the variable `COLORFGBG`, such as `15;0`: the last number is the background, one of the 16
     /// colours. `None` if it names none of them.
-    pub(crate) fn from_colorfgbg(value: &str) -> Option<Background> {
+    pub fn from_colorfgbg(value: &str) -> Option<Background> {
         match value.rsplit(';').next()?.parse::<u8>().ok()? {
             0..=6 | 8 => Some(Background::Dark),
             7 | 9..=15 => Some(Background::Light),

@@ -169,12 +169,12 @@ impl MarkdownBlocks {
     }
 
     /// Whether there is an [`open`](Self::open) block; costs nothing.
-    pub(crate) fn has_open(&self) -> bool {
+    pub fn has_open(&self) -> bool {
         self.fence.is_some() || !self.open_markdown().trim().is_empty()
     }
 
     /// Whether the open block continues the last closed one.
-    pub(crate) fn open_continues(&self) -> bool {
+    pub fn open_continues(&self) -> bool {
         self.fence.as_ref().is_some_and(|fence| fence.before > 0)
     }
 

@@ -12,11 +12,11 @@ use super::background::Background;
 use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
 use super::offer::Offers;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Model as AiModel, ThinkingLevel};
-use crate::agent::protocol::screen_settings::EditingMode;
-use crate::agent::protocol::status_template::StatusTemplate;
-use crate::agent::protocol::trust::Folder;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::{Model as AiModel, ThinkingLevel};
+use tau_protocol::screen_settings::EditingMode;
+use tau_protocol::status_template::StatusTemplate;
+use tau_protocol::trust::Folder;
 
 /// What the first frame is made from. Nothing in it needs a network, a scan or a large read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

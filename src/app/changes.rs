@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::key::{Key, KeyCode, Mods};
 use super::outcome::KeyOutcome;
 use super::request::Ticket;
-use crate::agent::protocol::undo::{ChangedFile, RevertOrder, SessionChanges};
+use tau_protocol::undo::{ChangedFile, RevertOrder, SessionChanges};
 
 /// With more files than this they begin folded.
 const UNFOLDED: usize = 3;

@@ -8,7 +8,7 @@ use super::fuzzy;
 use super::printable::Printable;
 use super::request::Ticket;
 use super::slash::{CommandRow, Commands};
-use crate::agent::protocol::extension::McpResource;
+use tau_protocol::extension::McpResource;
 
 /// Rows shown at most.
 const ROWS: usize = 8;
@@ -382,7 +382,7 @@ impl Completion {
     }
 
     /// Rows on the screen: one that says so when nothing matches.
-    pub(crate) fn height(&self) -> usize {
+    pub fn height(&self) -> usize {
         self.rows.len().clamp(usize::from(self.ticket.is_none()), ROWS)
     }
 

@@ -1,6 +1,6 @@
 //! What is to be done outside, as plain comparable data. Only the shell does it.
 
-use crate::agent::AgentCommand;
+use tau_protocol::command::AgentCommand;
 
 use super::geometry::TerminalUse;
 use super::request::{ShellRequest, Ticket};

@@ -7,7 +7,7 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
-use crate::agent::protocol::extension::{ExtensionRow, ExtensionState};
+use tau_protocol::extension::{ExtensionRow, ExtensionState};
 
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,8 @@ use super::key::{Key, KeyCode, Mods};
 use super::line_edit::LineEdit;
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::form::{FieldKind, FormField};
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::form::{FieldKind, FormField};
 
 /// The form on the screen.
 #[derive(Clone, Debug, PartialEq)]

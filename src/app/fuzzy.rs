@@ -5,7 +5,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// A row that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FuzzyMatch {
+pub struct FuzzyMatch {
     /// Its index in the rows given.
     pub index: usize,
     /// Byte offsets of the matched characters, rising.
@@ -15,7 +15,7 @@ pub(crate) struct FuzzyMatch {
 /// The rows that match, best first, in their order where they match as well; all of them for an
 /// empty query. Words of the query all have to match; `'word` matches exactly, `^word` at the
 /// start, `word$` at the end, `!word` not.
-pub(crate) fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
+pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     if query.trim().is_empty() {
         return (0..rows.len()).map(|index| FuzzyMatch { index, marks: Vec::new() }).collect();
     }
@@ -37,7 +37,7 @@ pub(crate) fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
 /// The rows in which every word of the query occurs, those first in which more words begin a word, in
 /// their order otherwise; all of them for an empty query. Without a capital letter in a word, capitals
 /// do not matter to it.
-pub(crate) fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
+pub fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let mut found: Vec<(usize, FuzzyMatch)> = Vec::new();
     for (index, row) in rows.iter().map(AsRef::as_ref).enumerate() {

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::picture::PictureSupport;
-use crate::agent::protocol::screen_settings::DiffLayout;
-use crate::agent::protocol::screen_settings::Notify;
-use crate::agent::protocol::screen_settings::Support;
+use tau_protocol::screen_settings::DiffLayout;
+use tau_protocol::screen_settings::Notify;
+use tau_protocol::screen_settings::Support;
 
 /// From this width on diffs are side by side unless something else is set, in cells.
 const SPLIT_WIDTH: u16 = 140;
@@ -168,7 +168,7 @@ pub enum Addresses {
 
 impl TextLayout {
     /// Whether diffs are side by side in a window that is so wide.
-    pub(crate) fn splits_diffs(self, width: u16) -> bool {
+    pub fn splits_diffs(self, width: u16) -> bool {
         match self.diff {
             DiffLayout::Auto => width >= SPLIT_WIDTH,
             DiffLayout::Split => true,

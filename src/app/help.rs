@@ -21,7 +21,7 @@ impl HelpView {
     }
 
     /// Whether the words of the query all occur in these texts; capitals do not matter.
-    pub(crate) fn matches(&self, texts: &[&str]) -> bool {
+    pub fn matches(&self, texts: &[&str]) -> bool {
         self.query.matches(texts)
     }
 
@@ -44,13 +44,13 @@ impl HelpView {
     }
 
     /// The first of `rows` rows to show when `fit` rows fit.
-    pub(crate) fn first(&self, rows: usize, fit: usize) -> usize {
+    pub fn first(&self, rows: usize, fit: usize) -> usize {
         self.scroll.min(rows.saturating_sub(fit))
     }
 }
 
 /// An action in at most 18 characters. Two that are one another's opposite have the same words.
-pub(crate) fn label(action: Action) -> &'static str {
+pub fn label(action: Action) -> &'static str {
     match action {
         Action::Send => "send, or steer",
         Action::FollowUp => "send when done",

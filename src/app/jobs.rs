@@ -12,8 +12,8 @@ use super::msg::Millis;
 use super::transcript::Transcript;
 use super::transcript::command_panel::CommandPanel;
 use super::transcript::panel::PanelOutput;
-use crate::agent::protocol::event::{AgentEvent, SessionEvent, ShellEvent};
-use crate::tools::vt::{Modes, ScreenLine, TerminalScreen, ToCursor};
+use tau_protocol::event::{AgentEvent, SessionEvent, ShellEvent};
+use tau_tools::vt::{Modes, ScreenLine, TerminalScreen, ToCursor};
 
 /// Lines above the screen that a job keeps.
 const KEPT_LINES: usize = 5_000;
@@ -182,7 +182,7 @@ impl Jobs {
     }
 
     /// The screen of the command that has the keyboard, while it runs.
-    pub(crate) fn owned_screen(&self) -> Option<&TerminalScreen> {
+    pub fn owned_screen(&self) -> Option<&TerminalScreen> {
         Some(&self.job(self.owner?.entry)?.terminal.screen)
     }
 

@@ -18,13 +18,13 @@ impl Mods {
     /// No modifier.
     pub const NONE: Mods = Mods(0);
     /// Control.
-    pub(crate) const CTRL: Mods = Mods(1);
+    pub const CTRL: Mods = Mods(1);
     /// Alt, also called Option and Meta.
-    pub(crate) const ALT: Mods = Mods(2);
+    pub const ALT: Mods = Mods(2);
     /// Shift; implied, and therefore absent, where a character alone shows it (`A`, `?`).
-    pub(crate) const SHIFT: Mods = Mods(4);
+    pub const SHIFT: Mods = Mods(4);
     /// Super, also called Command and Windows.
-    pub(crate) const SUPER: Mods = Mods(8);
+    pub const SUPER: Mods = Mods(8);
 
     /// Pressed after the leader, which is written before it: `ctrl+x t`.
     pub(crate) const LED: Mods = Mods(16);

@@ -200,7 +200,7 @@ fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::action;
+    use crate::action;
     use std::collections::BTreeMap;
 
     fn keymap(overrides: &[(&str, &[&str])]) -> Keymap {

@@ -102,7 +102,7 @@ impl Keymap {
     }
 
     /// The keys that mean the action, as people write them; empty when it has none.
-    pub(crate) fn keys_of(&self, action: Action) -> Vec<String> {
+    pub fn keys_of(&self, action: Action) -> Vec<String> {
         self.of_action.get(&action).into_iter().flatten().map(Key::to_string).collect()
     }
 

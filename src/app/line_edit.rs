@@ -24,7 +24,7 @@ impl LineEdit {
     }
 
     /// What is before the cursor, and what is behind it.
-    pub(crate) fn at_cursor(&self) -> (&str, &str) {
+    pub fn at_cursor(&self) -> (&str, &str) {
         self.text.split_at_checked(self.at()).unwrap_or((&self.text, ""))
     }
 

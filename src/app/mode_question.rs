@@ -2,8 +2,8 @@
 
 use super::key::{Key, KeyCode, Mods};
 use super::outcome::KeyOutcome;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::chosen::ChosenMode;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::chosen::ChosenMode;
 
 /// An answer: what is chosen, its name, and what it means.
 pub type ModeAnswer = (ChosenMode, &'static str, &'static str);

@@ -28,12 +28,12 @@ use super::status_line::StatusLine;
 use super::terminal_facts::TerminalFacts;
 use super::transcript::Transcript;
 use super::undo::UndoDialog;
-use crate::agent::protocol::chosen::ChosenModels;
-use crate::agent::protocol::command::{Queue, QueuedMessage};
-use crate::agent::protocol::extension::McpResource;
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::model::Model as AiModel;
-use crate::tools::plan::WorkPlan;
+use tau_protocol::chosen::ChosenModels;
+use tau_protocol::command::{Queue, QueuedMessage};
+use tau_protocol::extension::McpResource;
+use tau_protocol::message::Block;
+use tau_protocol::model::Model as AiModel;
+use tau_tools::plan::WorkPlan;
 
 /// How long a remark is shown, in milliseconds.
 pub(crate) const REMARK: Millis = 2_500;
@@ -228,17 +228,17 @@ impl Model {
     }
 
     /// Whether a call waits for the user's decision, or the model for an answer.
-    pub(crate) fn waits_for_user(&self) -> bool {
+    pub fn waits_for_user(&self) -> bool {
         !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
     }
 
     /// Whether keys go to the prompt of a call that waits for the user's decision.
-    pub(crate) fn takes_answer(&self) -> bool {
+    pub fn takes_answer(&self) -> bool {
         self.shows_prompt() && self.approvals.is_ready(self.now)
     }
 
     /// Whether that prompt has the attention. Keys may still go to the draft.
-    pub(crate) fn shows_prompt(&self) -> bool {
+    pub fn shows_prompt(&self) -> bool {
         self.overlays.is_empty()
             && self.transcript.find.is_none()
             && self.transcript.selected_panel().is_none()
@@ -248,7 +248,7 @@ impl Model {
     }
 
     /// The time by which running times are shown.
-    pub(crate) fn clock(&self) -> Millis {
+    pub fn clock(&self) -> Millis {
         match self.motion {
             Motion::Animated => self.now,
             Motion::Still => self.now - self.now.rem_euclid(1_000),
@@ -264,7 +264,7 @@ impl Model {
 
     /// Name of the theme that is drawn: the one selected in the list of themes or, when that is not
     /// open, the one that is set; never `auto`.
-    pub(crate) fn shown_theme(&self) -> &str {
+    pub fn shown_theme(&self) -> &str {
         let name = match self.overlays.last() {
             Some(Overlay::Picker { picker, .. }) if picker.kind == PickerKind::Themes => {
                 picker.selected_key()

@@ -10,9 +10,9 @@ use super::geometry::{Laid, Size};
 use super::key::{Key, Mouse};
 use super::request::{Applied, ShellReply, Ticket};
 use super::terminal_facts::TerminalAnswer;
-use crate::agent::AgentEvent;
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::trust::Folder;
+use tau_protocol::event::AgentEvent;
+use tau_protocol::message::Block;
+use tau_protocol::trust::Folder;
 
 /// Milliseconds since 1970, never going backwards within a run.
 pub type Millis = i64;

@@ -21,8 +21,8 @@ use super::settings_list::SettingsView;
 use super::tree::TreeView;
 use super::trust::TrustView;
 use super::user_questions::QuestionsView;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::Question;
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::Question;
 
 /// An overlay. The ticket names the request that fills it.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub enum Overlay {
 impl Overlay {
     /// Whether the user has opened it, to look something up or to choose. A question is not a list: you may want to
     /// read what was said before it.
-    pub(crate) fn is_list(&self) -> bool {
+    pub fn is_list(&self) -> bool {
         match self {
             Overlay::Picker { .. }
             | Overlay::Help(_)
@@ -90,7 +90,7 @@ impl Overlay {
 
     /// Whether it lies on what is finished, on the shell's screen: a list, and a question that nothing said before
     /// bears on.
-    pub(crate) fn floats(&self) -> bool {
+    pub fn floats(&self) -> bool {
         self.is_list() || matches!(self, Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_))
     }
 

@@ -14,7 +14,7 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
-use crate::agent::protocol::session_row::LastExchange;
+use tau_protocol::session_row::LastExchange;
 
 /// What the rows are, and so what choosing one means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Picker {
     }
 
     /// Whether there are hidden rows, and whether they are shown.
-    pub(crate) fn hidden(&self) -> Option<bool> {
+    pub fn hidden(&self) -> Option<bool> {
         self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
     }
 
@@ -164,23 +164,23 @@ impl Picker {
     }
 
     /// The key of the selected row.
-    pub(crate) fn selected_key(&self) -> Option<&str> {
+    pub fn selected_key(&self) -> Option<&str> {
         let found = self.shown.get(self.selected)?;
         self.rows.get(found.index).map(|row| row.key.as_str())
     }
 
     /// The row whose deletion waits for a second press.
-    pub(crate) fn to_delete(&self) -> Option<&str> {
+    pub fn to_delete(&self) -> Option<&str> {
         self.to_delete.as_deref()
     }
 
     /// The new name that is being typed.
-    pub(crate) fn renaming(&self) -> Option<&str> {
+    pub fn renaming(&self) -> Option<&str> {
         self.renaming.as_ref().map(LineEdit::text)
     }
 
     /// The line in the messages of this session in which the query occurs.
-    pub(crate) fn found_line(&self, key: &str) -> Option<&Printable> {
+    pub fn found_line(&self, key: &str) -> Option<&Printable> {
         self.found.get(key)
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::terminal_facts::TerminalFacts;
-use crate::agent::protocol::message::{Block, Message, UserContent};
-use crate::tools::details::Content;
+use tau_protocol::message::{Block, Message, UserContent};
+use tau_tools::details::Content;
 
 /// Most rows of a picture.
 const ROWS: u16 = 20;
@@ -109,12 +109,7 @@ pub struct PictureRoom {
 impl PictureRoom {
     /// The room in a window of `height` rows, in text that is `width` cells wide; `None` where
     /// pictures are not shown.
-    pub(crate) fn new(
-        support: PictureSupport,
-        terminal: TerminalFacts,
-        width: u16,
-        height: u16,
-    ) -> Option<Self> {
+    pub fn new(support: PictureSupport, terminal: TerminalFacts, width: u16, height: u16) -> Option<Self> {
         let sixel = if terminal.cell_pixels.is_some() { PictureFormat::Sixel } else { PictureFormat::Blocks };
         let format = match support {
             PictureSupport::Off => return None,

@@ -7,7 +7,7 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::msg::Millis;
 use super::outcome::KeyOutcome;
 use super::request::Ticket;
-use crate::agent::protocol::approval::PermissionMode;
+use tau_protocol::approval::PermissionMode;
 
 /// The answers, in the order in which they are shown.
 pub const ANSWERS: [(PlanAnswer, &str); 6] = [

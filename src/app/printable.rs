@@ -15,8 +15,8 @@ use std::ops::{Deref, Range};
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::tools::counted::many;
-use crate::tools::invisible::is_invisible;
+use tau_tools::counted::many;
+use tau_tools::invisible::is_invisible;
 
 /// Columns between tab stops.
 const TAB: usize = 4;
@@ -248,7 +248,7 @@ impl Sanitizer {
 }
 
 /// The characters in `text` that are spelled, in bytes.
-pub(crate) fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(SPELLED).filter_map(|(start, _)| {
         let from = start + SPELLED.len();
         let (digits, _) = text.get(from..)?.split_once('>')?;
@@ -262,18 +262,18 @@ const MIN_FOLDED: usize = 40;
 
 /// Text that the user decides on, made safe, with nothing in it that is not seen: what is invisible and blanks
 /// that are no spaces are spelled, and of long runs of blanks the number is shown. Line ends stay.
-pub(crate) fn asked(text: &str) -> Printable {
+pub fn asked(text: &str) -> Printable {
     let text = text.replace("\r\n", "\n").replace('\r', "␍");
     Printable::new(&spell_hidden(&fold_blanks(&text)))
 }
 
 /// As [`asked`], as one line.
-pub(crate) fn asked_line(text: &str) -> Printable {
+pub fn asked_line(text: &str) -> Printable {
     Printable::line(&spell_hidden(&fold_blanks(text)))
 }
 
 /// The text with everything spelled that hides in it. What draws something stays as it is.
-pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
+pub fn spell_hidden(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -297,7 +297,7 @@ pub(crate) fn spell_hidden(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with the number of blanks in place of each long run of them, and of empty lines.
-pub(crate) fn fold_blanks(text: &str) -> Cow<'_, str> {
+pub fn fold_blanks(text: &str) -> Cow<'_, str> {
     let blank = |c: char| matches!(c, ' ' | '\t' | '\n') || is_other_blank(c);
     let mut out = String::new();
     let mut rest = text;
@@ -392,7 +392,7 @@ fn class(c: char) -> Class {
 
 /// Whether the character is a control or is invisible: left out of text for a terminal that is not
 /// drawn by cells (titles, messages, the answers of print mode).
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     match class(c) {
         Class::Tab
         | Class::Replaced(_)

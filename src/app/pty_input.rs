@@ -3,7 +3,7 @@
 //! Pure. The forms are xterm's ("XTerm Control Sequences", its PC-style function keys).
 
 use super::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
-use crate::tools::vt::Modes;
+use tau_tools::vt::Modes;
 
 /// Rows that a turn of the wheel moves a program that does not know the mouse.
 const WHEEL: usize = 3;

@@ -7,7 +7,7 @@ use super::key::{Key, KeyCode, Mods};
 use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::status::{QueuedText, Status};
-use crate::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
+use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
 
 /// The list.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,21 +15,21 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::chosen::ChosenModels;
-use crate::agent::protocol::model::Model as AiModel;
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::protocol::screen_settings::EditingMode;
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::protocol::session_row::{FoundSession, LastExchange};
-use crate::agent::protocol::status_template::StatusTemplate;
-use crate::agent::protocol::trust::Folder;
-use crate::app::geometry::{Motion, TerminalUse, TextLayout};
-use crate::app::status_facts::StatusFacts;
+use crate::geometry::{Motion, TerminalUse, TextLayout};
+use crate::status_facts::StatusFacts;
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::chosen::ChosenModels;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::model::Model as AiModel;
+use tau_protocol::query::SessionSource;
+use tau_protocol::screen_settings::EditingMode;
+use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{FoundSession, LastExchange};
+use tau_protocol::status_template::StatusTemplate;
+use tau_protocol::trust::Folder;
 
 /// The ticket of a query whose answer is used whoever asked.
-pub(crate) const NO_TICKET: u64 = 0;
+pub const NO_TICKET: u64 = 0;
 
 /// Names a request that is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ macro_rules! requests {
             $(
                 $(#[doc = $doc])+
                 fn $method(
-                    &self,
+                    self: &Arc<Self>,
                     call: &Self::Call,
                     $($field: $kind),*
                 ) -> impl Future<Output = Result<$answer, String>> + Send;
@@ -71,7 +71,7 @@ macro_rules! requests {
 
         impl ShellRequest {
             /// Does the work.
-            pub async fn perform<P: PerformRequest>(self, with: &P, call: &P::Call) -> ShellReply {
+            pub async fn perform<P: PerformRequest>(self, with: &Arc<P>, call: &P::Call) -> ShellReply {
                 match self {
                     $(ShellRequest::$name { $($field),* } => {
                         match with.$method(call, $($field),*).await {
@@ -214,7 +214,7 @@ pub enum ShellReply {
 
 impl ShellReply {
     /// Whether more replies to the same request follow.
-    pub(crate) fn is_partial(&self) -> bool {
+    pub fn is_partial(&self) -> bool {
         matches!(
             self,
             ShellReply::Sessions(SessionRows { done: false, .. })

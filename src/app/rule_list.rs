@@ -7,8 +7,8 @@ use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
 use super::request::Ticket;
-use crate::agent::protocol::approval::RuleScope;
-use crate::agent::protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, RuleChange, Verdict};
+use tau_protocol::approval::RuleScope;
+use tau_protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, RuleChange, Verdict};
 
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub struct RulesView {
     pub selected: usize,
     /// The rules, once they are known.
     rules: Option<PermissionRules>,
-    pub(crate) stage: RuleStage,
+    pub stage: RuleStage,
     /// What the last change has led to, or why it cannot be made.
     pub said: Option<Result<Printable, Printable>>,
     /// The request that is under way.
@@ -26,12 +26,12 @@ pub struct RulesView {
     /// The change that it is about, if it is one.
     pub(crate) change: Option<RuleChange>,
     /// The selected rule, and which earlier calls it would have decided on.
-    pub(crate) coverage: Option<(ListedRule, Coverage)>,
+    pub coverage: Option<(ListedRule, Coverage)>,
 }
 
 /// What the next key press is for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum RuleStage {
+pub enum RuleStage {
     /// It chooses a row.
     #[default]
     Choosing,
@@ -43,7 +43,7 @@ pub(crate) enum RuleStage {
 
 /// A rule that is being written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RuleForm {
+pub struct RuleForm {
     pub line: LineEdit,
     pub list: Verdict,
     pub scope: RuleScope,

@@ -161,7 +161,7 @@ pub fn unlisted() -> impl Iterator<Item = (CommandRow, Option<&'static str>)> {
 }
 
 /// The other names of a listed command.
-pub(crate) fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
+pub fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
     ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
 }
 
@@ -205,7 +205,7 @@ impl Commands {
     }
 
     /// The command of this name; capitals do not matter where no other name is meant.
-    pub(crate) fn find(&self, name: &str) -> Option<&CommandRow> {
+    pub fn find(&self, name: &str) -> Option<&CommandRow> {
         let all = || self.rows.iter().chain(&self.unlisted);
         all().find(|row| row.name == name).or_else(|| all().find(|row| row.name.eq_ignore_ascii_case(name)))
     }

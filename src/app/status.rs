@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::msg::Millis;
 use super::printable::Printable;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::{
     AgentEvent, CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, SessionInfo,
     SettingsEvent, TaskEvent, TurnEvent,
 };
-use crate::agent::protocol::message::{Message, StopReason, Usage};
-use crate::agent::protocol::model::{Api, Model as AiModel, ThinkingLevel};
-use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
-use crate::agent::protocol::title;
+use tau_protocol::message::{Message, StopReason, Usage};
+use tau_protocol::model::{Api, Model as AiModel, ThinkingLevel};
+use tau_protocol::query::{HistoryPage, QueryAnswer};
+use tau_protocol::title;
 
 /// What the agent is doing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -207,7 +207,7 @@ impl Status {
     }
 
     /// The share of the context window in use, in percent; `None` when either is unknown.
-    pub(crate) fn context_percent(&self) -> Option<u64> {
+    pub fn context_percent(&self) -> Option<u64> {
         let window = self.model.as_ref().map_or(0, |model| model.context_window);
         (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
     }

@@ -5,9 +5,9 @@ use serde::Serialize;
 /// What the command gets on its standard input, as one line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusFacts {
-    pub(crate) session: SessionFacts,
+    pub session: SessionFacts,
     /// The directory, with the home directory as `~`.
-    pub(crate) place: String,
+    pub place: String,
     pub(crate) branch: Option<String>,
     pub(crate) model: Option<ModelFacts>,
     pub(crate) thinking: &'static str,
@@ -20,9 +20,10 @@ pub struct StatusFacts {
     pub(crate) columns: u16,
 }
 
+/// The session, for the status command.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct SessionFacts {
-    pub(crate) id: String,
+pub struct SessionFacts {
+    pub id: String,
     pub(crate) name: Option<String>,
     pub(crate) file: Option<String>,
     pub(crate) cwd: String,

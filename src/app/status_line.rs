@@ -6,7 +6,7 @@
 use super::ansi::{self, AnsiLine};
 use super::msg::Millis;
 use super::status_facts::StatusFacts;
-use crate::agent::protocol::status_template::StatusTemplate;
+use tau_protocol::status_template::StatusTemplate;
 
 /// The shortest time between two starts of the command, in milliseconds.
 pub(crate) const INTERVAL: Millis = 1_000;

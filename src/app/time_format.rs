@@ -31,7 +31,7 @@ impl Times {
 }
 
 /// How long something took.
-pub(crate) fn seconds(span: Millis) -> String {
+pub fn seconds(span: Millis) -> String {
     let span = span.max(0);
     match span {
         0..10_000 => format!("{}.{}s", span / 1_000, span % 1_000 / 100),
@@ -42,7 +42,7 @@ pub(crate) fn seconds(span: Millis) -> String {
 }
 
 /// How long something took, if that was at least half a second.
-pub(crate) fn noticeable(span: Millis) -> Option<String> {
+pub fn noticeable(span: Millis) -> Option<String> {
     (span >= 500).then(|| seconds(span))
 }
 

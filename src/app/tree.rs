@@ -13,9 +13,9 @@ use super::line_edit::LineEdit;
 use super::list_keys::{ListKey, list_key, moved};
 use super::outcome::KeyOutcome;
 use super::time_format::Times;
-use crate::agent::protocol::command::BranchSummaryOptions;
-use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
 pub use filter::TreeFilter;
+use tau_protocol::command::BranchSummaryOptions;
+use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 
 /// A row as it is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub enum TreeStep {
 }
 
 /// Ways to leave a branch.
-pub(crate) const WAYS: [&str; 3] = [
+pub const WAYS: [&str; 3] = [
     "go there",
     "go there and summarize this branch",
     "go there and summarize this branch with a focus you type",

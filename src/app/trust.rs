@@ -3,8 +3,8 @@
 use super::key::{Key, KeyCode, Mods};
 use super::outcome::KeyOutcome;
 use super::printable::Printable;
-use crate::agent::protocol::trust::Trust;
-use crate::agent::protocol::trust::{ChangeKind, Folder};
+use tau_protocol::trust::Trust;
+use tau_protocol::trust::{ChangeKind, Folder};
 
 /// The answers, in the order in which they are shown.
 pub const ANSWERS: [(TrustAnswer, &str); 3] = [

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::request::Ticket;
-use crate::agent::protocol::undo::{Checkpoint, UndoConflict, UndoOrder};
+use tau_protocol::undo::{Checkpoint, UndoConflict, UndoOrder};
 
 /// What was decided so far.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,8 @@ use super::line_edit::LineEdit;
 use super::list_keys::{ListKey, list_key, moved};
 use super::msg::Millis;
 use super::outcome::KeyOutcome;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::tools::user::{UserAnswer, UserQuestion};
+use tau_protocol::command::QuestionAnswer;
+use tau_tools::user::{UserAnswer, UserQuestion};
 
 /// The dialog.
 #[derive(Clone, Debug, PartialEq)]

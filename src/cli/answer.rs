@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use crate::agent::protocol::message::{Message, StopReason};
+use tau_protocol::message::{Message, StopReason};
 
 /// Collects the text of the final answer of a run. When an answer was stopped and the model continued, it is all
 /// its parts; of one that failed, the next attempt takes the place.

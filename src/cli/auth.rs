@@ -11,9 +11,9 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
 use super::keycheck::{KeyCheck, check_key};
 use super::{plain, secret_prompt, table};
-use crate::agent::catalogue::keys::KeySource;
-use crate::agent::catalogue::providers::{PROVIDERS, named};
-use crate::agent::catalogue::search_services::{SERVICES, service};
+use tau_agent::catalogue::keys::KeySource;
+use tau_agent::catalogue::providers::{PROVIDERS, named};
+use tau_agent::catalogue::search_services::{SERVICES, service};
 
 /// Runs the command; how the program ends.
 pub fn run(args: AuthArgs) -> Exit {

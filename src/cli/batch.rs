@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::exit::Exit;
 use super::signals::Caught;
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::{RunCommand, TaskCommand};
-use crate::agent::{AgentCommand, AgentEvent};
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::{RunCommand, TaskCommand};
 
 /// How long an aborted run has to write its session and to end its child processes.
 pub(crate) const GRACE: Duration = Duration::from_millis(900);

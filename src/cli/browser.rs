@@ -6,7 +6,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::tools::process::ChildEnv;
+use tau_tools::process::ChildEnv;
 
 /// Programs that open an address, as desktops name them.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];

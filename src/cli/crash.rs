@@ -130,7 +130,7 @@ fn report(what: &str, place: &str) -> String {
 /// Writes a report under a new name that only the owner can read.
 fn write_report(state: &Path, report: &str) -> std::io::Result<PathBuf> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
-    let path = state.join(format!("crash-{}.txt", crate::tools::ids::id()));
+    let path = state.join(format!("crash-{}.txt", tau_tools::ids::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(report.as_bytes())?;
     Ok(path)

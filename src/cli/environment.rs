@@ -11,21 +11,21 @@ use super::args::CliArgs;
 use super::exit::Refusal;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
-use crate::agent::catalogue::keys::{EnvLookup, KeySource, Keys};
-use crate::agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
-use crate::agent::catalogue::user::{AdHoc, UserFile};
-use crate::agent::catalogue::{Catalogue, listing, served};
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::direct::Direct;
-use crate::agent::provider::http::{Http, Network};
-use crate::agent::provider::key_refresh::KeyRefresh;
-use crate::agent::provider::proxy::Proxy;
-use crate::agent::provider::{Failure, Transport};
-use crate::agent::secrets::Secret;
-use crate::agent::settings::trust::Project;
-use crate::agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, table};
-use crate::agent::undo::UndoOptions;
-use crate::app::keymap::{KeyFault, Keymap};
+use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
+use tau_agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
+use tau_agent::catalogue::user::{AdHoc, UserFile};
+use tau_agent::catalogue::{Catalogue, listing, served};
+use tau_agent::provider::direct::Direct;
+use tau_agent::provider::http::{Http, Network};
+use tau_agent::provider::key_refresh::KeyRefresh;
+use tau_agent::provider::proxy::Proxy;
+use tau_agent::provider::{Failure, Transport};
+use tau_agent::secrets::Secret;
+use tau_agent::settings::trust::Project;
+use tau_agent::settings::{Paths, Settings, SettingsError, guards, line_of_key, table};
+use tau_agent::undo::UndoOptions;
+use tau_app::keymap::{KeyFault, Keymap};
+use tau_protocol::model::Model;
 
 /// Megabytes that undo keeps if nothing else is set.
 const UNDO_QUOTA: u64 = 512;
@@ -330,7 +330,7 @@ pub async fn refresh(
     direct: &Direct,
     provider: &str,
 ) -> Result<Vec<listing::ServerModel>, Failure> {
-    use crate::agent::provider::FailureKind;
+    use tau_agent::provider::FailureKind;
 
     let Some(endpoint) = catalogue.endpoint(provider) else {
         return Err(Failure::new(FailureKind::Config, format!("no base URL is known for {provider}")));

@@ -9,13 +9,13 @@ use super::args::export::ExportArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, session_lookup};
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::session::{Access, Session};
-use crate::agent::settings::private_files::write_private;
-use crate::view::highlight::Highlighter;
-use crate::view::theme::ThemeToken;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
+use tau_agent::session::{Access, Session};
+use tau_agent::settings::private_files::write_private;
+use tau_protocol::query::SessionSource;
+use tau_view::highlight::Highlighter;
+use tau_view::theme::ThemeToken;
 
 /// Begins the error about a file whose name does not say what it is to hold.
 const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
@@ -50,7 +50,7 @@ fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
     Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
 }
 
-pub(in crate::cli) fn report_masked(masked: usize, place: &str) {
+pub(crate) fn report_masked(masked: usize, place: &str) {
     match masked {
         0 => {}
         1 => warn(&format!("masked 1 secret in {place}")),
@@ -59,14 +59,14 @@ pub(in crate::cli) fn report_masked(masked: usize, place: &str) {
 }
 
 /// What must not be shared: the user's keys, and variables whose names mark them as secret.
-pub(in crate::cli) fn secrets(keys: &Keys) -> Vec<String> {
+pub(crate) fn secrets(keys: &Keys) -> Vec<String> {
     let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
     keys.chain(own_secrets()).collect()
 }
 
 /// Where a session is written to, and in which format.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct ExportTarget<'a> {
+pub(crate) struct ExportTarget<'a> {
     /// The file; `None` for one that is named after the day and the title of the session.
     pub file: Option<&'a Path>,
     /// The directory that it is in, unless it names another.
@@ -77,7 +77,7 @@ pub(in crate::cli) struct ExportTarget<'a> {
 
 impl<'a> ExportTarget<'a> {
     /// A target whose extension selects the format.
-    pub(in crate::cli) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
+    pub(crate) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
         ExportTarget { file, dir, format: None }
     }
 }
@@ -105,7 +105,7 @@ fn read(source: &SessionSource) -> Result<Session, String> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(in crate::cli) fn text(
+pub(crate) fn text(
     source: &SessionSource,
     format: Format,
     secrets: &[String],
@@ -118,7 +118,7 @@ pub(in crate::cli) fn text(
 ///
 /// # Errors
 /// A message that says what to do.
-pub(in crate::cli) fn write(
+pub(crate) fn write(
     source: &SessionSource,
     place: &ExportTarget<'_>,
     secrets: &[String],

@@ -10,9 +10,9 @@ use super::compose;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, table};
-use crate::agent::extensions::registry::Loaded;
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow};
-use crate::tools::counted::counted;
+use tau_agent::extensions::registry::Loaded;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow};
+use tau_tools::counted::counted;
 
 /// Runs the command; how the program ends.
 pub(crate) fn run(args: &ExtensionsArgs) -> Exit {

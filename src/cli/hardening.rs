@@ -35,7 +35,7 @@ pub(super) fn keep_descriptors() {
 mod environment {
     use std::ffi::{CStr, c_char};
 
-    use crate::tools::process::MARK;
+    use tau_tools::process::MARK;
 
     #[allow(unsafe_code, reason = "a variable of the C library")]
     unsafe extern "C" {

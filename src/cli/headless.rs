@@ -15,14 +15,14 @@ use super::profile::FrontEndProfile;
 use super::signals::Signals;
 use super::stdin_prompts::{self, JsonPrompts};
 use super::{answer, crash, json, print, prompts, rpc, sessions};
-use crate::agent::catalogue::keys::KeySource;
-use crate::agent::context::request;
-use crate::agent::engine::config::AgentConfig;
-use crate::agent::engine::task;
-use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::settings::Paths;
-use crate::app::geometry::Motion;
-use crate::tools::scratch::Scratch;
+use tau_agent::catalogue::keys::KeySource;
+use tau_agent::context::request;
+use tau_agent::engine::config::AgentConfig;
+use tau_agent::engine::task;
+use tau_agent::provider::{Failure, FailureKind};
+use tau_agent::settings::Paths;
+use tau_app::geometry::Motion;
+use tau_tools::scratch::Scratch;
 
 /// The message when there is no prompt.
 const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use super::project_settings::ProjectSettings;
-use crate::agent::extensions::hooks::{self, HookFile, HookFormat};
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::settings::guards;
-use crate::agent::settings::private_files::read_capped;
-use crate::agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
-use crate::agent::settings::{MAX_BYTES, Paths, SettingsError};
+use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::guards;
+use tau_agent::settings::private_files::read_capped;
+use tau_agent::settings::trust::{OTHERS_HOOKS, SETTINGS, uses_others_hooks};
+use tau_agent::settings::{MAX_BYTES, Paths, SettingsError};
+use tau_protocol::extension::ExtensionSource;
 
 /// The user's hooks of another agent, in the home directory.
 const OTHERS: &str = ".claude/settings.json";

@@ -1,7 +1,7 @@
 //! How the terminal shows pictures, by what is set and what the environment says.
 
-use crate::agent::settings::images::ImageProtocol;
-use crate::app::picture::{PictureFormat, PictureSupport};
+use tau_agent::settings::images::ImageProtocol;
+use tau_app::picture::{PictureFormat, PictureSupport};
 
 /// Terminals that show files within the text, by `TERM_PROGRAM`.
 const ITERM2: [&str; 3] = ["iTerm.app", "WezTerm", "mintty"];

@@ -8,11 +8,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::protocol::message::{Message, UserContent, UserMessage};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::provider::direct::Direct;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use crate::agent::secrets::Secret;
+use tau_agent::provider::direct::Direct;
+use tau_agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent, Transport};
+use tau_agent::secrets::Secret;
+use tau_protocol::message::{Message, UserContent, UserMessage};
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// How long the provider may take.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::agent::catalogue::listing::{self, ServerModel};
-use crate::agent::catalogue::providers::local_address;
+use tau_agent::catalogue::listing::{self, ServerModel};
+use tau_agent::catalogue::providers::local_address;
 
 /// A server that answered.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,13 +10,13 @@ use super::compose::sandbox;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
 use super::{mcp_login, mcp_servers, plain, table};
-use crate::agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
-use crate::agent::extensions::mcp::{ConfiguredServer, Tried, try_server};
-use crate::agent::settings::Settings;
-use crate::agent::settings::mcp_edit::{add, remove};
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
-use crate::tools::process::ChildEnv;
-use crate::tools::scratch::Scratch;
+use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
+use tau_agent::extensions::mcp::{ConfiguredServer, Tried, try_server};
+use tau_agent::settings::Settings;
+use tau_agent::settings::mcp_edit::{add, remove};
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+use tau_tools::process::ChildEnv;
+use tau_tools::scratch::Scratch;
 
 /// Runs the command; how the program ends.
 pub fn run(args: &McpArgs) -> Exit {

@@ -9,9 +9,9 @@ use super::environment::Environment;
 use super::exit::{Exit, Refusal, fail, say};
 use super::plain;
 use super::signals::Signals;
-use crate::agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
-use crate::agent::settings::mcp_servers::McpServer;
-use crate::tools::process::ChildEnv;
+use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
+use tau_agent::settings::mcp_servers::McpServer;
+use tau_tools::process::ChildEnv;
 
 /// Logs in to a server; how the program ends.
 ///

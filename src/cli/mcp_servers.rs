@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::args::CliArgs;
 use super::project_settings::ProjectSettings;
-use crate::agent::extensions::mcp::{ConfiguredServer, ReadServers};
-use crate::agent::settings::mcp_servers::{self, McpServer};
-use crate::agent::settings::trust::MCP_FILE;
-use crate::agent::settings::{Paths, Settings, SettingsError};
+use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
+use tau_agent::settings::mcp_servers::{self, McpServer};
+use tau_agent::settings::trust::MCP_FILE;
+use tau_agent::settings::{Paths, Settings, SettingsError};
 
 /// The servers of all files by name, those of the nearest project before others, and what is wrong in the
 /// files. Of the user's files, `config.toml` counts more.

@@ -4,6 +4,12 @@
 //! it to one front end: the screen in [`tui`], or one of those that [`headless`] starts. Each is a
 //! thin fold over the same commands and events. This module is the only one that may know all others.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the composition root performs effects"
+)]
+
 pub(crate) mod acp;
 pub mod answer;
 pub mod args;
@@ -64,13 +70,13 @@ mod tools;
 pub mod tui;
 pub(crate) mod undo;
 
-use crate::agent::settings::Paths;
 use args::CliArgs;
 use args::acp::AcpArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
 use compose::Setup;
 use exit::{Exit, fail, say};
+use tau_agent::settings::Paths;
 
 /// Runs the program; its exit code.
 pub fn main() -> std::process::ExitCode {

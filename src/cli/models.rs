@@ -12,10 +12,10 @@ use super::args::models::ModelsArgs;
 use super::environment::{self, Environment, OnBadConfig, refresh};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{plain, table};
-use crate::agent::catalogue::demo;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::app::token_count;
-use crate::tools::counted::counted;
+use tau_agent::catalogue::demo;
+use tau_app::token_count;
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::counted::counted;
 
 /// How long a provider may take to list its models.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -189,7 +189,7 @@ fn thinking(model: &Model) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::model::Price;
+    use tau_protocol::model::Price;
 
     fn row(id: &str, cost: Option<Price>, usable: bool) -> ModelRow {
         let (id, provider) = (id.to_owned(), "v".to_owned());

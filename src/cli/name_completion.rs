@@ -17,13 +17,13 @@ use super::proxy::tokens::{TOKENS_FILE, TokenTable};
 use super::session_lookup::short_ids;
 use super::tui::theme_files::ThemeFiles;
 use super::{compose, mcp_servers, plain};
-use crate::agent::catalogue::search_services::SERVICES;
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::session::index::SessionIndex;
-use crate::agent::session::list;
-use crate::agent::settings::Paths;
-use crate::tools::toolbox;
+use tau_agent::catalogue::search_services::SERVICES;
+use tau_agent::session::index::SessionIndex;
+use tau_agent::session::list;
+use tau_agent::settings::Paths;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
+use tau_protocol::session_row::SessionRow;
+use tau_tools::toolbox;
 
 /// The word behind which the scripts ask.
 pub(crate) const WORD: &str = "__complete";

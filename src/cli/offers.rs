@@ -6,14 +6,14 @@ use std::path::Path;
 use super::args::CliArgs;
 use super::hook_files;
 use super::project_settings::ProjectSettings;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::catalogue::search_services::SERVICES;
-use crate::agent::extensions::hooks::{self, HookFile, HookFormat};
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::settings::trust::OTHERS_HOOKS;
-use crate::agent::settings::{MAX_BYTES, Settings, paths};
-use crate::app::offer::{HookOffer, Offers, WebOffer};
-use crate::tools::regular_files::read_text;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::search_services::SERVICES;
+use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::trust::OTHERS_HOOKS;
+use tau_agent::settings::{MAX_BYTES, Settings, paths};
+use tau_app::offer::{HookOffer, Offers, WebOffer};
+use tau_protocol::extension::ExtensionSource;
+use tau_tools::regular_files::read_text;
 
 /// What the screen could offer.
 pub(crate) fn of(args: &CliArgs, settings: &Settings, projects: &ProjectSettings, keys: &Keys) -> Offers {

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use super::args::CliArgs;
 use super::hook_files;
 use super::project_settings::ProjectSettings;
-use crate::agent::engine::behavior::{ReadRules, SaveRule, SavedRule};
-use crate::agent::permissions::{
+use tau_agent::engine::behavior::{ReadRules, SaveRule, SavedRule};
+use tau_agent::permissions::{
     LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
 };
-use crate::agent::protocol::approval::RuleScope;
-use crate::agent::protocol::trust::Trust;
-use crate::agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
-use crate::agent::settings::{
+use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
+use tau_agent::settings::{
     MAX_BYTES, Paths, SettingsError, claude_permissions, local_file, paths, permission_rules,
 };
-use crate::tools::regular_files::read_text;
-use crate::tools::sandbox::support::Support;
+use tau_protocol::approval::RuleScope;
+use tau_protocol::trust::Trust;
+use tau_tools::regular_files::read_text;
+use tau_tools::sandbox::support::Support;
 
 /// The rules of all files, and what is wrong in them.
 pub(crate) fn read(

@@ -1,19 +1,19 @@
 //! `tau permissions`: the rules in force, and what they say of a call.
 
-use crate::agent::settings::chosen_mode;
 use std::fmt::Write;
 use std::path::Path;
+use tau_agent::settings::chosen_mode;
 
 use super::args::CliArgs;
 use super::args::permissions::{PermissionsAction, PermissionsArgs};
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{compose, permission_rules, plain, table, tools};
-use crate::agent::extensions::registry::Loaded;
-use crate::agent::permissions::{CallFacts, Finding, Permissions};
-use crate::agent::protocol::approval::PermissionMode;
-use crate::tools::access::Access;
-use crate::tools::{AnyTool, paths};
+use tau_agent::extensions::registry::Loaded;
+use tau_agent::permissions::{CallFacts, Finding, Permissions};
+use tau_protocol::approval::PermissionMode;
+use tau_tools::access::Access;
+use tau_tools::{AnyTool, paths};
 
 /// Runs the command; how the program ends.
 pub fn run(args: &PermissionsArgs) -> Exit {

@@ -1,7 +1,7 @@
 //! Text of others without anything that a terminal would obey or hide: the table of characters is
 //! that of the screen.
 
-use crate::app::printable::is_hidden;
+use tau_app::printable::is_hidden;
 
 /// `text` as one line, without controls and without characters that look like nothing.
 pub fn line(text: &str) -> String {

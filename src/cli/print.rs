@@ -23,18 +23,16 @@ use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
 use super::signals::Caught;
 use super::stderr::Stderr;
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::engine::retry::span;
-use crate::agent::protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::engine::retry::span;
+use tau_protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest};
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
-use crate::agent::protocol::event::{
-    AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent,
-};
-use crate::agent::protocol::message::{Message, StopReason};
-use crate::app::geometry::Motion;
+use tau_agent::engine::task::AgentHandle;
+use tau_app::geometry::Motion;
+use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
+use tau_protocol::message::{Message, StopReason};
 
 /// Why a call is denied that somebody would have to decide on.
 pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it; to let it run, use --permission-mode auto, \

@@ -1,9 +1,9 @@
 //! What differs between front ends when an agent is composed. Each front end has a constant.
 
 use super::environment::{Connections, OnBadConfig};
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::protocol::run::RetryMode;
-use crate::agent::protocol::run::{OnRepeat, SteerMode};
+use tau_agent::engine::behavior::OnAsk;
+use tau_protocol::run::RetryMode;
+use tau_protocol::run::{OnRepeat, SteerMode};
 
 /// What a front end wants of settings and of its agent.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::plain::line as plain;
-use crate::agent::protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
-use crate::app::geometry::Motion;
+use tau_app::geometry::Motion;
+use tau_protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
 
 /// How often the moving line moves.
 pub(crate) const BEAT: Duration = Duration::from_millis(120);

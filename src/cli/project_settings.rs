@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::args::CliArgs;
-use crate::agent::protocol::trust::{Folder, Trust};
-use crate::agent::settings::folder;
-use crate::agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
-use crate::agent::settings::{Paths, SettingsError};
+use tau_agent::settings::folder;
+use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
+use tau_agent::settings::{Paths, SettingsError};
+use tau_protocol::trust::{Folder, Trust};
 
 /// The settings that directories bring along, in their `.tau/`.
 #[derive(Clone, Debug, Default)]

@@ -11,11 +11,11 @@ use std::path::Path;
 
 use base64::Engine;
 
-use crate::agent::protocol::command::{AgentCommand, Queue, RunCommand};
-use crate::agent::protocol::message::Block;
-use crate::tools::access::FileFilter;
-use crate::tools::encoding;
-use crate::tools::paths::{self, reason};
+use tau_protocol::command::{AgentCommand, Queue, RunCommand};
+use tau_protocol::message::Block;
+use tau_tools::access::FileFilter;
+use tau_tools::encoding;
+use tau_tools::paths::{self, reason};
 
 /// A prompt, ready for `RunCommand::Prompt`.
 #[derive(Clone, Debug, Default, PartialEq)]

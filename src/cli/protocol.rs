@@ -7,11 +7,11 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::agent::protocol::event::{
+use tau_protocol::event::{
     AgentEvent, Delta, Question, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, TurnEvent,
 };
-use crate::agent::protocol::message::{BashExecution, Block, Message};
-use crate::agent::protocol::model::Model;
+use tau_protocol::message::{BashExecution, Block, Message};
+use tau_protocol::model::Model;
 
 /// The record of an event; `None` for those that are for front ends in this process only, and for
 /// those that `rpc` builds itself (the output and result of a command of the user).
@@ -240,7 +240,7 @@ pub fn set(record: &mut Value, field: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::event::TaskEvent;
+    use tau_protocol::event::TaskEvent;
 
     #[test]
     fn records_are_one_line_for_every_reader() {
@@ -260,7 +260,7 @@ mod tests {
         let end = AgentEvent::Turn(TurnEvent::ToolExecutionEnd {
             tool_call_id: "c".into(),
             tool_name: "t".into(),
-            result: crate::tools::ToolOutput::new("x", crate::tools::Details::None),
+            result: tau_tools::ToolOutput::new("x", tau_tools::Details::None),
             is_error: false,
             duration_ms: None,
             hooks: Vec::new(),

@@ -9,16 +9,16 @@ use std::path::Path;
 use super::compose::{self, AgentPrompt, Setup};
 use super::exit::Refusal;
 use super::{environment, permission_rules};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SettingsCommand, TaskCommand, Tuning};
-use crate::agent::protocol::query::Query;
-use crate::agent::settings::guards;
-use crate::agent::settings::table::{SettingRow, TABLE, row};
-use crate::agent::settings::value::SettingValue;
-use crate::app::background::AUTO;
-use crate::app::geometry::Motion;
-use crate::app::request::{Applied, NO_TICKET};
-use crate::view::theme::Theme;
+use tau_agent::settings::guards;
+use tau_agent::settings::table::{SettingRow, TABLE, row};
+use tau_agent::settings::value::SettingValue;
+use tau_app::background::AUTO;
+use tau_app::geometry::Motion;
+use tau_app::request::{Applied, NO_TICKET};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
+use tau_protocol::query::Query;
+use tau_view::theme::Theme;
 
 /// The setup with what is trusted now, and what that changes for the agent with this prompt.
 ///

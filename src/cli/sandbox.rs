@@ -17,11 +17,11 @@ use super::compose::agent::program_env;
 use super::compose::{sandbox, working_directory};
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, warn};
-use crate::agent::settings::Settings;
-use crate::agent::settings::table;
-use crate::tools::sandbox::confinement::{Confinement, Surroundings};
-use crate::tools::sandbox::support::Support;
-use crate::tools::sandbox::{SandboxLevel, SandboxPolicy};
+use tau_agent::settings::Settings;
+use tau_agent::settings::table;
+use tau_tools::sandbox::confinement::{Confinement, Surroundings};
+use tau_tools::sandbox::support::Support;
+use tau_tools::sandbox::{SandboxLevel, SandboxPolicy};
 
 /// Signals of the terminal: the command decides what they do, and tau waits for it.
 const LEFT_TO_THE_COMMAND: [Signal; 2] = [Signal::INT, Signal::QUIT];

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::agent::secrets::Secret;
+use tau_agent::secrets::Secret;
 
 /// Longest line that is read, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;

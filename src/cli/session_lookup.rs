@@ -6,9 +6,9 @@ use super::args::CliArgs;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::Refusal;
 use super::{plain, table};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::session::list;
-use crate::app::time_format;
+use tau_agent::session::list;
+use tau_app::time_format;
+use tau_protocol::session_row::SessionRow;
 
 /// The directory of the session that the arguments name, if it exists. A session that cannot be
 /// found is refused later.

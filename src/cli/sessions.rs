@@ -12,13 +12,13 @@ use super::compose::Setup;
 use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::session_lookup::{file_of, rows_as_table, short_ids};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::session::index::SessionIndex;
-use crate::agent::session::lock::{self, Life};
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Session, SessionError, list};
-use crate::agent::settings::private_files::LockFile;
-use crate::tools::paths;
+use tau_agent::session::index::SessionIndex;
+use tau_agent::session::lock::{self, Life};
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, Session, SessionError, list};
+use tau_agent::settings::private_files::LockFile;
+use tau_protocol::session_row::SessionRow;
+use tau_tools::paths;
 
 /// Held while a session with an ID of the user's is begun.
 const NEW_LOCK: &str = ".new-session.lock";

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 
 use super::compose::Setup;
 use super::environment;
-use crate::agent::settings::table::{self, SettingRow};
-use crate::agent::settings::value::ValueKind;
-use crate::agent::settings::{Settings, write};
-use crate::app::request::SettingShown;
+use tau_agent::settings::table::{self, SettingRow};
+use tau_agent::settings::value::ValueKind;
+use tau_agent::settings::{Settings, write};
+use tau_app::request::SettingShown;
 
 /// All settings.
 pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {

@@ -4,10 +4,10 @@
 //! has something to say leaves it in a bounded queue. As long as the reader keeps up, a write is
 //! done when it returns, so that messages stay in order with standard output.
 
-use crate::tools::counted::counted;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tau_tools::counted::counted;
 
 /// Bytes that may wait; what is written beyond them is dropped.
 const QUEUE: usize = 256 << 10;

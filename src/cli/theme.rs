@@ -3,10 +3,10 @@
 use super::args::theme::{ThemeAction, ThemeArgs};
 use super::exit::{Exit, fail, say};
 use super::plain;
-use crate::agent::settings::MAX_BYTES;
-use crate::tools::paths::reason;
-use crate::tools::regular_files::read_text;
-use crate::view::theme::Theme;
+use tau_agent::settings::MAX_BYTES;
+use tau_tools::paths::reason;
+use tau_tools::regular_files::read_text;
+use tau_view::theme::Theme;
 
 /// Runs the command; how the program ends.
 pub fn run(args: &ThemeArgs) -> Exit {
@@ -23,7 +23,7 @@ pub fn run(args: &ThemeArgs) -> Exit {
     if faults.is_empty() {
         return say(&format!("{name}: no problems found\n"));
     }
-    let line = |fault: &crate::view::theme::ThemeError| {
+    let line = |fault: &tau_view::theme::ThemeError| {
         format!("{name}:{}: {}\n", fault.line, plain::line(&fault.text))
     };
     match say(&faults.iter().map(line).collect::<String>()) {

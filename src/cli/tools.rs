@@ -17,15 +17,15 @@ use super::exit::{Exit, Refusal, fail, say, warn};
 use super::project_settings::ProjectSettings;
 use super::signals::Signals;
 use super::{permission_rules, plain, table};
-use crate::agent::extensions::custom_tools;
-use crate::agent::extensions::registry::Loaded;
-use crate::agent::permissions::{CallFacts, Permissions, Verdict};
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use crate::tools::bash::Bash;
-use crate::tools::process::ChildEnv;
-use crate::tools::scratch::Scratch;
-use crate::tools::{
+use tau_agent::extensions::custom_tools;
+use tau_agent::extensions::registry::Loaded;
+use tau_agent::permissions::{CallFacts, Permissions, Verdict};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::bash::Bash;
+use tau_tools::process::ChildEnv;
+use tau_tools::scratch::Scratch;
+use tau_tools::{
     AnyTool, Approved, Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress, Toolbox,
     toolbox::{self, BuiltInTool, Offered},
 };

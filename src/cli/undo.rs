@@ -9,13 +9,13 @@ use super::args::undo::{DiffArgs, SessionArgs, UndoArgs};
 use super::environment::{self, Environment, OnBadConfig};
 use super::exit::{Exit, Refusal, say, warn};
 use super::{export, plain, session_lookup, table};
-use crate::agent::protocol::undo::{
+use tau_agent::secrets::masking::Masking;
+use tau_agent::secrets::vault::Vault;
+use tau_agent::session::{Access, Session, list};
+use tau_agent::undo::{Prompt, SessionUndo, prompts};
+use tau_protocol::undo::{
     ChangeKind, ChangedFile, NotCovered, SessionChanges, UndoOrder, UndoPlan, UndoScope,
 };
-use crate::agent::secrets::masking::Masking;
-use crate::agent::secrets::vault::Vault;
-use crate::agent::session::{Access, Session, list};
-use crate::agent::undo::{Prompt, SessionUndo, prompts};
 
 /// A session that has ended: its prompts, and what was kept of it.
 struct Finished {
@@ -148,7 +148,7 @@ fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
 
 /// The prompts by number, with what each changed.
 fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
-    let row = |(at, one): (usize, crate::agent::protocol::undo::Checkpoint)| {
+    let row = |(at, one): (usize, tau_protocol::undo::Checkpoint)| {
         let text: String =
             plain::line(one.text.lines().next().unwrap_or_default()).chars().take(50).collect();
         let files = match one.files.as_slice() {

@@ -9,7 +9,7 @@ use super::paths;
 use super::scratch::{Scratch, SpillFile};
 
 /// Weight of a token: the bytes of a usual one.
-pub(crate) const TOKEN: usize = 4;
+pub const TOKEN: usize = 4;
 /// The most bytes of the full results that are kept.
 const MOST: u64 = 16 * 1024 * 1024;
 /// Bytes that wait before a file is begun.
@@ -33,18 +33,18 @@ fn weight_of(character: char) -> usize {
 }
 
 /// The first `most` characters.
-pub(crate) fn start_within_characters(text: &str, most: usize) -> &str {
+pub fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
 /// The length of the longest start of `text` that weighs at most `most`.
-pub(crate) fn start_within(text: &str, most: usize) -> usize {
+pub fn start_within(text: &str, most: usize) -> usize {
     within(text.char_indices().map(|(at, character)| (at + character.len_utf8(), character)), most)
         .unwrap_or(0)
 }
 
 /// Where the longest end of `text` begins that weighs at most `most`.
-pub(crate) fn end_within(text: &str, most: usize) -> usize {
+pub fn end_within(text: &str, most: usize) -> usize {
     within(text.char_indices().rev(), most).unwrap_or(text.len())
 }
 

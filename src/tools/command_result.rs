@@ -5,7 +5,7 @@ use super::process::{self, FinishedCommand};
 use super::sandbox::SandboxRule;
 use super::scratch::Scratch;
 use super::{Details, OutputLimits, ToolError, ToolOutput, budget};
-use crate::tools::counted::counted;
+use crate::counted::counted;
 
 /// The largest weight of output in one answer. Output is less often worth reading in full than a
 /// file is.
@@ -15,7 +15,7 @@ const MAX_LINES: usize = 2_000;
 
 /// What differs between the results of tools.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wording<'a> {
+pub struct Wording<'a> {
     /// The time limit of the command, in seconds.
     pub timeout: Option<u64>,
     /// What follows the sentence that it timed out.
@@ -27,7 +27,7 @@ pub(crate) struct Wording<'a> {
 }
 
 /// Whether a command succeeded.
-pub(crate) fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool {
+pub fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool {
     let is_success = finished.output.exit_code.is_some_and(|code| wording.success.contains(&code));
     is_success && !finished.timed_out
 }
@@ -36,7 +36,7 @@ pub(crate) fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool
 ///
 /// # Errors
 /// When the command failed, timed out or was aborted; with its output.
-pub(crate) async fn answer(
+pub async fn answer(
     mut finished: FinishedCommand,
     wording: Wording<'_>,
     limits: &OutputLimits,
@@ -194,7 +194,7 @@ fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
 }
 
 /// As many whole lines from the end as fit; a part of the last if not even that one does.
-pub(crate) fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
+pub fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {
         weighs += budget::token_weight(line);

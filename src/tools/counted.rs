@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// So many of something, its noun given in the singular.
-pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     if count == N::from(1) {
         return format!("{count} {noun}");
     }
@@ -16,7 +16,7 @@ pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: 
 }
 
 /// A number with commas between its thousands.
-pub(crate) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -29,7 +29,7 @@ pub(crate) fn thousands(number: u64) -> String {
 }
 
 /// So many of something, more than one: `10,000 blanks`.
-pub(crate) fn many(count: usize, noun: &str) -> String {
+pub fn many(count: usize, noun: &str) -> String {
     format!("{} {noun}s", thousands(count as u64))
 }
 

@@ -122,7 +122,7 @@ fn legacy(bytes: &[u8], iso_2022_jp: Iso2022JpDetection) -> Encoding {
 }
 
 /// The encoding of a text; `None` if the bytes are no text.
-pub(crate) fn of_text(bytes: &[u8]) -> Option<Encoding> {
+pub fn of_text(bytes: &[u8]) -> Option<Encoding> {
     match probe(bytes) {
         Probe::Binary => None,
         Probe::Wide(encoding) => Some(encoding),

@@ -38,13 +38,13 @@ impl fmt::Display for BehindALink {
 impl std::error::Error for BehindALink {}
 
 /// True if the error says that a link is on the way to a path.
-pub(crate) fn is_behind_a_link(error: &io::Error) -> bool {
+pub fn is_behind_a_link(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<BehindALink>())
 }
 
 /// A name in a directory, whether there is something or not.
 #[derive(Debug)]
-pub(crate) struct FileAt {
+pub struct FileAt {
     folder: OwnedFd,
     name: OsString,
 }
@@ -54,7 +54,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system; a link on the way, see [`is_behind_a_link`].
-    pub(crate) fn find(path: &Path) -> io::Result<Self> {
+    pub fn find(path: &Path) -> io::Result<Self> {
         Self::open(path, false)
     }
 
@@ -62,7 +62,7 @@ impl FileAt {
     ///
     /// # Errors
     /// As of [`FileAt::find`].
-    pub(crate) fn find_or_make_folder(path: &Path) -> io::Result<Self> {
+    pub fn find_or_make_folder(path: &Path) -> io::Result<Self> {
         Self::open(path, true)
     }
 
@@ -77,7 +77,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn stat(&self) -> io::Result<Stat> {
+    pub fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
@@ -85,7 +85,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn read_link(&self) -> io::Result<PathBuf> {
+    pub fn read_link(&self) -> io::Result<PathBuf> {
         let target = rustix::fs::readlinkat(&self.folder, &*self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
@@ -94,7 +94,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system, and `InvalidInput` if it is no regular file.
-    pub(crate) fn open_file(&self, write: bool) -> io::Result<File> {
+    pub fn open_file(&self, write: bool) -> io::Result<File> {
         let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
         let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty())?);
@@ -116,7 +116,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn remove(&self, is_directory: bool) -> io::Result<()> {
+    pub fn remove(&self, is_directory: bool) -> io::Result<()> {
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         Ok(rustix::fs::unlinkat(&self.folder, &*self.name, flags)?)
     }
@@ -125,7 +125,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn make_directory(&self) -> io::Result<()> {
+    pub fn make_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(0o777))?)
     }
 
@@ -133,7 +133,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         let open = |flags| rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty());
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let permissions = Permissions::from_mode(mode);
@@ -155,7 +155,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn put_link(&self, target: &Path) -> io::Result<()> {
+    pub fn put_link(&self, target: &Path) -> io::Result<()> {
         let name = temporary_name();
         rustix::fs::symlinkat(target, &self.folder, &*name)?;
         let moved = rustix::fs::renameat(&self.folder, &*name, &self.folder, &*self.name);
@@ -169,7 +169,7 @@ impl FileAt {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
+    pub fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
         let name = temporary_name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
@@ -182,7 +182,7 @@ impl FileAt {
 
     /// Makes what happened in the directory last. File systems that cannot do that order renames
     /// themselves, so a failure does not matter.
-    pub(crate) fn sync_folder(&self) {
+    pub fn sync_folder(&self) {
         if let Ok(folder) = reopen(&self.folder) {
             rustix::fs::fsync(folder).ok();
         }
@@ -191,9 +191,9 @@ impl FileAt {
 
 /// A file that is being written.
 #[derive(Debug)]
-pub(crate) struct Temporary<'a> {
+pub struct Temporary<'a> {
     at: &'a FileAt,
-    pub(crate) file: File,
+    pub file: File,
     name: Option<OsString>,
 }
 
@@ -202,7 +202,7 @@ impl Temporary<'_> {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(crate) fn replace(mut self) -> io::Result<()> {
+    pub fn replace(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         rustix::fs::renameat(&self.at.folder, &**name, &self.at.folder, &*self.at.name)?;
         self.name = None;
@@ -237,7 +237,7 @@ impl Drop for Temporary<'_> {
 }
 
 /// Removes the temporary files in a directory that a killed tau left there.
-pub(crate) fn sweep(folder: &Path) {
+pub fn sweep(folder: &Path) {
     let Ok(folder) = open_folder(folder, false) else { return };
     let Ok(entries) = reopen(&folder).and_then(|folder| Ok(Dir::new(folder)?)) else { return };
     for entry in entries.flatten() {

@@ -5,25 +5,25 @@
 
 /// The index file of a repository, apart from its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IndexEnd<'a> {
+pub struct IndexEnd<'a> {
     /// With a split index most entries are in another file: the name of its hash, in bytes.
-    pub(crate) shared: Option<&'a [u8]>,
+    pub shared: Option<&'a [u8]>,
 }
 
 /// An entry.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexEntry<'a> {
-    pub(crate) ctime: u32,
-    pub(crate) mtime: (u32, u32),
-    pub(crate) inode: u32,
+pub struct IndexEntry<'a> {
+    pub ctime: u32,
+    pub mtime: (u32, u32),
+    pub inode: u32,
     pub(crate) mode: u32,
-    pub(crate) size: u32,
+    pub size: u32,
     /// The name of its object.
-    pub(crate) object: &'a [u8],
+    pub object: &'a [u8],
     /// Whether it is merged.
-    pub(crate) is_merged: bool,
+    pub is_merged: bool,
     /// Relative to the top of the working tree.
-    pub(crate) path: &'a [u8],
+    pub path: &'a [u8],
 }
 
 impl IndexEntry<'_> {
@@ -31,19 +31,19 @@ impl IndexEntry<'_> {
     const KIND: u32 = 0o170_000;
 
     /// Whether it is a file.
-    pub(crate) fn is_file(&self) -> bool {
+    pub fn is_file(&self) -> bool {
         self.mode & Self::KIND == 0o100_000
     }
 
     /// Whether it names a commit of another repository: a submodule.
-    pub(crate) fn is_gitlink(&self) -> bool {
+    pub fn is_gitlink(&self) -> bool {
         self.mode & Self::KIND == 0o160_000
     }
 }
 
 /// Reads an index whose objects have names of so many bytes. `None` if it cannot be read, or the names have
 /// another length.
-pub(crate) fn read<'a>(
+pub fn read<'a>(
     bytes: &'a [u8],
     object: usize,
     mut take_entry: impl FnMut(IndexEntry<'_>),

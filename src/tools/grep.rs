@@ -26,7 +26,7 @@ use super::walk::{self, Batch, FirstResults, Scope, SearchRoot, Unreadable};
 use super::{
     Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
 };
-use crate::tools::counted::counted;
+use crate::counted::counted;
 use hits::{HitLine, Hits, Named};
 
 /// Matches shown unless the call says otherwise.

@@ -64,7 +64,7 @@ fn are_own_plain() -> bool {
 }
 
 /// A walk that reads no file with rules that it would wait for.
-pub(crate) fn walk(root: &Path) -> WalkBuilder {
+pub fn walk(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     if !are_plain(root) {
         walk.git_ignore(false).git_exclude(false).ignore(false);
@@ -79,24 +79,24 @@ pub(crate) fn walk(root: &Path) -> WalkBuilder {
 }
 
 /// Whether a walk that reads rules goes into this entry.
-pub(crate) fn enters(entry: &ignore::DirEntry) -> bool {
+pub fn enters(entry: &ignore::DirEntry) -> bool {
     entry.depth() == 0 || entry.file_type().is_none_or(|kind| !kind.is_dir()) || are_plain(entry.path())
 }
 
 /// The file with the user's own rules.
-pub(crate) fn own_file() -> Option<PathBuf> {
+pub fn own_file() -> Option<PathBuf> {
     // Finding its name reads the settings of git, which may be a pipe.
     are_own_plain().then(gitconfig_excludes_path).flatten()
 }
 
 /// What a file with rules says; nothing if it cannot be read.
-pub(crate) fn text(file: &Path) -> String {
+pub fn text(file: &Path) -> String {
     let bytes = read_capped(file, MAX_BYTES).unwrap_or_default();
     String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned()
 }
 
 /// The rules of a text that holds for `folder`.
-pub(crate) fn rules(folder: &Path, text: &str) -> Gitignore {
+pub fn rules(folder: &Path, text: &str) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     for line in text.lines() {
         // A line that is no rule leaves nothing out.

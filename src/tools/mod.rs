@@ -8,27 +8,29 @@
 //!
 //! To add a tool, see the recipe in ARCHITECTURE.md.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tools act on the machine")]
+
 pub mod access;
 pub mod args;
 pub mod ask_user;
 pub mod bash;
 pub mod budget;
-pub(crate) mod command_result;
-pub(crate) mod counted;
+pub mod command_result;
+pub mod counted;
 pub mod details;
 pub mod diff;
 pub mod edit;
 pub mod editor;
 pub mod encoding;
-pub(crate) mod file_at;
+pub mod file_at;
 pub mod file_names;
 pub mod file_task;
 pub mod file_versions;
 pub mod find;
-pub(crate) mod git_index;
+pub mod git_index;
 pub mod grep;
 pub mod ids;
-pub(crate) mod ignore_files;
+pub mod ignore_files;
 pub mod invisible;
 pub mod line_output;
 pub mod ls;
@@ -38,8 +40,8 @@ pub mod prepared;
 pub mod process;
 pub(crate) mod proposal;
 pub mod read;
-pub(crate) mod recognise;
-pub(crate) mod regular_files;
+pub mod recognise;
+pub mod regular_files;
 pub mod replace_file;
 pub mod sandbox;
 pub mod scratch;

@@ -54,13 +54,13 @@ fn recomposed(path: &Path) -> Option<PathBuf> {
 }
 
 /// The directory, or the nearest one above it if it is gone.
-pub(crate) fn nearest_folder(path: &Path) -> &Path {
+pub fn nearest_folder(path: &Path) -> &Path {
     path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
 /// One name for a file whatever path leads to it: links are followed as far as the path
 /// exists. The key of file versions and of the queue of calls.
-pub(crate) fn identity(path: &Path) -> PathBuf {
+pub fn identity(path: &Path) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
     }

@@ -136,12 +136,12 @@ fn step(line: &str) -> Option<&str> {
 }
 
 /// The tool that hands in a plan.
-pub(crate) fn submit_tool() -> Arc<dyn AnyTool> {
+pub fn submit_tool() -> Arc<dyn AnyTool> {
     Arc::new(SubmitPlan::default())
 }
 
 /// The tool that reports steps.
-pub(crate) fn step_tool() -> Arc<dyn AnyTool> {
+pub fn step_tool() -> Arc<dyn AnyTool> {
     Arc::new(ReportStep::default())
 }
 

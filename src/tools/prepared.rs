@@ -79,7 +79,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// The answer of a call with a note for the model in front.
-pub(crate) fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+pub fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     let noted = |message: String| format!("{note}\n{message}");
     match answer {
         Ok(mut output) => {
@@ -96,7 +96,7 @@ pub(crate) fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Re
 }
 
 /// The answer of a call, with something changed in what it says of its command.
-pub(crate) fn with_terminal(
+pub fn with_terminal(
     mut answer: Result<ToolOutput, ToolError>,
     change: impl FnOnce(&mut TerminalOutput),
 ) -> Result<ToolOutput, ToolError> {

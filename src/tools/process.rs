@@ -9,14 +9,14 @@
 //! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
 //! end), `server.rs` (programs that run as long as tau wants them). The result for the model is written in `bash.rs`.
 
-pub(crate) mod capture;
+pub mod capture;
 pub mod environment;
 pub mod git;
 pub(crate) mod process_tree;
 pub mod pty;
 pub mod report;
 pub(crate) mod screen_lines;
-pub(crate) mod secret_variables;
+pub mod secret_variables;
 pub mod server;
 mod signals;
 mod spawn;
@@ -44,7 +44,7 @@ use super::sandbox::support::Support;
 use super::scratch::Scratch;
 use capture::Capture;
 pub use environment::ChildEnv;
-pub(crate) use process_tree::MARK;
+pub use process_tree::MARK;
 use process_tree::{ProcessTree, TreeMember};
 use pty::Pty;
 pub use report::{Flow, OnOutput};

@@ -20,7 +20,7 @@ use super::{
     Access, Details, LineFacts, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, editor,
     paths,
 };
-use crate::tools::counted::counted;
+use crate::counted::counted;
 use window::{LineWindow, WindowRequest};
 
 /// Most lines of one answer.

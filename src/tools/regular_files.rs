@@ -26,7 +26,7 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_with`].
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+pub fn open_regular(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open_with`], and `FileTooLarge` when there is more in it.
-pub(crate) fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|len| len > cap) {
@@ -48,7 +48,7 @@ pub(crate) fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read_capped`], and `InvalidData` when it is not UTF-8.
-pub(crate) fn read_text(path: &Path, cap: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(read_capped(path, cap)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
 }

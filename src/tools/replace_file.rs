@@ -20,7 +20,7 @@ use super::file_versions::Stamp;
 use super::{ToolError, paths};
 
 /// Largest file that is edited or written, in bytes.
-pub(crate) const MAX_FILE: u64 = 64 * 1024 * 1024;
+pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// How many symbolic links are followed, as Linux does.
 const MAX_LINKS: usize = 40;
@@ -58,7 +58,7 @@ pub(crate) fn replace_file(
 ///
 /// # Errors
 /// As of [`replace_file`].
-pub(crate) fn replace_at(
+pub fn replace_at(
     at: &FileAt,
     given: &str,
     bytes: &[u8],

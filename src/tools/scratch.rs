@@ -114,7 +114,7 @@ impl Scratch {
 
     /// Removes the folders of dead processes after three days. Slow on a full disk: for a
     /// background thread. Returns how many were removed.
-    pub(crate) fn sweep(&self) -> usize {
+    pub fn sweep(&self) -> usize {
         let Ok(entries) = fs::read_dir(&self.base) else { return 0 };
         let old = entries.filter_map(Result::ok).filter(is_left_behind);
         old.filter(|entry| fs::remove_dir_all(entry.path()).is_ok()).count()

@@ -8,7 +8,7 @@
 pub(crate) mod grid;
 mod interpret;
 pub mod sequence;
-pub(crate) mod sgr;
+pub mod sgr;
 
 use grid::Grid;
 pub use grid::{ScreenCell, ScreenLine, ScreenRow};

@@ -17,7 +17,7 @@ use super::replace_file::{Expected, MAX_FILE};
 use super::{
     Access, ChangeFacts, Details, Prepared, Tool, ToolContext, ToolError, ToolSpec, args, diff, editor, paths,
 };
-use crate::tools::counted::counted;
+use crate::counted::counted;
 
 /// The tool.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use super::highlight::Highlighter;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
-use crate::app::changes::{ChangeItem, ChangesView};
-use crate::app::printable::printable_line;
-use crate::tools::FileDiff;
-use crate::tools::counted::counted;
+use tau_app::changes::{ChangeItem, ChangesView};
+use tau_app::printable::printable_line;
+use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
+use tau_tools::FileDiff;
+use tau_tools::counted::counted;
 
 /// Rows of all hunks that are drawn; what is beyond is reached when it is selected.
 const MOST_ROWS: usize = 4_000;

@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::completion::CompletionRow;
-use crate::app::printable::printable_line;
+use tau_app::Model;
+use tau_app::completion::CompletionRow;
+use tau_app::printable::printable_line;
 
 /// The rows around the selected one.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {

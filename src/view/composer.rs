@@ -10,12 +10,12 @@ use ratatui::text::{Line, Span};
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
 use super::{footer, layout};
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::composer::layout::{ComposerLayout, VisualRow};
-use crate::app::composer::segments::SegmentKind;
-use crate::app::composer::{Composer, InputMode};
-use crate::app::printable::printable_line;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::composer::layout::{ComposerLayout, VisualRow};
+use tau_app::composer::segments::SegmentKind;
+use tau_app::composer::{Composer, InputMode};
+use tau_app::printable::printable_line;
 
 /// The rows of the composer; the cursor's column and row.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'static>>, Option<(u16, u16)>) {

@@ -11,12 +11,12 @@ use ratatui::text::{Line, Span};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::{terminal_text, wrap};
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::overlay::Overlay;
-use crate::app::printable::printable_line;
-use crate::app::transcript::command_panel::CommandPanel;
-use crate::tools::vt::{ScreenRow, TerminalScreen};
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::overlay::Overlay;
+use tau_app::printable::printable_line;
+use tau_app::transcript::command_panel::CommandPanel;
+use tau_tools::vt::{ScreenRow, TerminalScreen};
 
 /// Rows of a command's terminal in the composer's place; `None` while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {

@@ -16,8 +16,8 @@ use super::highlight::{self, Highlighter, LineTokens};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use crate::app::printable::printable_line;
-use crate::tools::details::{FileDiff, Hunk};
+use tau_app::printable::printable_line;
+use tau_tools::details::{FileDiff, Hunk};
 
 /// Bytes of an old and a new run above which no words are compared.
 const WORDS_LIMIT: usize = 20_000;

@@ -9,10 +9,10 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::extension::{ExtensionRow, ExtensionState};
-use crate::app::extension_list::ExtensionsView;
-use crate::app::printable::printable_line;
-use crate::app::token_count;
+use tau_app::extension_list::ExtensionsView;
+use tau_app::printable::printable_line;
+use tau_app::token_count;
+use tau_protocol::extension::{ExtensionRow, ExtensionState};
 
 /// Cells for the state.
 const STATES: usize = 9;

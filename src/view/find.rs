@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::printable::printable_line;
-use crate::app::transcript::find::Find;
+use tau_app::Model;
+use tau_app::printable::printable_line;
+use tau_app::transcript::find::Find;
 
 /// The row of the search between two rules; the cursor's column and row.
 pub(crate) fn lines(

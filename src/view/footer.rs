@@ -6,13 +6,13 @@ use ratatui::text::{Line, Span};
 use super::panel::both_ends;
 use super::status_line;
 use super::theme::{Theme, ThemeToken};
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::connection::Connection;
-use crate::app::geometry::Motion;
-use crate::app::status::{Activity, AgentRun};
-use crate::app::time_format::seconds;
-use crate::app::transcript::EntryBody;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::connection::Connection;
+use tau_app::geometry::Motion;
+use tau_app::status::{Activity, AgentRun};
+use tau_app::time_format::seconds;
+use tau_app::transcript::EntryBody;
 
 /// The spinner's pictures, one each tenth of a second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

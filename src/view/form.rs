@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::form::FieldKind;
-use crate::app::form::{FieldEntry, FieldView, FormView};
-use crate::app::printable::{Printable, printable_line};
+use tau_app::form::{FieldEntry, FieldView, FormView};
+use tau_app::printable::{Printable, printable_line};
+use tau_protocol::form::FieldKind;
 
 /// Draws it.
 pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {

@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use super::link::Link;
 use super::picture::PictureRow;
 use rows::Ring;
-pub(crate) use rows::{DrawnRow, Edge, KnownRows};
+pub use rows::{DrawnRow, Edge, KnownRows};
 
 /// What is on the screen.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +70,7 @@ impl Frame {
     }
 
     /// Its cells in no particular order.
-    pub(crate) fn cells_mut(&mut self) -> &mut [Cell] {
+    pub fn cells_mut(&mut self) -> &mut [Cell] {
         &mut self.cells.content
     }
 
@@ -91,7 +91,7 @@ impl Frame {
     }
 
     /// Takes away its first rows; those that are left move up.
-    pub(crate) fn drop_rows(&mut self, rows: u16) {
+    pub fn drop_rows(&mut self, rows: u16) {
         let Rect { width, height, .. } = self.cells.area;
         let rows = rows.min(height);
         if rows == 0 {
@@ -105,7 +105,7 @@ impl Frame {
     }
 
     /// Adds rows of another frame below its own, as wide as those.
-    pub(crate) fn push_rows(&mut self, from: &Frame, rows: Range<u16>) {
+    pub fn push_rows(&mut self, from: &Frame, rows: Range<u16>) {
         let width = self.cells.area.width;
         let rows = rows.start..rows.end.min(from.area().height).max(rows.start);
         if rows.is_empty() {
@@ -125,7 +125,7 @@ impl Frame {
     }
 
     /// Its rows in another width: what is too long continues on the next row.
-    pub(crate) fn wrapped(&self, width: u16) -> Frame {
+    pub fn wrapped(&self, width: u16) -> Frame {
         let mut wrapped = Frame::blank(Rect { width, height: 0, ..Rect::default() });
         for y in 0..self.area().height {
             let row = self.row(y);
@@ -155,7 +155,7 @@ impl Frame {
     }
 
     /// Makes it cells alone, without pictures, as it is when something is drawn over it.
-    pub(crate) fn flatten(&mut self) {
+    pub fn flatten(&mut self) {
         let mut areas = Vec::new();
         for Placed { y, columns, what } in &self.pictures.0 {
             if !what.is_text() {
@@ -174,12 +174,12 @@ impl Frame {
     }
 
     /// Whether it is more than cells.
-    pub(crate) fn has_layers(&self) -> bool {
+    pub fn has_layers(&self) -> bool {
         !self.links.0.is_empty() || !self.pictures.0.is_empty()
     }
 
     /// Forgets what the cells of an area are besides their text, as something is drawn over them.
-    pub(crate) fn flatten_area(&mut self, area: Rect) {
+    pub fn flatten_area(&mut self, area: Rect) {
         self.links.cut(area);
         self.pictures.cut(area);
         self.touch(area.top()..area.bottom());
@@ -196,7 +196,7 @@ pub struct Placed<T> {
 
 impl<T: PartialEq> Placed<T> {
     /// Whether the same lies on the same columns, of whatever row.
-    pub(crate) fn lies_like(&self, other: &Self) -> bool {
+    pub fn lies_like(&self, other: &Self) -> bool {
         self.columns == other.columns && self.what == other.what
     }
 }

@@ -11,11 +11,11 @@ use super::dialog::{OverlayLayout, frame_within, inner_width};
 use super::list;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::action::{self, ActionGroup};
-use crate::app::help::{self, HelpView};
-use crate::app::slash::{self, Slash};
 use columns::Group;
+use tau_app::Model;
+use tau_app::action::{self, ActionGroup};
+use tau_app::help::{self, HelpView};
+use tau_app::slash::{self, Slash};
 
 /// Cells for the keys of neighbours that share an entry.
 const KEYS: usize = 16;

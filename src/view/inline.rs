@@ -13,8 +13,8 @@ use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::Unprinted;
 use super::{Drawing, LEAST, console, draw_below, footer, overlay, shown_overlay, too_small};
-use crate::app::Model;
-use crate::app::geometry::Laid;
+use tau_app::Model;
+use tau_app::geometry::Laid;
 
 /// Rows of a list at least, if the window has as many. Where there is less room for it, some stay blank afterwards.
 const LEAST_LIST: u16 = 8;

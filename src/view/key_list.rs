@@ -9,9 +9,9 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::action::TABLE;
-use crate::app::key_list::{KeyStep, KeysView};
+use tau_app::Model;
+use tau_app::action::TABLE;
+use tau_app::key_list::{KeyStep, KeysView};
 
 /// Cells for the names.
 const NAMES: usize = 20;

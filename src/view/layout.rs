@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::Model;
-use crate::app::completion::Completion;
+use tau_app::Model;
+use tau_app::completion::Completion;
 
 /// Cells left and right of the composer's text.
 const COMPOSER_MARGIN: u16 = 3;

@@ -8,7 +8,7 @@ use ratatui::text::Span;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::printable::printable_line;
+use tau_app::printable::printable_line;
 
 /// Draws what has been typed to filter a list into the first row of `inner`, with `note` at its right
 /// end; where the cursor is.

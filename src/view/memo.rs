@@ -11,9 +11,9 @@ use super::picture::{PictureJob, PictureKey, PictureOutcome};
 use super::pictures::Pictures;
 use super::row::{Row, Rows};
 use super::theme::{ColorDepth, Theme};
-use crate::app::geometry::{EntryId, TextLayout};
-use crate::app::msg::Millis;
-use crate::app::picture::{MessagePicture, PictureRoom};
+use tau_app::geometry::{EntryId, TextLayout};
+use tau_app::msg::Millis;
+use tau_app::picture::{MessagePicture, PictureRoom};
 
 /// Parts kept that are still changing: those on one screen.
 const CHANGING: usize = 64;
@@ -118,7 +118,7 @@ impl Memo {
     }
 
     /// Adds the theme of a file, or replaces it; true when that changes what is shown.
-    pub(crate) fn add_theme(&mut self, name: &str, theme: Theme) -> bool {
+    pub fn add_theme(&mut self, name: &str, theme: Theme) -> bool {
         if self.custom.get(name) == Some(&theme) {
             return false;
         }

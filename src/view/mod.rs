@@ -63,12 +63,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::app::Model;
-use crate::app::geometry::{Laid, ScreenKind};
-use crate::app::overlay::Overlay;
 use frame::Frame;
 use layout::Regions;
 pub use memo::Memo;
+use tau_app::Model;
+use tau_app::geometry::{Laid, ScreenKind};
+use tau_app::overlay::Overlay;
 use theme::{Theme, ThemeToken};
 
 /// The smallest window in which more than a remark is drawn.

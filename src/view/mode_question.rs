@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::mode_question::ModeQuestion;
-use crate::app::printable::printable_line;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::mode_question::ModeQuestion;
+use tau_app::printable::printable_line;
 
 /// Draws it.
 pub(crate) fn draw(

@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::offer::{Offer, OfferView};
-use crate::app::printable::printable_line;
-use crate::tools::counted::counted;
+use tau_app::offer::{Offer, OfferView};
+use tau_app::printable::printable_line;
+use tau_tools::counted::counted;
 
 /// Most hooks that are named.
 const MOST: usize = 8;

@@ -11,12 +11,12 @@ use super::{
     changes, extensions, form, help, key_list, mode_question, offer, picker, plan, queue, rule_list,
     settings, tree, trust, user_questions, wrap,
 };
-use crate::agent::protocol::event::Question;
-use crate::app::Model;
-use crate::app::line_edit::LineEdit;
-use crate::app::overlay::{Overlay, options};
-use crate::app::printable::{Printable, printable_line};
-use crate::tools::counted::counted;
+use tau_app::Model;
+use tau_app::line_edit::LineEdit;
+use tau_app::overlay::{Overlay, options};
+use tau_app::printable::{Printable, printable_line};
+use tau_protocol::event::Question;
+use tau_tools::counted::counted;
 
 /// Draws an overlay; the cursor, and how many rows of a list fit.
 pub fn draw(

@@ -13,8 +13,8 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::printable_line;
+use tau_app::picker::{Picker, PickerKind, PickerRow};
+use tau_app::printable::printable_line;
 
 /// Least width of a window with a preview next to the list, in cells.
 const SIDE: u16 = 110;

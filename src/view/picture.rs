@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::picture::{MessagePicture, PictureId, PictureRoom};
+use tau_app::picture::{MessagePicture, PictureId, PictureRoom};
 
 /// What a picture is prepared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

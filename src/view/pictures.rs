@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::color::{ColorDepth, reduced};
 use super::picture::{PictureJob, PictureKey, PictureOutcome, PictureRow, PreparedPicture, PreparedPixels};
 use super::row::{MARGIN, Row, Rows};
-use crate::app::picture::{MessagePicture, PictureRoom};
+use tau_app::picture::{MessagePicture, PictureRoom};
 
 /// Most bytes of prepared pictures that are kept.
 const KEPT: usize = 48 * 1024 * 1024;
@@ -144,8 +144,8 @@ fn placeholders(number: u32, row: u16, columns: u16) -> Span<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::picture::{COLUMNS, PictureFormat, PictureId};
-    use crate::view::width;
+    use crate::width;
+    use tau_app::picture::{COLUMNS, PictureFormat, PictureId};
 
     #[test]
     fn every_column_has_a_counter() {

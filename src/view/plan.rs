@@ -11,12 +11,12 @@ use super::markdown::{self, Room};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::blocks::MarkdownBlocks;
-use crate::app::plan::{ANSWERS, PlanView};
-use crate::app::printable::printable_line;
-use crate::tools::plan::{WorkPlan, WorkStep};
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::blocks::MarkdownBlocks;
+use tau_app::plan::{ANSWERS, PlanView};
+use tau_app::printable::printable_line;
+use tau_tools::plan::{WorkPlan, WorkStep};
 
 /// Draws it; by how many rows the plan can be scrolled down at once.
 pub(crate) fn draw(

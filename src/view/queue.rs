@@ -8,11 +8,11 @@ use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::command::{Queue, QueuedMessage};
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::queue_list::{self, QueueView};
-use crate::app::status::QueuedText;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::queue_list::{self, QueueView};
+use tau_app::status::QueuedText;
+use tau_protocol::command::{Queue, QueuedMessage};
 
 fn word(queue: Queue) -> &'static str {
     match queue {

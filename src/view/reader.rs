@@ -14,10 +14,10 @@ use super::frame::Frame;
 use super::inline::fit;
 use super::memo::Memo;
 use super::{Drawing, LEAST, composer, console, layout, too_small, wrap};
-use crate::app::Model;
-use crate::app::geometry::Laid;
 use attention::{Attention, Prompt};
 use speech::Unsaid;
+use tau_app::Model;
+use tau_app::geometry::Laid;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {

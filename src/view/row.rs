@@ -19,7 +19,7 @@ use super::width;
 pub(crate) const MARGIN: u16 = 2;
 
 /// The rows of a part.
-pub(crate) type Rows = Arc<[Row]>;
+pub type Rows = Arc<[Row]>;
 
 /// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`]. Copies share what they
 /// hold until one of them is changed.

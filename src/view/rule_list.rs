@@ -12,12 +12,12 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::approval::{PermissionMode, RuleScope};
-use crate::agent::protocol::rules::{ListedRule, Verdict};
-use crate::app::Model;
-use crate::app::approval::{Coverage, SCOPES};
-use crate::app::printable::printable_line;
-use crate::app::rule_list::{RuleForm, RuleRow, RuleStage, RulesView};
+use tau_app::Model;
+use tau_app::approval::{Coverage, SCOPES};
+use tau_app::printable::printable_line;
+use tau_app::rule_list::{RuleForm, RuleRow, RuleStage, RulesView};
+use tau_protocol::approval::{PermissionMode, RuleScope};
+use tau_protocol::rules::{ListedRule, Verdict};
 
 /// Cells for the verdicts.
 const VERDICTS: usize = 7;

@@ -9,9 +9,9 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::printable::printable_line;
-use crate::app::request::SettingShown;
-use crate::app::settings_list::SettingsView;
+use tau_app::printable::printable_line;
+use tau_app::request::SettingShown;
+use tau_app::settings_list::SettingsView;
 
 /// Cells for the names.
 const NAMES: usize = 23;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ratatui::style::Stylize;
 use ratatui::text::Span;
 
-use crate::app::printable;
+use tau_app::printable;
 
 /// The spans, with spelled characters in reverse video.
 pub(crate) fn set_off<'a>(spans: &'a [Span<'a>]) -> Cow<'a, [Span<'a>]> {

@@ -6,14 +6,14 @@ use super::panel::both_ends;
 use super::terminal_text;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::agent::protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::printable::printable_line;
-use crate::app::status::UsageKnown;
-use crate::app::token_count::tokens;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::printable::printable_line;
+use tau_app::status::UsageKnown;
+use tau_app::token_count::tokens;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::ThinkingLevel;
+use tau_protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
 
 /// In a window of this many columns everything is shown as long as names can give way.
 const WIDE: usize = 80;
@@ -231,7 +231,7 @@ fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
 fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
     let line = &model.status_line.command.as_ref()?.line;
     let style =
-        |run: &crate::app::ansi::AnsiRun| terminal_text::style_over(run.style, theme, ThemeToken::Footer);
+        |run: &tau_app::ansi::AnsiRun| terminal_text::style_over(run.style, theme, ThemeToken::Footer);
     let spans = line.iter().map(|run| Span::styled(run.text.to_string(), style(run))).collect::<Vec<_>>();
     let half = model.size.width / 2;
     (!spans.is_empty()).then(|| wrap::truncate_line(Line::from(spans), half).spans)

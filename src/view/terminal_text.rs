@@ -10,7 +10,7 @@ use super::color;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use crate::app::ansi::{AnsiLine, SgrColor, SgrStyle};
+use tau_app::ansi::{AnsiLine, SgrColor, SgrStyle};
 
 /// The rows of these lines, each at most `width` cells wide.
 pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Row> {
@@ -18,7 +18,7 @@ pub fn render(lines: &[AnsiLine], width: u16, theme: &Theme) -> Vec<Row> {
 }
 
 fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Row> {
-    let span = |run: &crate::app::ansi::AnsiRun| Span::styled(run.text.to_string(), style(run.style, theme));
+    let span = |run: &tau_app::ansi::AnsiRun| Span::styled(run.text.to_string(), style(run.style, theme));
     let spans: Vec<Span<'static>> = line.iter().map(span).collect();
     wrap::rows(&spans, width, 0, Break::Verbatim)
 }

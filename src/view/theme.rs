@@ -14,7 +14,7 @@ use ratatui::style::{Color, Style};
 use self::source::Looks;
 use super::color;
 pub use super::color::ColorDepth;
-use crate::agent::protocol::model::ThinkingLevel;
+use tau_protocol::model::ThinkingLevel;
 
 macro_rules! tokens {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {

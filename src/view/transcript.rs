@@ -18,15 +18,15 @@ use super::memo::Memo;
 use super::parts;
 use super::row::Rows;
 use super::theme::ThemeToken;
-use crate::agent::protocol::needle::Needle;
-use crate::app::Model;
-use crate::app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
-use crate::app::transcript::TranscriptEntry;
-use crate::app::transcript::find::Find;
 use asked::AskedPlace;
 use find::{CurrentPlace, FoundInPart};
 pub(super) use inline::{Unprinted, is_finished};
 use selected_panel::PanelPlace;
+use tau_app::Model;
+use tau_app::geometry::{Anchor, Hit, Laid, Point, ScrollPosition};
+use tau_app::transcript::TranscriptEntry;
+use tau_app::transcript::find::Find;
+use tau_protocol::needle::Needle;
 
 /// Draws the transcript; returns its position, what clicks mean, what is selected.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Laid {

@@ -9,11 +9,11 @@ use super::list;
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::outline::{OutlineRow, RowKind};
-use crate::app::Model;
-use crate::app::printable::printable_line;
-use crate::app::time_format::{Times, age, clock};
-use crate::app::tree::{TreeRow, TreeStep, TreeView, WAYS};
+use tau_app::Model;
+use tau_app::printable::printable_line;
+use tau_app::time_format::{Times, age, clock};
+use tau_app::tree::{TreeRow, TreeStep, TreeView, WAYS};
+use tau_protocol::outline::{OutlineRow, RowKind};
 
 /// Cells of the lines that lead to a row; deeper rows lose the start of them.
 const LEAD: usize = 24;

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use crate::app::printable::Printable;
-use crate::app::trust::{ANSWERS, TrustLine, TrustView};
+use tau_app::printable::Printable;
+use tau_app::trust::{ANSWERS, TrustLine, TrustView};
 
 /// Draws it; by how many rows of the files it can be scrolled down at once.
 pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {

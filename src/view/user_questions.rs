@@ -8,8 +8,8 @@ use super::approval::typed;
 use super::dialog::{OverlayLayout, frame, inner_width};
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::printable::{asked, asked_line};
-use crate::app::user_questions::{QuestionView, QuestionsView};
+use tau_app::printable::{asked, asked_line};
+use tau_app::user_questions::{QuestionView, QuestionsView};
 
 /// Rows of a box that hold none of its text: its borders, and what stays free around it.
 const AROUND: u16 = 4;

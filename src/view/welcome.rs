@@ -5,8 +5,8 @@ use ratatui::text::{Line, Span};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::agent::protocol::model::Api;
-use crate::app::Model;
+use tau_app::Model;
+use tau_protocol::model::Api;
 
 /// The rows of the head.
 pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {

@@ -2,6 +2,7 @@
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::PermissionMode;
+use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::Paths;
 use tau::agent::settings::trust::Project;
 use tau::cli::args::CliArgs;

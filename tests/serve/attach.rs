@@ -52,7 +52,7 @@ async fn spoken(server: &Served) -> String {
     let refused = own(server, "POST", "/api/attach", "tau", &json!({})).await.is(409).json();
     let spoken = refused["detail"].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
     let version = concat!("tau ", env!("CARGO_PKG_VERSION"), ", attach ");
-    assert_eq!(spoken.strip_prefix(version).map(str::len), Some(16), "{spoken}");
+    assert!(spoken.strip_prefix(version).is_some_and(|number| number.parse::<u32>().is_ok()), "{spoken}");
     spoken
 }
 
@@ -311,7 +311,7 @@ async fn what_keeps_it_from_attaching_is_said() {
     let path = format!("/api/sessions/{id}/attach?client=a");
     let ours = spoken(&server).await;
     let other_version = ours.replacen("tau ", "tau 9", 1);
-    let other_build = format!("{}0123456789abcdef", &ours[..ours.len() - 16]);
+    let other_build = format!("{ours}9");
     for spoken in [other_version.as_str(), &other_build, "", "tau"] {
         let reply = own(&server, "GET", &path, spoken, &Value::Null).await.is(409);
         assert!(reply.body.contains("use the same version of tau on both sides"), "{}", reply.body);

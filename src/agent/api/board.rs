@@ -7,8 +7,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::Subscribers;
 use super::state::Fold;
-use crate::agent::protocol::event::{AgentEvent, TaskEvent};
-use crate::agent::protocol::query::QueryAnswer;
+use tau_protocol::event::{AgentEvent, TaskEvent};
+use tau_protocol::query::QueryAnswer;
 
 /// What the events are folded into.
 #[derive(Default)]

@@ -8,26 +8,26 @@ use std::sync::Arc;
 
 use super::Agent;
 use super::keys::{EnvKeys, NoKeys, OneKey};
-use crate::agent::catalogue::keys::KeySource;
-use crate::agent::catalogue::user::UserFile;
-use crate::agent::catalogue::{Catalogue, NotFound};
-use crate::agent::demo::DemoTransport;
-use crate::agent::engine::behavior::{Behavior, OnAsk};
-use crate::agent::engine::config::{AgentConfig, FindModel, SessionPlace};
-use crate::agent::engine::hooks::Hooks;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
-use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
-use crate::agent::provider::direct::Direct;
-use crate::agent::provider::key_refresh::KeyRefresh;
-use crate::agent::provider::proxy::Proxy;
-use crate::agent::provider::scripted::Router;
-use crate::agent::provider::{Transport, WireListener, WireRecord};
-use crate::agent::secrets::Secret;
-use crate::agent::session::Session;
-use crate::agent::undo::UndoOptions;
-use crate::tools::process::ChildEnv;
-use crate::tools::{AnyTool, Toolbox};
+use crate::catalogue::keys::KeySource;
+use crate::catalogue::user::UserFile;
+use crate::catalogue::{Catalogue, NotFound};
+use crate::demo::DemoTransport;
+use crate::engine::behavior::{Behavior, OnAsk};
+use crate::engine::config::{AgentConfig, FindModel, SessionPlace};
+use crate::engine::hooks::Hooks;
+use crate::provider::direct::Direct;
+use crate::provider::key_refresh::KeyRefresh;
+use crate::provider::proxy::Proxy;
+use crate::provider::scripted::Router;
+use crate::provider::{Transport, WireListener, WireRecord};
+use crate::secrets::Secret;
+use crate::session::Session;
+use crate::undo::UndoOptions;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
+use tau_protocol::run::{CompactionSettings, RetryMode, RunLimits};
+use tau_tools::process::ChildEnv;
+use tau_tools::{AnyTool, Toolbox};
 
 /// Retries of one request.
 const RETRIES: u32 = 4;
@@ -36,8 +36,8 @@ const RETRIES: u32 = 4;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use tau::agent::api::Agent;
-/// use tau::agent::protocol::model::ThinkingLevel;
+/// use tau_agent::api::Agent;
+/// use tau_protocol::model::ThinkingLevel;
 ///
 /// let agent = Agent::builder()
 ///     .model_named("anthropic/claude-sonnet-4-5")?

@@ -7,17 +7,17 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::{Agent, AgentBuilder, AgentError};
-use crate::agent::context::instruction_files::{InstructionFile, InstructionFiles};
-use crate::agent::context::system_prompt::{PromptInputs, system_prompt};
-use crate::agent::context::workspace::Workspace;
-use crate::agent::protocol::command::{SessionChange, SessionCommand, ShellCommand};
-use crate::tools::Toolbox;
+use crate::context::instruction_files::{InstructionFile, InstructionFiles};
+use crate::context::system_prompt::{PromptInputs, system_prompt};
+use crate::context::workspace::Workspace;
+use tau_protocol::command::{SessionChange, SessionCommand, ShellCommand};
+use tau_tools::Toolbox;
 
 /// An [`Agent`] with the coding tools. It has all methods of [`Agent`] too.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use tau::agent::api::{Agent, CodingAgent};
+/// use tau_agent::api::{Agent, CodingAgent};
 ///
 /// let agent = CodingAgent::builder("/path/to/project")
 ///     .with(|agent| agent.model_named("gpt-5-mini"))?

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_util::{Stream, StreamExt};
 
-use crate::agent::protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
+use tau_protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
 
 /// Length of the backlog from which on pieces are joined.
 const JOINED_FROM: usize = 64;
@@ -98,7 +98,7 @@ impl Subscribers {
 
 /// Joins `next` to `last` if both are pieces of the same thing, and of a text not more than `most` bytes. What is
 /// joined says what both said.
-pub(crate) fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
+pub fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
     match (last, next) {
         (
             AgentEvent::Turn(TurnEvent::MessageUpdate { usage, assistant_message_event: last }),
@@ -156,8 +156,8 @@ fn join_deltas(last: &mut Delta, next: &Delta, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::event::TaskEvent;
-    use crate::agent::protocol::message::Usage;
+    use tau_protocol::event::TaskEvent;
+    use tau_protocol::message::Usage;
 
     fn piece(content_index: usize, delta: &str) -> AgentEvent {
         let assistant_message_event = Delta::TextDelta { content_index, delta: delta.into() };

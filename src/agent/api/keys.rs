@@ -2,11 +2,11 @@
 //!
 //! tau itself uses one that reads its files and runs commands: `catalogue::keys`.
 
-use crate::agent::catalogue::keys::{KeyFuture, KeySource};
-use crate::agent::catalogue::{PROVIDERS, is_loopback};
-use crate::agent::protocol::model::{Api, Model};
-use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::secrets::Secret;
+use crate::catalogue::keys::{KeyFuture, KeySource};
+use crate::catalogue::{PROVIDERS, is_loopback};
+use crate::provider::{Failure, FailureKind};
+use crate::secrets::Secret;
+use tau_protocol::model::{Api, Model};
 
 /// No keys: for servers that need none, and for transports with keys of their own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,14 +61,14 @@ impl KeySource for OneKey {
 /// that expire.
 ///
 /// ```
-/// use tau::agent::api::KeyFn;
-/// use tau::agent::secrets::Secret;
+/// use tau_agent::api::KeyFn;
+/// use tau_agent::secrets::Secret;
 ///
 /// async fn fresh_token(provider: &str) -> Secret {
 ///     Secret::new(format!("token for {provider}"))
 /// }
 /// let keys = KeyFn::new(|provider: String| async move { Ok(Some(fresh_token(&provider).await)) });
-/// # let _: &dyn tau::agent::catalogue::keys::KeySource = &keys;
+/// # let _: &dyn tau_agent::catalogue::keys::KeySource = &keys;
 /// ```
 #[derive(Clone, Copy)]
 pub struct KeyFn<F>(F);

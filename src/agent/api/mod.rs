@@ -5,12 +5,12 @@
 //! [`Agent::subscribe`]). It never runs a turn or touches a session itself. [`AgentBuilder`] sets
 //! what an agent starts with; [`CodingAgent`] is an agent with the coding tools, their system prompt
 //! and a directory. [`spawn`] starts the task without a handle that folds its events. The data that
-//! goes in and out is in [`protocol`](crate::agent::protocol).
+//! goes in and out is in [`protocol`](tau_protocol).
 
 mod board;
 mod builder;
 mod coding;
-pub(crate) mod events;
+pub mod events;
 mod keys;
 mod run_events;
 mod runs;
@@ -33,10 +33,6 @@ use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
 use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
-use crate::agent::protocol::command::{
-    QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, TaskCommand,
-};
-use crate::tools::Toolbox;
 use board::{AgentEnd, Board, PendingQuery, fold, open};
 pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
@@ -44,6 +40,10 @@ pub use events::Events;
 pub use keys::{EnvKeys, KeyFn, NoKeys, OneKey};
 pub use run_events::{RunEvents, agent_loop, agent_loop_continue};
 pub use state::AgentState;
+use tau_protocol::command::{
+    QuestionCommand, QueueCommand, RunCommand, SessionCommand, SettingsCommand, TaskCommand,
+};
+use tau_tools::Toolbox;
 
 /// Why a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,9 +64,9 @@ pub enum AgentError {
 /// taken effect and [`Agent::state`] shows it.
 ///
 /// ```
-/// # async fn example() -> Result<(), tau::agent::api::AgentError> {
-/// use tau::agent::api::Agent;
-/// use tau::agent::catalogue;
+/// # async fn example() -> Result<(), tau_agent::api::AgentError> {
+/// use tau_agent::api::Agent;
+/// use tau_agent::catalogue;
 ///
 /// let agent = Agent::builder().model(catalogue::demo()).system("You are brief.").start();
 /// let mut events = agent.subscribe();

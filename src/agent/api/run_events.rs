@@ -8,9 +8,9 @@ use futures_util::{Stream, StreamExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Agent, AgentBuilder, AgentError, Events};
-use crate::agent::protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
-use crate::agent::protocol::event::{AgentEvent, QueueEvent, RunEvent};
-use crate::agent::protocol::message::{Message, UserMessage};
+use tau_protocol::command::{AgentCommand, Queue, QueueCommand, RunCommand};
+use tau_protocol::event::{AgentEvent, QueueEvent, RunEvent};
+use tau_protocol::message::{Message, UserMessage};
 
 /// The events of one run, in order. Ends after `RunEvent::AgentSettled`, or when the run could not start.
 /// Also a [`Stream`]. Dropping it does not end the run, unless nobody else has the agent.
@@ -129,7 +129,7 @@ pub async fn agent_loop_continue(
     messages: Vec<Arc<Message>>,
     cancel: CancellationToken,
 ) -> Result<RunEvents, AgentError> {
-    if !crate::agent::context::request::can_continue(&messages) {
+    if !crate::context::request::can_continue(&messages) {
         return Err(AgentError::Refused("nothing to continue from: send a prompt".into()));
     }
     let agent = with_history(agent, messages).await?;

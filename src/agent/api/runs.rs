@@ -4,14 +4,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::run_events::RunEvents;
 use super::{Agent, AgentError, AgentState};
-use crate::agent::context::request;
-use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::command::{
-    AgentCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand,
-};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::protocol::run::{QueueMode, SteerMode};
+use crate::context::request;
+use tau_protocol::attachment::Attachment;
+use tau_protocol::command::{AgentCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand};
+use tau_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::run::{QueueMode, SteerMode};
 
 impl Agent {
     /// Starts a run with a message. During a run it steers.
@@ -206,7 +204,7 @@ impl Agent {
     /// Changes a queued message: its text, place or kind; or discards it, or sends it at once. If it
     /// is no longer queued, nothing changes and [`QueueEvent::QueueChangeFailed`] is emitted.
     ///
-    /// [`QueueEvent::QueueChangeFailed`]: crate::agent::QueueEvent::QueueChangeFailed
+    /// [`QueueEvent::QueueChangeFailed`]: crate::QueueEvent::QueueChangeFailed
     ///
     /// # Errors
     /// When the agent has ended.

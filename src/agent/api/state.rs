@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::protocol::event::{
+use crate::provider::StreamEvent;
+use crate::provider::assemble::Assembler;
+use tau_protocol::event::{
     AgentEvent, NoticeLevel, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, ShellEvent,
     TaskEvent, TurnEvent,
 };
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::provider::StreamEvent;
-use crate::agent::provider::assemble::Assembler;
+use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// The state of an agent at one moment.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
+use tau_protocol::model::{Api, Model, Price, ThinkingLevel};
 
 use super::providers::{self, KnownProvider};
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::protocol::model::{Model, ThinkingLevel};
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// No model, or more than one, can be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::secrets::Secret;
+use crate::provider::{Failure, FailureKind};
+use crate::secrets::Secret;
 
 /// How long the command may take.
 const TIME_LIMIT: Duration = Duration::from_secs(10);

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value};
 
 use super::{Catalogue, is_loopback, key_command};
-use crate::agent::protocol::model::{Api, Model};
-pub use crate::agent::provider::key_source::{KeyFuture, KeySource};
-use crate::agent::provider::{Failure, FailureKind};
-use crate::agent::secrets::Secret;
-use crate::agent::settings::private_files::{SharedFile, read_capped, write_private};
-use crate::agent::settings::{MAX_BYTES, Paths, Settings};
-use crate::tools::paths::reason;
+pub use crate::provider::key_source::{KeyFuture, KeySource};
+use crate::provider::{Failure, FailureKind};
+use crate::secrets::Secret;
+use crate::settings::private_files::{SharedFile, read_capped, write_private};
+use crate::settings::{MAX_BYTES, Paths, Settings};
+use tau_protocol::model::{Api, Model};
+use tau_tools::paths::reason;
 
 /// Gives the value of an environment variable.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -125,7 +125,7 @@ impl Keys {
     }
 
     /// The same behind an app server with this token: every model can be used, and none needs a key.
-    pub(crate) fn behind_proxy(self, token: Option<Secret>) -> Self {
+    pub fn behind_proxy(self, token: Option<Secret>) -> Self {
         Keys { proxy_token: token, ..self }
     }
 
@@ -134,18 +134,18 @@ impl Keys {
     }
 
     /// The models that the keys are for.
-    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+    pub fn catalogue(&self) -> Arc<Catalogue> {
         self.files().catalogue
     }
 
     /// Takes over what files say of keys and models now, as read for `newer`.
-    pub(crate) fn adopt(&self, newer: &Keys) {
+    pub fn adopt(&self, newer: &Keys) {
         let files = newer.files();
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
     /// Where a key of this provider comes from if none is in `auth.json`. Runs no command.
-    pub(crate) fn place_besides_auth_file(&self, provider: &str) -> Option<KeyPlace> {
+    pub fn place_besides_auth_file(&self, provider: &str) -> Option<KeyPlace> {
         self.place_among(provider, &Map::new())
     }
 
@@ -193,7 +193,7 @@ impl Keys {
     ///
     /// # Errors
     /// What is wrong with it, and what to do.
-    pub(crate) fn readable(&self) -> Result<(), Failure> {
+    pub fn readable(&self) -> Result<(), Failure> {
         let failed = |error: io::Error| {
             let json = error.get_ref().and_then(|error| error.downcast_ref::<serde_json::Error>());
             let (place, why) = match json {

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
-use crate::agent::provider::http::Http;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, wire_format};
-use crate::agent::secrets::Secret;
-use crate::agent::settings::private_files::{read_capped, write_private};
+use crate::provider::http::Http;
+use crate::provider::{Failure, FailureKind, ModelRequest, wire_format};
+use crate::secrets::Secret;
+use crate::settings::private_files::{read_capped, write_private};
+use tau_protocol::model::{Api, Model, Price, ThinkingLevel};
 
 /// Largest answer that is read, and largest file, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -211,13 +211,13 @@ fn price(model: &Value) -> Option<Price> {
 
 impl ServerModel {
     /// Whether its name says that it does something else than to answer messages.
-    pub(crate) fn is_other(&self) -> bool {
+    pub fn is_other(&self) -> bool {
         let id = self.id.to_lowercase();
         OTHERS.iter().any(|part| id.contains(part))
     }
 
     /// The model at the server that said so.
-    pub(crate) fn model(self, endpoint: &Model) -> Model {
+    pub fn model(self, endpoint: &Model) -> Model {
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {
             name: self.name.unwrap_or_else(|| super::user::short_name(&self.id).to_owned()),

@@ -114,18 +114,18 @@ impl Catalogue {
     }
 
     /// The same behind an app server that serves these models, and no others.
-    pub(crate) fn with_served(mut self, served: Vec<Model>) -> Self {
+    pub fn with_served(mut self, served: Vec<Model>) -> Self {
         self.served = served;
         self
     }
 
     /// What the app server serves, as far as that is known.
-    pub(crate) fn served(&self) -> &[Model] {
+    pub fn served(&self) -> &[Model] {
         &self.served
     }
 
     /// Whether the app server has this model, as far as that is known.
-    pub(crate) fn is_served(&self, model: &Model) -> bool {
+    pub fn is_served(&self, model: &Model) -> bool {
         let is_meant = |served: &Model| served.provider == model.provider && served.id == model.id;
         self.served.is_empty() || self.served.iter().any(is_meant)
     }
@@ -144,7 +144,7 @@ impl Catalogue {
     }
 
     /// The address of the ad-hoc provider when no model was named with it.
-    pub(crate) fn unnamed(&self) -> Option<Model> {
+    pub fn unnamed(&self) -> Option<Model> {
         let adhoc = self.adhoc.as_ref().filter(|adhoc| adhoc.model.is_none())?;
         self.endpoint(&adhoc.provider())
     }
@@ -191,12 +191,12 @@ impl Catalogue {
     }
 
     /// The name of the ad-hoc provider.
-    pub(crate) fn adhoc_provider(&self) -> Option<String> {
+    pub fn adhoc_provider(&self) -> Option<String> {
         self.adhoc.as_ref().map(AdHoc::provider)
     }
 
     /// The model to start with at a provider: the user's own first, else the usual one.
-    pub(crate) fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
+    pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
         let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
         let named = own.map(|own| own.id.as_str()).or(usual).and_then(|id| self.of_provider(provider, id));
@@ -221,7 +221,7 @@ impl Catalogue {
     }
 
     /// As [`Catalogue::get`]; a server of the user is also asked for models that nothing is known of.
-    pub(crate) fn of_session(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+    pub fn of_session(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let at_own_server = || {
             let own = self.user.providers.get(provider)?;
             let facts = UserModel { id: id.to_owned(), ..UserModel::default() };
@@ -333,7 +333,7 @@ impl Catalogue {
     }
 
     /// Whether nothing says that this provider wants a key, or it is on this machine.
-    pub(crate) fn is_keyless(&self, provider: &str) -> bool {
+    pub fn is_keyless(&self, provider: &str) -> bool {
         let address = self.user.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
         address.is_some_and(is_loopback)
             || (address.is_some()
@@ -342,7 +342,7 @@ impl Catalogue {
     }
 
     /// The environment variable of a provider's key.
-    pub(crate) fn key_variable(&self, provider: &str) -> Option<String> {
+    pub fn key_variable(&self, provider: &str) -> Option<String> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.env.clone());
         let known = || providers::named(provider).map(|provider| provider.env);
         own.or_else(|| known().or_else(|| search_services::service(provider)?.env).map(str::to_owned))

@@ -3,7 +3,7 @@
 //! A table apart from the models, so that looking for keys does not read the models. Facts as of
 //! November 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
 
-use crate::agent::protocol::model::Api;
+use tau_protocol::model::Api;
 
 /// A provider. A model's own address and format win over these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +22,16 @@ pub struct KnownProvider {
 
 /// The model servers that people run on their own machine, with the port each listens on by default. In
 /// `provider/model` their names are in lower case, with `-` for blanks.
-pub(crate) const LOCAL_SERVERS: [(&str, u16); 4] =
+pub const LOCAL_SERVERS: [(&str, u16); 4] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
 /// The name of a local server in `provider/model`.
-pub(crate) fn local_provider(name: &str) -> String {
+pub fn local_provider(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "-")
 }
 
 /// The address of a local server on that port; its wire format is chat completions.
-pub(crate) fn local_address(port: u16) -> String {
+pub fn local_address(port: u16) -> String {
     format!("http://127.0.0.1:{port}/v1")
 }
 

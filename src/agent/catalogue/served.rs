@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::http::Http;
-use crate::agent::provider::{Failure, FailureKind, Headers};
-use crate::agent::secrets::Secret;
-use crate::agent::settings::private_files::{read_capped, write_private};
+use crate::provider::http::Http;
+use crate::provider::{Failure, FailureKind, Headers};
+use crate::secrets::Secret;
+use crate::settings::private_files::{read_capped, write_private};
+use tau_protocol::model::Model;
 
 /// Largest answer that is read, and largest file, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;

@@ -34,8 +34,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{embedded, providers};
-use crate::agent::protocol::model::{Api, Model, Price, ThinkingLevel};
-use crate::agent::settings::{Settings, value};
+use crate::settings::{Settings, value};
+use tau_protocol::model::{Api, Model, Price, ThinkingLevel};
 
 /// The content of `models.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -222,7 +222,7 @@ impl AdHoc {
     }
 
     /// That of a server on this machine, by its name and port.
-    pub(crate) fn local(name: &str, port: u16, model: Option<&str>) -> Self {
+    pub fn local(name: &str, port: u16, model: Option<&str>) -> Self {
         AdHoc {
             provider: Some(providers::local_provider(name)),
             base_url: providers::local_address(port),

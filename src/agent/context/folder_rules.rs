@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::agent::extensions::front_matter::{FieldValue, FrontMatter};
+use crate::extensions::front_matter::{FieldValue, FrontMatter};
 
 /// Most files with rules in one folder.
 const MAX_RULES: usize = 100;

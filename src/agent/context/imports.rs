@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
-use crate::tools::access::FileFilter;
+use tau_tools::access::FileFilter;
 
 /// Most imports of one file that are looked at.
 const MAX_IMPORTS: usize = 64;
@@ -62,7 +62,7 @@ pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
         let name = name.split('#').next().unwrap_or_default();
         // At the end of a sentence or in brackets.
         let short = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'']);
-        let path = |name: &str| crate::tools::paths::resolve(folder, name);
+        let path = |name: &str| tau_tools::paths::resolve(folder, name);
         let names = [name, short].into_iter().filter(|name| !name.is_empty());
         names.map(path).find(|path| path.is_file())
     };

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{folder_rules, imports};
-use crate::agent::protocol::message::Message;
-use crate::agent::settings::private_files::read_capped;
-use crate::tools::access::FileFilter;
-use crate::tools::encoding;
+use crate::settings::private_files::read_capped;
+use tau_protocol::message::Message;
+use tau_tools::access::FileFilter;
+use tau_tools::encoding;
 
 /// Largest instruction file, in bytes.
 pub const MAX_INSTRUCTION_FILE: u64 = 64 * 1024;

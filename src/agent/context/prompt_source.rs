@@ -11,8 +11,8 @@ use super::instruction_files::{
 };
 use super::system_prompt::{PromptInputs, system_prompt};
 use super::workspace::Workspace;
-use crate::agent::extensions::Extensions;
-use crate::tools::access::FileFilter;
+use crate::extensions::Extensions;
+use tau_tools::access::FileFilter;
 
 /// The file with the user's system prompt, in the folder of settings or in `.tau/` of a trusted project.
 const SYSTEM_FILE: &str = "SYSTEM.md";

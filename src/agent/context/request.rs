@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::agent::protocol::message::{Message, StopReason, UserContent, UserMessage};
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::handoff;
+use crate::provider::handoff;
+use tau_protocol::message::{Message, StopReason, UserContent, UserMessage};
+use tau_protocol::model::Model;
 
 /// What the model gets when its last answer was cut off and it is to continue.
 const CONTINUE: &str = "[your answer above was cut off; continue where it stopped, without repeating it]";
@@ -54,7 +54,7 @@ fn without_attempts(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
 
 /// Whether a conversation can continue without anything new: its last message waits for an answer,
 /// or its last answer failed, was stopped, or has calls that a killed program left without results.
-pub(crate) fn can_continue(messages: &[Arc<Message>]) -> bool {
+pub fn can_continue(messages: &[Arc<Message>]) -> bool {
     match messages.iter().rev().map(Arc::as_ref).find(|message| !matches!(message, Message::Application(_))) {
         Some(Message::Assistant(answer)) => {
             let cut_short = matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted);
@@ -69,7 +69,7 @@ pub(crate) fn can_continue(messages: &[Arc<Message>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::message::{AssistantMessage, BashExecution, Block, Usage};
+    use tau_protocol::message::{AssistantMessage, BashExecution, Block, Usage};
 
     fn said(text: &str) -> Arc<Message> {
         Arc::new(Message::User(UserMessage {

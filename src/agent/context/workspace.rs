@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::instruction_files::is_invisible;
-use crate::agent::settings::private_files::read_capped;
+use crate::settings::private_files::read_capped;
 
 /// Largest file that is read here, in bytes.
 const MAX_FILE: u64 = 4 * 1024;

@@ -160,8 +160,8 @@ fn size(message: &Message) -> usize {
         Message::Assistant(answer) => answer.text().len(),
         Message::ToolResult(result) => {
             let texts = result.content.iter().map(|content| match content {
-                crate::tools::Content::Text { text } => text.len(),
-                crate::tools::Content::Image { data, .. } => data.len(),
+                tau_tools::Content::Text { text } => text.len(),
+                tau_tools::Content::Image { data, .. } => data.len(),
             });
             texts.sum()
         }

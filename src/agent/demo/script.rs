@@ -6,11 +6,11 @@
 use serde_json::{Value, json};
 
 use super::long;
-use crate::agent::context::compaction::SUMMARY_SYSTEM_PROMPT;
-use crate::agent::protocol::message::{Message, ToolCall};
-use crate::agent::provider::{Failure, FailureKind, ModelRequest};
-use crate::tools::Content;
-use crate::tools::counted::counted;
+use crate::context::compaction::SUMMARY_SYSTEM_PROMPT;
+use crate::provider::{Failure, FailureKind, ModelRequest};
+use tau_protocol::message::{Message, ToolCall};
+use tau_tools::Content;
+use tau_tools::counted::counted;
 
 /// The one file the demo writes.
 pub const FILE: &str = "tau-demo.md";

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::protocol::event::SessionEvent;
-use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
-use crate::tools::plan::WorkPlan;
+use tau_protocol::event::SessionEvent;
+use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_tools::plan::WorkPlan;
 
 /// The type of the session entries and messages that hold the plan.
 const ENTRY: &str = "tau.plan";

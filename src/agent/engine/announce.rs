@@ -12,15 +12,13 @@ use super::history_paging;
 use super::session_usage;
 use super::state::Engine;
 use super::{call_task, gate};
-use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
-use crate::agent::protocol::message::{
-    Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage,
-};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::session::SessionError;
-use crate::agent::session::entry::Body;
-use crate::agent::session::survey::{Survey, SurveyJob};
-use crate::tools::{Content, Details, ask_user, plan};
+use crate::session::SessionError;
+use crate::session::entry::Body;
+use crate::session::survey::{Survey, SurveyJob};
+use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, SettingsEvent, TurnEvent};
+use tau_protocol::message::{Block, Message, ToolCall, ToolResultMessage, UserContent, UserMessage};
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::{Content, Details, ask_user, plan};
 
 /// The first events: which session, which model, which thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::exact_calls::{ExactCall, ExactCalls};
-use crate::agent::extensions::hooks::HookPermission;
-use crate::agent::protocol::approval::ApprovalRequest;
-use crate::tools::sandbox::SandboxDenial;
-use crate::tools::{Access, Approved, Preview, ToolError};
+use crate::extensions::hooks::HookPermission;
+use tau_protocol::approval::ApprovalRequest;
+use tau_tools::sandbox::SandboxDenial;
+use tau_tools::{Access, Approved, Preview, ToolError};
 
 /// How many earlier calls are remembered.
 const MAX_EARLIER: usize = 1_000;

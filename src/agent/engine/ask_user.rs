@@ -4,12 +4,12 @@ use super::accepted_plan;
 use super::call_hooks;
 use super::gate;
 use super::state::Engine;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::{NoticeLevel, Question, QuestionEvent};
-use crate::agent::secrets::vault::Vault;
-use crate::tools::plan::WorkPlan;
-use crate::tools::user::{UserQuestion, UserReply, UserRequest};
+use crate::secrets::vault::Vault;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::{NoticeLevel, Question, QuestionEvent};
+use tau_tools::plan::WorkPlan;
+use tau_tools::user::{UserQuestion, UserReply, UserRequest};
 
 /// The results of a plan that was closed, and of one that nobody can accept.
 const CLOSED: &str = "the user closed the plan without deciding";

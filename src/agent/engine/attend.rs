@@ -14,8 +14,8 @@ use super::commands;
 use super::shell::Shells;
 use super::state::Engine;
 use super::undo_queries;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::{Question, QuestionEvent};
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::{Question, QuestionEvent};
 
 /// Commands are no longer read while this many events are waiting to be sent.
 const BACKLOG: usize = 1_024;

@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use super::hooks::Hooks;
 use super::tool_registry::ToolRegistry;
-use crate::agent::context::instruction_files::InstructionPlaces;
-use crate::agent::extensions::Extensions;
-use crate::agent::extensions::mcp::oauth::LoginStore;
-use crate::agent::extensions::mcp::{ReadServers, names};
-use crate::agent::extensions::used_files::UsedFiles;
-use crate::agent::permissions::{Permissions, Rule, RuleInForce, Verdict};
-use crate::agent::protocol::approval::{PermissionMode, RuleScope};
-use crate::agent::protocol::model::{Model, ThinkingBudgets};
-use crate::agent::protocol::run::{OnRepeat, QueueMode, SteerMode};
-use crate::agent::provider::http::Network;
-use crate::agent::secrets::masking::Masking;
-use crate::agent::undo::UndoOptions;
-use crate::tools::editor::Editor;
-use crate::tools::sandbox::SandboxPolicy;
+use crate::context::instruction_files::InstructionPlaces;
+use crate::extensions::Extensions;
+use crate::extensions::mcp::oauth::LoginStore;
+use crate::extensions::mcp::{ReadServers, names};
+use crate::extensions::used_files::UsedFiles;
+use crate::permissions::{Permissions, Rule, RuleInForce, Verdict};
+use crate::provider::http::Network;
+use crate::secrets::masking::Masking;
+use crate::undo::UndoOptions;
+use tau_protocol::approval::{PermissionMode, RuleScope};
+use tau_protocol::model::{Model, ThinkingBudgets};
+use tau_protocol::run::{OnRepeat, QueueMode, SteerMode};
+use tau_tools::editor::Editor;
+use tau_tools::sandbox::SandboxPolicy;
 
 /// How an agent behaves where there is a choice.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Behavior {
     pub keep_thinking: bool,
     /// What of a session may be in the part of its file that is not read when it is opened, and is used
     /// when it is.
-    pub(crate) restore_later: Restore,
+    pub restore_later: Restore,
     /// What calls may do.
     pub permissions: Permissions,
     /// What is asked before a call is run.
@@ -54,9 +54,9 @@ pub struct Behavior {
     /// clients choose.
     pub mode_ceiling: PermissionMode,
     /// Where clients change rules: the rules that they have added.
-    pub(crate) rules_of_clients: Option<Vec<(Verdict, String)>>,
+    pub rules_of_clients: Option<Vec<(Verdict, String)>>,
     /// Why settings that guard the user cannot be relied on. Meanwhile every call is asked.
-    pub(crate) settings_fault: Option<SettingsFault>,
+    pub settings_fault: Option<SettingsFault>,
     pub on_ask: OnAsk,
     /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool answers
     /// that nobody is there.
@@ -68,7 +68,7 @@ pub struct Behavior {
     /// Where what tools change is kept; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
     /// The secrets in what tools and commands write, and whether they are masked.
-    pub(crate) masking: Masking,
+    pub masking: Masking,
     /// Whether tools that search are offered in the modes that ask about commands: the user has chosen no tools.
     pub search_tools_by_mode: bool,
     /// The tools that `SettingsCommand::SetTools` can name, besides those the agent starts with.
@@ -148,7 +148,7 @@ impl Sandboxing {
 
 /// Settings that guard the user and cannot be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SettingsFault {
+pub struct SettingsFault {
     /// What is wrong, with file and line.
     pub(crate) why: String,
     /// The mode and what happens to questions once they can.
@@ -158,7 +158,7 @@ pub(crate) struct SettingsFault {
 
 impl Behavior {
     /// Asks about every call, because of this fault; without one, as before.
-    pub(crate) fn set_settings_fault(&mut self, why: Option<String>) {
+    pub fn set_settings_fault(&mut self, why: Option<String>) {
         let (mode, on_ask) = match self.settings_fault.take() {
             Some(fault) => (fault.mode, fault.on_ask),
             None => (self.permission_mode, self.on_ask),
@@ -174,7 +174,7 @@ impl Behavior {
     ///
     /// # Errors
     /// Why it cannot be chosen.
-    pub(crate) fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
+    pub fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
         let mode = mode.within(self.mode_ceiling)?;
         if let Some(fault) = &mut self.settings_fault {
             if mode.within(PermissionMode::Ask).is_err() {
@@ -268,9 +268,9 @@ impl std::fmt::Debug for SaveRule {
 
 /// Settings of a session that are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Restore {
-    pub(crate) model: bool,
-    pub(crate) thinking: bool,
+pub struct Restore {
+    pub model: bool,
+    pub thinking: bool,
 }
 
 type FindNamed = dyn Fn(&str) -> Result<Arc<Model>, String> + Send + Sync;

@@ -11,11 +11,11 @@ use super::compact::CompactionEnd;
 use super::compact::branch_summary::summarize_branch;
 use super::reached_paths::ReachedPaths;
 use super::state::Engine;
-use crate::agent::protocol::command::BranchSummaryOptions;
-use crate::agent::protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent};
-use crate::agent::protocol::message::Message;
-use crate::agent::session::entry::{Body, Entry};
-use crate::agent::session::outline::landing;
+use crate::session::entry::{Body, Entry};
+use crate::session::outline::landing;
+use tau_protocol::command::BranchSummaryOptions;
+use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent};
+use tau_protocol::message::Message;
 
 /// Continues from another entry.
 pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&BranchSummaryOptions>) {

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::state::Engine;
-use crate::agent::extensions::hooks::names;
-use crate::agent::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner};
-use crate::agent::protocol::message::{HookNote, ToolCall};
-use crate::agent::secrets::masking::Masking;
-use crate::agent::settings::hooks::HookEvent;
-use crate::tools::{Content, Details, ToolError, ToolOutput};
+use crate::extensions::hooks::names;
+use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner};
+use crate::secrets::masking::Masking;
+use crate::settings::hooks::HookEvent;
+use tau_protocol::message::{HookNote, ToolCall};
+use tau_tools::{Content, Details, ToolError, ToolOutput};
 
 /// What runs the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use unicode_normalization::UnicodeNormalization;
 
 use super::approvals::Decision;
-use crate::agent::permissions;
-use crate::tools::{Access, AnyTool, ToolError, paths};
+use crate::permissions;
+use tau_tools::{Access, AnyTool, ToolError, paths};
 
 /// What a call may have to do with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,7 +242,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::tools::Toolbox;
+    use tau_tools::Toolbox;
 
     fn reach(cwd: &Path, tool: &str, arguments: &Value) -> Reach {
         let tools = Toolbox::all();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::state::Engine;
-use crate::agent::extensions::mcp::search;
-use crate::agent::protocol::message::{AssistantMessage, HookNote, StopReason, ToolCall};
-use crate::tools::{AnyTool, Details, ToolOutput};
+use crate::extensions::mcp::search;
+use tau_protocol::message::{AssistantMessage, HookNote, StopReason, ToolCall};
+use tau_tools::{AnyTool, Details, ToolOutput};
 
 /// The result of a call in an answer that failed, whether or not the call was complete.
 const CUT_OFF: &str = "not run: the answer was cut off before it was complete";

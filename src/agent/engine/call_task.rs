@@ -15,7 +15,7 @@ use super::approvals::{Decision, Review};
 use super::call_hooks::{CallHooks, CheckedCall, HookEffects};
 use super::sandbox_gate;
 use super::undo_place::CallUndo;
-use crate::tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
+use tau_tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
 
 /// The result of a call that nobody decided on.
 pub(crate) const UNANSWERED: &str =

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::agent::protocol::event::{AgentEvent, Delta, TurnEvent};
-use crate::agent::protocol::message::{Message, ToolCall};
-use crate::agent::provider::partial_json;
-use crate::tools::{Toolbox, plan};
+use crate::provider::partial_json;
+use tau_protocol::event::{AgentEvent, Delta, TurnEvent};
+use tau_protocol::message::{Message, ToolCall};
+use tau_tools::{Toolbox, plan};
 
 /// Bytes of arriving arguments that are parsed for a title. What a title shows comes first; after
 /// that the title waits for the complete arguments, so that a long call costs no more.

@@ -15,21 +15,21 @@ use super::queue::QueueChangeOutcome;
 use super::sandbox_gate;
 use super::shell::{UserCommand, UserCommandEvent};
 use super::state::{Engine, Phase, ends_what_runs};
-use crate::agent::extensions::mcp::McpNews;
-use crate::agent::protocol::command::{
+use crate::extensions::mcp::McpNews;
+use crate::session::entry::Body;
+use tau_protocol::command::{
     AgentCommand, QuestionCommand, Queue, QueueChange, QueueCommand, QueuedMessage, RunCommand,
     SessionChange, SessionCommand, SettingsCommand, ShellCommand, TaskCommand, Tuning,
 };
-use crate::agent::protocol::event::{
+use tau_protocol::event::{
     CompactionReason, NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent,
     ShellEvent, TaskEvent,
 };
-use crate::agent::protocol::message::{Message, UserMessage};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::protocol::undo::RestoreReport;
-use crate::agent::session::entry::Body;
-use crate::tools::process::pty::{PtyInput, WindowSize};
+use tau_protocol::message::{Message, UserMessage};
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::undo::RestoreReport;
+use tau_tools::process::pty::{PtyInput, WindowSize};
 
 /// Takes a command as it arrives.
 pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::behavior::Behavior;
-use crate::agent::catalogue::keys::KeySource;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::protocol::run::{CompactionSettings, RetryMode, RunLimits};
-use crate::agent::provider::Transport;
-use crate::agent::session::Session;
-use crate::tools::Toolbox;
-use crate::tools::process::ChildEnv;
-use crate::tools::scratch::Scratch;
+use crate::catalogue::keys::KeySource;
+use crate::provider::Transport;
+use crate::session::Session;
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::run::{CompactionSettings, RetryMode, RunLimits};
+use tau_tools::Toolbox;
+use tau_tools::process::ChildEnv;
+use tau_tools::scratch::Scratch;
 
 /// Where new sessions are stored, and where they run.
 #[derive(Clone, Debug)]

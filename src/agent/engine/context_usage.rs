@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::state::Engine;
-use crate::agent::context::compaction::size;
-use crate::agent::context::instruction_files::{TOLD, told};
-use crate::agent::protocol::message::{Block, Message};
-use crate::agent::protocol::model::Model;
-use crate::agent::protocol::query::{ContextPart, ContextUsage};
-use crate::tools::ToolSpec;
+use crate::context::compaction::size;
+use crate::context::instruction_files::{TOLD, told};
+use tau_protocol::message::{Block, Message};
+use tau_protocol::model::Model;
+use tau_protocol::query::{ContextPart, ContextUsage};
+use tau_tools::ToolSpec;
 
 /// Stands for the size of an unknown context window where a size is needed.
 pub(crate) const UNKNOWN: u64 = 1 << 40;

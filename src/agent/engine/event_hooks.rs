@@ -8,10 +8,10 @@ use super::attend::{attend, attend_unless_stopped};
 use super::call_hooks::{HookEffects, runner};
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::extensions::hooks::{HookOutcome, HookRunner};
-use crate::agent::protocol::event::{CompactionReason, NoticeLevel};
-use crate::agent::protocol::message::{CustomMessage, HookNote, Message, UserContent, UserMessage};
-use crate::agent::settings::hooks::HookEvent;
+use crate::extensions::hooks::{HookOutcome, HookRunner};
+use crate::settings::hooks::HookEvent;
+use tau_protocol::event::{CompactionReason, NoticeLevel};
+use tau_protocol::message::{CustomMessage, HookNote, Message, UserContent, UserMessage};
 
 /// The type of the message with what hooks tell the model.
 const CONTEXT: &str = "tau.hook";

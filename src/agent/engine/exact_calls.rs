@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::agent::protocol::approval::{ApprovalReason, RuleScope};
-use crate::agent::protocol::rules::{ListedRule, Verdict};
-use crate::tools::Access;
-use crate::tools::paths::identity;
+use tau_protocol::approval::{ApprovalReason, RuleScope};
+use tau_protocol::rules::{ListedRule, Verdict};
+use tau_tools::Access;
+use tau_tools::paths::identity;
 
 /// What makes a call the same one: its tool and what it touches, files as they are found; its arguments
 /// where these say more.

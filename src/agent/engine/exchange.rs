@@ -12,10 +12,10 @@ use super::fitted_pictures::has_pictures;
 use super::hooks::Hooks;
 use super::panics::{guarded, guarded_stream};
 use super::state::Engine;
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::assemble::Assembler;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use crate::provider::assemble::Assembler;
+use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use tau_protocol::message::Message;
+use tau_protocol::model::Model;
 
 /// Most stream events taken at once, if they have arrived already.
 const CHUNK: usize = 32;

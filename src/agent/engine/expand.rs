@@ -18,14 +18,14 @@ use super::call_task::{self, CarriedOut};
 use super::clock::millis_since;
 use super::state::Engine;
 use super::{announce, call_hooks, event_hooks, gate, grants, tool_calls, undo_queries};
-use crate::agent::extensions::prompt::{self, Meant};
-use crate::agent::extensions::registry::Loaded;
-use crate::agent::extensions::templates::Template;
-use crate::agent::extensions::templates::arguments::Arguments;
-use crate::agent::extensions::templates::parts::{Part, parts};
-use crate::agent::protocol::event::{NoticeLevel, TurnEvent};
-use crate::agent::protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
-use crate::tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
+use crate::extensions::prompt::{self, Meant};
+use crate::extensions::registry::Loaded;
+use crate::extensions::templates::Template;
+use crate::extensions::templates::arguments::Arguments;
+use crate::extensions::templates::parts::{Part, parts};
+use tau_protocol::event::{NoticeLevel, TurnEvent};
+use tau_protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
+use tau_tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
 
 /// Most templates that stand for one another.
 const DEEPEST: usize = 8;

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::agent::protocol::message::{Block, Message, UserContent};
-use crate::tools::Content;
-use crate::tools::read::picture;
+use tau_protocol::message::{Block, Message, UserContent};
+use tau_tools::Content;
+use tau_tools::read::picture;
 
 /// Most bytes of pictures that are kept; more, and all are made again when they are needed.
 const MAX_KEPT: usize = 64 << 20;

@@ -11,11 +11,11 @@ use tokio::task::spawn_blocking;
 use super::attend::attend_unless_stopped;
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::context::instruction_files::{InstructionFiles, TOLD, told};
-use crate::agent::context::system_prompt;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::message::{CustomMessage, Message, ToolCall, UserContent};
-use crate::tools::paths;
+use crate::context::instruction_files::{InstructionFiles, TOLD, told};
+use crate::context::system_prompt;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::message::{CustomMessage, Message, ToolCall, UserContent};
+use tau_tools::paths;
 
 /// Most words of a command that are looked at as paths.
 const MAX_WORDS: usize = 64;

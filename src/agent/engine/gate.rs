@@ -12,17 +12,17 @@ use super::behavior::{OnAsk, SettingsFault};
 use super::exact_calls::ExactCall;
 use super::state::Engine;
 use super::{call_hooks, held_grants, rule_list, sandbox_gate};
-use crate::agent::extensions::hooks::HookPermission;
-use crate::agent::permissions::{CallFacts, Judgement, Verdict};
-use crate::agent::protocol::approval::{
+use crate::extensions::hooks::HookPermission;
+use crate::permissions::{CallFacts, Judgement, Verdict};
+use tau_protocol::approval::{
     ApprovalAnswer, ApprovalOutcome, ApprovalReason, ApprovalRequest, PermissionMode, RuleScope,
 };
-use crate::agent::protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
-use crate::agent::protocol::message::ToolCall;
-use crate::agent::protocol::query::QueryAnswer;
-use crate::agent::protocol::rules::{NewRule, RuleChange};
-use crate::tools::sandbox::SandboxDenial;
-use crate::tools::{Access, Approved, Preview, ToolError};
+use tau_protocol::event::{NoticeLevel, QuestionEvent, SettingsEvent, TaskEvent};
+use tau_protocol::message::ToolCall;
+use tau_protocol::query::QueryAnswer;
+use tau_protocol::rules::{NewRule, RuleChange};
+use tau_tools::sandbox::SandboxDenial;
+use tau_tools::{Access, Approved, Preview, ToolError};
 
 /// The type of the session entry that says that a call waits.
 pub(crate) const WAITING_ENTRY: &str = "tau.approval";

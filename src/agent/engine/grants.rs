@@ -5,14 +5,14 @@ use std::path::Path;
 use super::commands;
 use super::held_grants::{self, grant};
 use super::state::{Engine, HeldGrant, Restored};
-use crate::agent::extensions::allowed_tools;
-use crate::agent::extensions::used_files::LastUse;
-use crate::agent::permissions::Verdict;
-use crate::agent::protocol::event::{NoticeLevel, SettingsEvent};
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::protocol::message::ToolCall;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::tools::paths;
+use crate::extensions::allowed_tools;
+use crate::extensions::used_files::LastUse;
+use crate::permissions::Verdict;
+use tau_protocol::event::{NoticeLevel, SettingsEvent};
+use tau_protocol::extension::ExtensionSource;
+use tau_protocol::message::ToolCall;
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::paths;
 
 /// Allows what a skill or template says, as far as nothing else forbids it. If it is new, or has changed since it was
 /// used last, the first call that it would allow is asked, with what it allows.

@@ -2,10 +2,10 @@
 //! last.
 
 use super::state::{Engine, HeldGrant};
-use crate::agent::permissions::{self, Rule, Verdict};
-use crate::agent::protocol::approval::ApprovalReason;
-use crate::agent::protocol::event::{NoticeLevel, SettingsEvent};
-use crate::tools::Access;
+use crate::permissions::{self, Rule, Verdict};
+use tau_protocol::approval::ApprovalReason;
+use tau_protocol::event::{NoticeLevel, SettingsEvent};
+use tau_tools::Access;
 
 /// Lets rules hold until the end of the run.
 pub(crate) fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &str) {

@@ -5,10 +5,10 @@ use std::future::pending;
 
 use tokio::task::JoinHandle;
 
-use crate::agent::protocol::query::{PageFrom, PageGoal};
-use crate::agent::session::SessionError;
-use crate::agent::session::history::{BranchPage, History};
-use crate::agent::session::survey::{Survey, SurveyJob};
+use crate::session::SessionError;
+use crate::session::history::{BranchPage, History};
+use crate::session::survey::{Survey, SurveyJob};
+use tau_protocol::query::{PageFrom, PageGoal};
 
 /// A finished survey, or why it failed.
 pub(crate) type Surveyed = Result<Survey, SessionError>;

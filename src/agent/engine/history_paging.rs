@@ -9,11 +9,11 @@ use tokio::task::spawn_blocking;
 use super::call_titles::titles_of;
 use super::history_cursor::HistoryCursor;
 use super::state::Engine;
-use crate::agent::protocol::event::{SessionEvent, TaskEvent};
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, QueryAnswer};
-use crate::agent::session::history::{BranchPage, History};
-use crate::agent::session::survey::Survey;
+use crate::session::history::{BranchPage, History};
+use crate::session::survey::Survey;
+use tau_protocol::event::{SessionEvent, TaskEvent};
+use tau_protocol::message::Message;
+use tau_protocol::query::{HistoryPage, PageFrom, PageGoal, QueryAnswer};
 
 /// Starts over after the context of the session was sent, and reports whether there is more.
 pub(crate) fn start(engine: &mut Engine) {

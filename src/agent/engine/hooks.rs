@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::panics::guarded;
-use crate::agent::context::request;
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::{Failure, FailureKind};
+use crate::context::request;
+use crate::provider::{Failure, FailureKind};
+use tau_protocol::message::Message;
+use tau_protocol::model::Model;
 
 type TransformedMessages = Pin<Box<dyn Future<Output = Vec<Arc<Message>>> + Send>>;
 type Transform = dyn Fn(Vec<Arc<Message>>, Arc<Model>) -> TransformedMessages + Send + Sync;

@@ -6,8 +6,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::agent::protocol::message::ToolCall;
-use crate::tools::{Content, ToolOutput};
+use tau_protocol::message::ToolCall;
+use tau_tools::{Content, ToolOutput};
 
 /// Most recent turns with calls that are considered.
 const WINDOW: usize = 12;
@@ -99,7 +99,7 @@ fn fingerprint(call: &ToolCall, output: &ToolOutput) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::Details;
+    use tau_tools::Details;
 
     /// Plays turns of calls; returns the judgement of the last call of each.
     fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, LoopGuard) {

@@ -2,8 +2,8 @@
 //!
 //! Pure. Failed and repeated requests count too.
 
-use crate::agent::protocol::message::Usage;
-use crate::agent::protocol::run::{RunEnd, RunLimits};
+use tau_protocol::message::Usage;
+use tau_protocol::run::{RunEnd, RunLimits};
 
 /// What a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,7 +50,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::message::Cost;
+    use tau_protocol::message::Cost;
 
     #[test]
     fn failed_requests_count_too() {

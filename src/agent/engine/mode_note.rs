@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::clock::now;
 use super::state::Engine;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
-use crate::tools::plan::SUBMIT as SUBMIT_TOOL;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_tools::plan::SUBMIT as SUBMIT_TOOL;
 
 /// The type of the message that tells the model of plan mode.
 const NOTE: &str = "tau.permission_mode";

@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::announce;
 use super::attend::{ask, attend};
 use super::state::Engine;
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, RunCommand};
-use crate::agent::protocol::event::{NoticeLevel, Question};
-use crate::agent::session::lock::Life;
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, ForkRange, Owner, Session, SessionError};
+use crate::session::lock::Life;
+use crate::session::tail::TAIL;
+use crate::session::{Access, ForkRange, Owner, Session, SessionError};
+use tau_protocol::command::{AgentCommand, QuestionAnswer, RunCommand};
+use tau_protocol::event::{NoticeLevel, Question};
 
 const READ_ONLY: &str = "Open read-only; what you send continues in a copy";
 const FORK: &str = "Fork: continue in a copy now";

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 
-use crate::agent::protocol::event::AgentEvent;
+use tau_protocol::event::AgentEvent;
 
 /// Events on their way to the front end.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::event::RunEvent;
+    use tau_protocol::event::RunEvent;
 
     #[tokio::test]
     async fn keeps_order_when_the_channel_is_full() {

@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use super::state::Engine;
 use super::{call_hooks, context_usage, gate, history_paging, rule_list, undo_queries};
-use crate::agent::context::compaction::size;
-use crate::agent::protocol::event::TaskEvent;
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
-use crate::agent::protocol::message::{Message, ToolCall};
-use crate::agent::protocol::outline::Outline;
-use crate::agent::protocol::query::{
+use crate::context::compaction::size;
+use crate::session::entry::{Body, Entry};
+use crate::session::outline;
+use crate::session::tree::Tree;
+use tau_protocol::event::TaskEvent;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
+use tau_protocol::message::{Message, ToolCall};
+use tau_protocol::outline::Outline;
+use tau_protocol::query::{
     EntryLabel, ForkMessage, Query, QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats,
     WindowUsage,
 };
-use crate::agent::session::entry::{Body, Entry};
-use crate::agent::session::outline;
-use crate::agent::session::tree::Tree;
-use crate::tools::sandbox::support::Support;
+use tau_tools::sandbox::support::Support;
 
 /// An empty session has no source.
 const EMPTY: &str = "nothing to export: this session is empty";

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tokio::sync::oneshot;
 
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::tools::user::UserRequest;
+use tau_protocol::command::QuestionAnswer;
+use tau_tools::user::UserRequest;
 
 /// Questions that are waiting for an answer.
 #[derive(Debug, Default)]

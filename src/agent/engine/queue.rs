@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use crate::agent::protocol::command::{Queue, QueueChange, QueuedMessage};
-use crate::agent::protocol::event::{AgentEvent, QueueEvent};
-use crate::agent::protocol::message::{Block, UserContent, UserMessage};
-use crate::agent::protocol::run::QueueMode;
+use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
+use tau_protocol::event::{AgentEvent, QueueEvent};
+use tau_protocol::message::{Block, UserContent, UserMessage};
+use tau_protocol::run::QueueMode;
 
 /// The two queues.
 #[derive(Clone, Debug, Default, PartialEq)]

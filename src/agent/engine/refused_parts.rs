@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::clock::now;
-use crate::agent::protocol::message::{
+use crate::provider::{Failure, FailureKind};
+use tau_protocol::message::{
     AssistantMessage, Block, CustomMessage, Message, ToolResultMessage, UserContent, UserMessage,
 };
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::provider::{Failure, FailureKind};
-use crate::tools::Content;
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::Content;
 
 /// The type of the message after which refused parts are left out of what is before it.
 const NOTE: &str = "tau.refused_parts";

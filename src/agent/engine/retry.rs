@@ -4,8 +4,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::agent::protocol::run::RetryMode;
-use crate::agent::provider::{Failure, FailureKind};
+use crate::provider::{Failure, FailureKind};
+use tau_protocol::run::RetryMode;
 
 /// The first wait, in milliseconds; each further one is twice as long.
 const BASE_MS: u64 = 1_000;
@@ -100,7 +100,7 @@ impl Retries {
 }
 
 /// A time span in words, rounded up to seconds.
-pub(crate) fn span(ms: u64) -> String {
+pub fn span(ms: u64) -> String {
     let seconds = ms.div_ceil(1_000);
     let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
     let named = parts.iter().filter(|(count, _)| *count > 0);

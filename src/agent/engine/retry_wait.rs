@@ -9,7 +9,7 @@ use super::attend::attend_unless_stopped;
 use super::clock::now;
 use super::retry::Retries;
 use super::state::Engine;
-use crate::agent::protocol::run::RetryMode;
+use tau_protocol::run::RetryMode;
 
 /// The type of the entries that say until when a provider wants no requests.
 const QUOTA_ENTRY: &str = "tau.quotaWait";

@@ -3,10 +3,10 @@
 use super::behavior::RuleEdit;
 use super::sandbox_gate;
 use super::state::Engine;
-use crate::agent::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
-use crate::agent::protocol::approval::RuleScope;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::rules::{ListedRule, PermissionRules, RuleChange};
+use crate::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
+use tau_protocol::approval::RuleScope;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
 
 /// All rules, for people.
 pub(super) fn listed(engine: &Engine) -> PermissionRules {

@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 use super::approvals::{Decision, Review};
 use super::behavior::OnAsk;
 use super::state::Engine;
-use crate::agent::extensions::hooks::HookPermission;
-use crate::agent::permissions::{Judgement, Verdict};
-use crate::agent::protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
-use crate::tools::prepared::{with_note, with_terminal};
-use crate::tools::sandbox::support::{Enforced, Support};
-use crate::tools::sandbox::{SandboxDenial, SandboxPolicy};
-use crate::tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
+use crate::extensions::hooks::HookPermission;
+use crate::permissions::{Judgement, Verdict};
+use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
+use tau_tools::prepared::{with_note, with_terminal};
+use tau_tools::sandbox::support::{Enforced, Support};
+use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
+use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
 
 /// The name before the path in the rule that lets a path be changed.
 const RULE: &str = "sandbox_writable";
@@ -146,7 +146,7 @@ pub(super) fn add_writable(
     scope: RuleScope,
 ) -> Result<Arc<SandboxPolicy>, String> {
     let given = path_of(rule).ok_or_else(|| format!("write {RULE}(PATH), or allow it once"))?;
-    let path = crate::tools::paths::resolve(engine.cwd(), given);
+    let path = tau_tools::paths::resolve(engine.cwd(), given);
     if !path.exists() {
         return Err(format!("{} does not exist", path.display()));
     }
@@ -175,7 +175,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::tools::sandbox::SandboxRule;
+    use tau_tools::sandbox::SandboxRule;
 
     fn words(path: &Path) -> String {
         let path = Some(path.display().to_string());

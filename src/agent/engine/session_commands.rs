@@ -14,12 +14,12 @@ use super::branch;
 use super::commands;
 use super::open_session;
 use super::state::Engine;
-use crate::agent::protocol::command::{AgentCommand, SessionChange, SessionCommand};
-use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
-use crate::agent::protocol::message::Message;
-use crate::agent::session::entry::Body;
-use crate::agent::session::{ForkRange, Session};
-use crate::tools::paths::resolve;
+use crate::session::entry::Body;
+use crate::session::{ForkRange, Session};
+use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};
+use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
+use tau_protocol::message::Message;
+use tau_tools::paths::resolve;
 
 /// How long the user's commands may take to end before the session changes.
 const SHELLS_END: Duration = Duration::from_millis(900);

@@ -2,9 +2,9 @@
 //! start. What comes after that, a front end counts itself.
 
 use super::state::Engine;
-use crate::agent::protocol::event::SessionEvent;
-use crate::agent::protocol::model::Api;
-use crate::agent::session::usage::UsageSum;
+use crate::session::usage::UsageSum;
+use tau_protocol::event::SessionEvent;
+use tau_protocol::model::Api;
 
 /// Reports the usage of the session that was opened: immediately, or after the survey of its unread
 /// part.

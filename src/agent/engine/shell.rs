@@ -24,18 +24,18 @@ use tokio_util::sync::CancellationToken;
 use super::clock::now;
 use super::config::AgentConfig;
 use super::panics::guarded;
-use crate::agent::protocol::message::BashExecution;
-use crate::tools::command_result::last_lines;
-use crate::tools::paths;
-use crate::tools::process::capture::Capture;
-use crate::tools::process::pty::{Pty, PtyInput, WindowSize};
-use crate::tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::scratch::Scratch;
+use tau_protocol::message::BashExecution;
+use tau_tools::command_result::last_lines;
+use tau_tools::paths;
+use tau_tools::process::capture::Capture;
+use tau_tools::process::pty::{Pty, PtyInput, WindowSize};
+use tau_tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand, Flow};
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::scratch::Scratch;
 
 /// Most lines of output in a message.
 const MAX_LINES: usize = 2_000;
-/// Largest output in a message, see [`crate::tools::budget`].
+/// Largest output in a message, see [`tau_tools::budget`].
 const MAX_WEIGHT: usize = 50 * 1024;
 /// Largest delta that pieces are joined into, in bytes. A screen takes it without keeping a key waiting.
 const MAX_DELTA: usize = 16 * 1024;
@@ -205,7 +205,7 @@ impl Job {
             }
         };
         // The receiver lives as long as this future does, so nothing is lost.
-        let mut report = |delta: &str, _: &crate::tools::TerminalOutput| {
+        let mut report = |delta: &str, _: &tau_tools::TerminalOutput| {
             if !delta.is_empty() {
                 let delta = if line_end == "\n" { delta.to_owned() } else { delta.replace('\n', line_end) };
                 output.send(UserCommandEvent::Output { id: id.clone(), delta }).ok();

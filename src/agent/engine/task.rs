@@ -20,10 +20,10 @@ use super::run;
 use super::session_commands;
 use super::state::{Engine, Phase};
 use super::undo_commands;
-use crate::agent::context::request;
-use crate::agent::protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
-use crate::agent::protocol::message::UserMessage;
+use crate::context::request;
+use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionCommand};
+use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
+use tau_protocol::message::UserMessage;
 
 /// Commands that may wait for the agent.
 const COMMANDS: usize = 64;

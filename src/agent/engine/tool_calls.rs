@@ -29,10 +29,10 @@ use super::panics;
 use super::run::log::Run;
 use super::state::Engine;
 use super::undo_queries;
-use crate::agent::protocol::event::{NoticeLevel, TurnEvent};
-use crate::agent::protocol::message::{AssistantMessage, Message, ToolResultMessage};
-use crate::agent::protocol::run::SteerMode;
-use crate::tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use tau_protocol::event::{NoticeLevel, TurnEvent};
+use tau_protocol::message::{AssistantMessage, Message, ToolResultMessage};
+use tau_protocol::run::SteerMode;
+use tau_tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// Most calls that run concurrently.
 const MAX_CONCURRENT: usize = 8;

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::tools::{AnyTool, Toolbox};
+use tau_tools::{AnyTool, Toolbox};
 
 /// Tools by name. Clones share their contents.
 #[derive(Clone, Default)]
@@ -18,7 +18,7 @@ impl std::fmt::Debug for ToolRegistry {
 impl ToolRegistry {
     /// Adds a tool, replacing one of the same name. An enabled tool stays enabled as it was until
     /// tools are selected again.
-    pub(crate) fn register(&self, tool: Arc<dyn AnyTool>) {
+    pub fn register(&self, tool: Arc<dyn AnyTool>) {
         let mut tools = self.tools();
         tools.retain(|known| known.spec().name != tool.spec().name);
         tools.push(tool);

@@ -21,12 +21,12 @@ use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
 use super::tool_calls;
-use crate::agent::protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
-use crate::agent::protocol::model::Model;
-use crate::agent::protocol::run::RunEnd;
-use crate::agent::provider::assemble::Assembler;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use crate::provider::assemble::Assembler;
+use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};
+use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, Usage};
+use tau_protocol::model::Model;
+use tau_protocol::run::RunEnd;
 
 /// The error message of an aborted answer.
 const ABORTED: &str = "aborted";

@@ -12,10 +12,10 @@ use super::clock::now;
 use super::state::Engine;
 use super::undo_place::CRASHED;
 use super::undo_queries::tell;
-use crate::agent::protocol::event::{NoticeLevel, SessionEvent};
-use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
-use crate::agent::protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
-use crate::agent::undo::{SessionUndo, prompts};
+use crate::undo::{SessionUndo, prompts};
+use tau_protocol::event::{NoticeLevel, SessionEvent};
+use tau_protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
 
 /// The type of the message that tells the model that files went back.
 const NOTE: &str = "tau.undo";

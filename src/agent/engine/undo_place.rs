@@ -12,9 +12,9 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::task::spawn_blocking;
 
-use crate::agent::protocol::query::QueryAnswer;
-use crate::agent::undo::{CallStart, SessionUndo, UndoOptions};
-use crate::tools::access::Access;
+use crate::undo::{CallStart, SessionUndo, UndoOptions};
+use tau_protocol::query::QueryAnswer;
+use tau_tools::access::Access;
 
 /// How long the copying of files holds up others at a time.
 const COPY_STEP: Duration = Duration::from_millis(20);

@@ -3,10 +3,10 @@
 
 use super::state::Engine;
 use super::undo_place::{CallUndo, UndoNews};
-use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
-use crate::agent::protocol::message::ToolCall;
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::undo::{CallStart, last_prompt, prompts};
+use crate::undo::{CallStart, last_prompt, prompts};
+use tau_protocol::event::{NoticeLevel, TaskEvent};
+use tau_protocol::message::ToolCall;
+use tau_protocol::query::{Query, QueryAnswer};
 
 /// What is to be kept of a call.
 pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallUndo> {

@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 
-use crate::tools::user::{UserLink, UserRequest};
+use tau_tools::user::{UserLink, UserRequest};
 
 /// Both ends of the channel.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::clock::now;
-use crate::agent::protocol::message::{CustomMessage, Message, UserContent};
+use tau_protocol::message::{CustomMessage, Message, UserContent};
 
 /// Reminders in one run.
 pub(crate) const MAX_REMINDERS: u32 = 2;

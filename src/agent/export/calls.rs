@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use super::pen::{Pen, escaped};
-use crate::agent::protocol::message::{ToolCall, ToolResultMessage};
-use crate::agent::session::outline::{action, ending};
-use crate::tools::{Content, Details};
+use crate::session::outline::{action, ending};
+use tau_protocol::message::{ToolCall, ToolResultMessage};
+use tau_tools::{Content, Details};
 
 /// Pictures that a page may hold.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

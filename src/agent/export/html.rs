@@ -15,12 +15,12 @@ use pulldown_cmark::{
 use super::calls::{self, picture};
 use super::pen::{Pen, escaped, linked};
 use super::{parted, title};
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::protocol::outline::RowKind;
-use crate::agent::session::Session;
-use crate::agent::session::entry::{Body, Entry, iso};
-use crate::agent::session::outline::outline;
-use crate::tools::counted::counted;
+use crate::session::Session;
+use crate::session::entry::{Body, Entry, iso};
+use crate::session::outline::outline;
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_protocol::outline::RowKind;
+use tau_tools::counted::counted;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

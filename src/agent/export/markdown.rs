@@ -1,11 +1,11 @@
 //! A session as markdown: what was said as it was written, calls and results as code.
 
 use super::{parted, title};
-use crate::agent::protocol::message::{Block, Message};
-use crate::agent::secrets::redact::Redactor;
-use crate::agent::session::Session;
-use crate::agent::session::entry::{Body, Entry};
-use crate::tools::{Content, Details};
+use crate::secrets::redact::Redactor;
+use crate::session::Session;
+use crate::session::entry::{Body, Entry};
+use tau_protocol::message::{Block, Message};
+use tau_tools::{Content, Details};
 
 /// The whole document.
 pub(super) fn text(session: &Session, redactor: &mut Redactor) -> String {

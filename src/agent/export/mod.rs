@@ -16,9 +16,9 @@ use super::protocol::title;
 pub use super::secrets::redact::Redactor;
 use super::session::Session;
 use super::session::entry::{Body, Entry};
-use crate::tools::process::secret_variables::{SecretName, secret_name};
-use crate::tools::recognise;
 pub use pen::Highlight;
+use tau_tools::process::secret_variables::{SecretName, secret_name};
+use tau_tools::recognise;
 
 /// What a session is written as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub fn coloured_document(
 }
 
 /// Values of environment variables whose names say that they are secret, and the passwords in the others.
-pub(crate) fn own_secrets() -> Vec<String> {
+pub fn own_secrets() -> Vec<String> {
     own_secrets_of(std::env::vars_os())
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::agent::secrets::redact::Redactor;
+use crate::secrets::redact::Redactor;
 
 /// Finds the tokens of code: for a language and a text, of each line the byte ranges with the
 /// names of their classes, from left to right.

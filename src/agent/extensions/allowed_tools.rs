@@ -4,8 +4,8 @@
 //! for stays denied or asked, and so do protected paths.
 
 use super::custom_tools;
-use crate::agent::permissions::{Rule, grant};
-use crate::agent::protocol::extension::ExtensionSource;
+use crate::permissions::{Rule, grant};
+use tau_protocol::extension::ExtensionSource;
 
 /// Names that skills use besides those of Claude Code, and what tau calls these tools.
 const NAMES: [(&str, &str); 4] =

@@ -2,7 +2,7 @@
 
 use super::front_matter::FrontMatter;
 use super::templates::{Template, template};
-use crate::agent::protocol::extension::ExtensionSource;
+use tau_protocol::extension::ExtensionSource;
 
 /// Their names and files.
 const BUILTIN: [(&str, &str); 1] = [("init", include_str!("builtin/init.md"))];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 
 /// Most extensions that are named for each way of changing; the rest is counted.
 const NAMED: usize = 3;

@@ -1,8 +1,8 @@
 //! Results that are too long for the model: cut in the middle, with all of it in a file.
 
-use crate::tools::counted::counted;
-use crate::tools::scratch::Scratch;
-use crate::tools::{OutputLimits, budget, paths};
+use tau_tools::counted::counted;
+use tau_tools::scratch::Scratch;
+use tau_tools::{OutputLimits, budget, paths};
 
 /// The most of a result that the model gets, as it is for commands.
 const MOST_WEIGHT: usize = 48 * 1024;

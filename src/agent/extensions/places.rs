@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::hooks::HookFile;
-use crate::agent::protocol::extension::ExtensionSource;
+use tau_protocol::extension::ExtensionSource;
 
 /// Folders of skills in the user's home directory, besides `skills/` in the folder of settings.
 const USER_SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];

@@ -7,8 +7,8 @@ use super::registry::Loaded;
 use super::skills::Skill;
 use super::templates::Template;
 use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
-use crate::agent::settings::private_files::read_capped;
-use crate::tools::encoding;
+use crate::settings::private_files::read_capped;
+use tau_tools::encoding;
 
 /// What a command stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

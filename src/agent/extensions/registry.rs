@@ -15,7 +15,7 @@ use super::skills::listing::{SKILL_BUDGET, SkillListing, listing};
 use super::skills::{self, Skill};
 use super::templates::{self, Template};
 use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, SKILL_PREFIX, builtin};
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
 
 /// What was loaded from files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use ring::digest::{Context, SHA256};
 
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::settings::private_files::{LockFile, read_capped, write_private};
+use tau_protocol::extension::ExtensionSource;
 
 /// Largest file of a skill or template that is compared, in bytes; a larger one has always changed.
 const MAX_BYTES: u64 = 1024 * 1024;

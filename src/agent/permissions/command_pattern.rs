@@ -205,7 +205,7 @@ fn set(row: &mut [bool], at: usize) {
 #[cfg(test)]
 mod tests {
     use super::{CommandPattern, Match};
-    use crate::agent::permissions::shell;
+    use crate::permissions::shell;
 
     fn compared(pattern: &str, command: &str) -> Match {
         let analysis = shell::analyse(command);

@@ -10,7 +10,7 @@ use super::path_pattern::{JudgedPath, Places};
 use super::protected::{Protected, Use, protected};
 use super::rule::{Pattern, Rule};
 use super::{Permissions, Verdict};
-use crate::tools::access::{FileFilter, FolderFilter, LeftOut};
+use tau_tools::access::{FileFilter, FolderFilter, LeftOut};
 
 /// The rules on reading, and what is protected from it.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Permissions {
             own: self.options().own.clone(),
             places: Places::new(cwd, home),
         };
-        Arc::new(Arc::new(reading))
+        Arc::new(reading)
     }
 }
 
@@ -67,7 +67,7 @@ impl ReadingRules {
     }
 }
 
-impl FileFilter for Arc<ReadingRules> {
+impl FileFilter for ReadingRules {
     fn below(&self, tool: &str, folder: &Path) -> Option<Arc<dyn FolderFilter>> {
         let folder = JudgedPath::new(folder);
         let mut rules = self.only(tool);

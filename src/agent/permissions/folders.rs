@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::path_pattern::JudgedPath;
 use super::shell::{Part, Word};
-use crate::tools::ignore_files;
+use tau_tools::ignore_files;
 
 /// Most files and folders that are looked at to find one.
 const MAX_ENTRIES: usize = 20_000;

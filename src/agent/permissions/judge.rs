@@ -9,8 +9,8 @@ use super::rule::{Pattern, Rule};
 use super::shell::{self, Analysis, Doubt, Part};
 use super::words_as_paths::Scene;
 use super::{CallFacts, Options, Verdict, arguments, read_only, strict, suggest};
-use crate::agent::protocol::approval::{ApprovalReason, PermissionMode};
-use crate::tools::access::Access;
+use tau_protocol::approval::{ApprovalReason, PermissionMode};
+use tau_tools::access::Access;
 
 /// Rules of one kind with their sources, and what is switched off.
 pub(super) struct Judge<'a> {
@@ -252,8 +252,7 @@ impl Judge<'_> {
         let objection = self.objection(part, scene);
         self.named_files(part, objection.is_none(), scene, findings);
         self.redirects(part, bare, analysis.reopens, scene, findings);
-        let name =
-            part.words.first().and_then(crate::agent::permissions::shell::Word::literal).unwrap_or_default();
+        let name = part.words.first().and_then(crate::permissions::shell::Word::literal).unwrap_or_default();
         let Some(why) = objection else {
             if findings.iter().skip(before).all(|finding| finding.verdict == Verdict::Allow) {
                 findings.push(match bare.or_else(|| self.allowing(part)) {

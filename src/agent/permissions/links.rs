@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::tools::paths::identity;
+use tau_tools::paths::identity;
 
 /// What was looked up.
 #[derive(Default)]

@@ -30,13 +30,13 @@ mod writers;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::agent::protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
-pub use crate::agent::protocol::rules::Verdict;
-use crate::agent::protocol::rules::{BuiltInRule, ListedRule, PermissionRules};
-use crate::tools::access::Access;
 pub use judge::Finding;
 pub use protected::Protected;
 pub use rule::{InvalidRule, Rule};
+use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
+pub use tau_protocol::rules::Verdict;
+use tau_protocol::rules::{BuiltInRule, ListedRule, PermissionRules};
+use tau_tools::access::Access;
 
 use judge::Judge;
 use links::Moment;
@@ -85,7 +85,7 @@ pub struct RuleInForce {
 }
 
 /// The settings of a project that one user has for himself.
-pub(crate) const LOCAL: &str = "config.local.toml";
+pub const LOCAL: &str = "config.local.toml";
 
 /// Where a rule comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl Permissions {
     /// The rules of all files.
     pub fn new(rules: Vec<RuleInForce>, options: Options) -> Self {
         // Folders are compared as they are named and as they are found.
-        let real = options.own.iter().map(|folder| crate::tools::paths::identity(folder));
+        let real = options.own.iter().map(|folder| tau_tools::paths::identity(folder));
         let own: Vec<PathBuf> = real.chain(options.own.iter().cloned()).collect();
         Permissions { rules, untrusted: Vec::new(), options: Options { own, ..options } }
     }

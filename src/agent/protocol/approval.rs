@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tools::access::{Access, Preview};
-use crate::tools::sandbox::SandboxDenial;
+use tau_tools::access::{Access, Preview};
+use tau_tools::sandbox::SandboxDenial;
 
 /// What is asked before a call is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -62,7 +62,7 @@ impl Attachment {
 
     fn new(kind: AttachmentKind, file_name: String, mime_type: String, bytes: &[u8]) -> Self {
         Attachment {
-            id: crate::tools::ids::id().to_string(),
+            id: tau_tools::ids::id().to_string(),
             kind,
             file_name,
             mime_type,
@@ -77,7 +77,7 @@ impl Attachment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::message::Block;
+    use crate::message::Block;
 
     fn check(json: &str, expected: Block) {
         let attachment: Attachment = serde_json::from_str(json).unwrap();

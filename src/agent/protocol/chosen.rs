@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::approval::PermissionMode;
-use crate::tools::sandbox::SandboxLevel;
+use tau_tools::sandbox::SandboxLevel;
 
 /// So many of the models that were chosen last are kept.
 const MAX_RECENT: usize = 5;

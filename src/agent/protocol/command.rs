@@ -16,8 +16,8 @@ use super::rules::RuleChange;
 use super::run::{QueueMode, RunLimits, SteerMode};
 use super::subject::subjects;
 use super::undo::{RevertOrder, UndoOrder};
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::user::UserAnswer;
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::user::UserAnswer;
 
 subjects! {
     /// A command to the agent task. Commands take effect in the order in which they are sent.

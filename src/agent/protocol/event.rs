@@ -23,9 +23,9 @@ use super::query::QueryAnswer;
 use super::run::RunEnd;
 use super::subject::subjects;
 use super::undo::RestoreReport;
-use crate::tools::ToolOutput;
-use crate::tools::plan::WorkPlan;
-use crate::tools::user::UserQuestion;
+use tau_tools::ToolOutput;
+use tau_tools::plan::WorkPlan;
+use tau_tools::user::UserQuestion;
 
 /// Why a conversation without anything to summarise is not compacted.
 pub const NOTHING_TO_COMPACT: &str = "nothing to compact";

@@ -129,7 +129,7 @@ pub struct ExtensionRow {
 
 impl ExtensionRow {
     /// Says first that its program runs in the sandbox of the model's commands.
-    pub(crate) fn say_sandboxed(&mut self) {
+    pub fn say_sandboxed(&mut self) {
         let rest = if self.description.is_empty() { "" } else { " · " };
         self.description = format!("sandboxed{rest}{}", self.description);
     }

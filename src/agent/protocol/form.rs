@@ -1,8 +1,8 @@
 //! Forms that MCP servers ask the user to fill in: fields, and which values they take.
 
-use crate::tools::counted::counted;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tau_tools::counted::counted;
 
 /// A field of a form. Its texts come from the server and are not safe to print.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::attachment::{Attachment, AttachmentKind};
 use super::model::Api;
 pub use super::usage::{Cost, Usage};
-use crate::tools::Content;
-use crate::tools::details::{self, Details};
-use crate::tools::sandbox::SandboxDenial;
+use tau_tools::Content;
+use tau_tools::details::{self, Details};
+use tau_tools::sandbox::SandboxDenial;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -396,13 +396,13 @@ pub struct BashExecution {
 
 impl BashExecution {
     /// What the sandbox refused, for whoever reads the output.
-    pub(crate) fn sandbox_note(&self) -> Option<String> {
+    pub fn sandbox_note(&self) -> Option<String> {
         let denial = self.blocked.as_ref()?;
         Some(format!("[Not the program but tau's sandbox probably refused this. It blocked {denial}.]"))
     }
 
     /// The output, with what the sandbox refused.
-    pub(crate) fn noted_output(&self) -> Cow<'_, str> {
+    pub fn noted_output(&self) -> Cow<'_, str> {
         match self.sandbox_note() {
             None => Cow::Borrowed(&self.output),
             Some(note) => Cow::Owned(format!("{}\n{note}", self.output.trim_end())),

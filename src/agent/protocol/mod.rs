@@ -13,7 +13,7 @@ pub mod form;
 pub mod message;
 pub mod mirror;
 pub mod model;
-pub(crate) mod needle;
+pub mod needle;
 pub mod outline;
 pub mod placeholder;
 pub mod query;

@@ -7,32 +7,32 @@ const MARKS: [char; 2] = ['*', '`'];
 
 /// What is sought. Without a capital letter, capitals do not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Needle {
+pub struct Needle {
     text: String,
     exact: bool,
 }
 
 impl Needle {
     /// `None` for a query without characters.
-    pub(crate) fn new(query: &str) -> Option<Needle> {
+    pub fn new(query: &str) -> Option<Needle> {
         let exact = query.chars().any(char::is_uppercase);
         (!query.is_empty()).then(|| Needle { text: query.to_owned(), exact })
     }
 
     /// Whether capitals matter.
-    pub(crate) fn is_exact(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         self.exact
     }
 
     /// The longest part of the query that JSON and markdown leave unchanged: without white space, quotes,
     /// backslashes and marks. May be empty.
-    pub(crate) fn longest_word(&self) -> &str {
+    pub fn longest_word(&self) -> &str {
         let alters = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\\' | '*' | '`');
         self.text.split(alters).max_by_key(|word| word.len()).unwrap_or_default()
     }
 
     /// Text as it is compared. In prose a line break is a blank, and marks are not there.
-    pub(crate) fn fold<'a>(&self, text: &'a str, is_prose: bool) -> Cow<'a, str> {
+    pub fn fold<'a>(&self, text: &'a str, is_prose: bool) -> Cow<'a, str> {
         let skipped = |c: char| is_prose && MARKS.contains(&c) && !self.text.contains(c);
         let changes = |c: char| (is_prose && c == '\n') || skipped(c) || (!self.exact && !is_lower(c));
         if !text.chars().any(changes) {
@@ -50,12 +50,12 @@ impl Needle {
     }
 
     /// How often it occurs in folded text.
-    pub(crate) fn count(&self, folded: &str) -> u32 {
+    pub fn count(&self, folded: &str) -> u32 {
         u32::try_from(folded.matches(self.text.as_str()).count()).unwrap_or(u32::MAX)
     }
 
     /// The bytes of each occurrence in folded text.
-    pub(crate) fn ranges<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+    pub fn ranges<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
         folded.match_indices(self.text.as_str()).map(|(at, found)| at..at + found.len())
     }
 }

@@ -45,14 +45,15 @@ macro_rules! subjects {
 
         impl<'de> serde::Deserialize<'de> for $all {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_map($crate::agent::protocol::subject::ObjectVisitor::new())
+                deserializer.deserialize_map($crate::subject::ObjectVisitor::new())
             }
         }
 
-        impl $crate::agent::protocol::subject::Subjects for $all {
+        #[allow(clippy::disallowed_types, reason = "tables of names that never change")]
+        impl $crate::subject::Subjects for $all {
             fn kinds() -> &'static [&'static str] {
                 static ALL: std::sync::LazyLock<Vec<&'static str>> = std::sync::LazyLock::new(|| {
-                    [$($crate::agent::protocol::subject::kinds_of::<$of>()),+].concat()
+                    [$($crate::subject::kinds_of::<$of>()),+].concat()
                 });
                 &ALL
             }
@@ -60,7 +61,7 @@ macro_rules! subjects {
             fn read<'de, A: serde::de::MapAccess<'de>>(kind: &str, object: A) -> Result<Self, A::Error> {
                 $({
                     static KINDS: std::sync::LazyLock<&'static [&'static str]> =
-                        std::sync::LazyLock::new($crate::agent::protocol::subject::kinds_of::<$of>);
+                        std::sync::LazyLock::new($crate::subject::kinds_of::<$of>);
                     if KINDS.contains(&kind) {
                         let object = serde::de::value::MapAccessDeserializer::new(object);
                         return <$of as serde::Deserialize>::deserialize(object).map($all::$subject);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tools::FileDiff;
+use tau_tools::FileDiff;
 
 /// A prompt that the session can go back to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

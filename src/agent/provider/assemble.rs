@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::partial_json;
 use super::{Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
-use crate::agent::protocol::model::Model;
+use tau_protocol::event::Delta;
+use tau_protocol::message::{AssistantMessage, Block, StopReason, ToolCall, Usage};
+use tau_protocol::model::Model;
 
 /// A block in flight.
 #[derive(Clone, Debug)]
@@ -217,7 +217,7 @@ impl Assembler {
     }
 
     /// A copy of the message so far, as [`Assembler::message`] gives it.
-    pub(crate) fn snapshot(&self) -> AssistantMessage {
+    pub fn snapshot(&self) -> AssistantMessage {
         let content: Vec<Block> = self.slots.values().filter_map(Slot::block).collect();
         let called = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
         let (stop_reason, error_message) = match (&self.failure, self.stop) {

@@ -9,8 +9,8 @@
 use super::inline_thinking::{InlineThinking, Piece};
 use super::partial_json;
 use super::{Failure, StreamEvent};
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::{StopReason, ToolCall};
+use tau_protocol::event::Delta;
+use tau_protocol::message::{StopReason, ToolCall};
 
 /// Index of a block in the message, as decoders know it.
 pub(super) type BlockIndex = usize;

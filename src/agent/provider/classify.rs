@@ -8,7 +8,7 @@ use super::error_kind::{is_spent, kind_of};
 use super::error_text::{message_of, page_title, plain, shortened};
 use super::failure::{Failure, FailureKind};
 use super::retry_time;
-use crate::agent::secrets::Secrets;
+use crate::secrets::Secrets;
 
 /// The failure in an answer with a status of 400 and up. `headers` have names in lower
 /// case; `now_ms` is the time in milliseconds since 1970, for retry times that are dates.
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut() {
-        use crate::agent::provider::error_text::MAX_MESSAGE;
+        use crate::provider::error_text::MAX_MESSAGE;
         let failure = from_status(500, &[], &"ä".repeat(5_000), 0);
         assert!(failure.message.len() <= MAX_MESSAGE && failure.message.ends_with('…'));
     }

@@ -22,7 +22,7 @@ use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, HttpRequest, ModelRequest, StreamEvent, Transport,
     WireFormat, wire_format,
 };
-use crate::agent::secrets::Secrets;
+use crate::secrets::Secrets;
 
 /// Sends requests to the providers themselves.
 #[derive(Clone, Default)]

@@ -5,7 +5,7 @@
 
 use super::blocks::BlockWriter;
 use super::{Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::message::StopReason;
+use tau_protocol::message::StopReason;
 
 /// What a word for the end of an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

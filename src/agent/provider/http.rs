@@ -10,7 +10,7 @@ mod exchange;
 pub(crate) mod guarded;
 mod peer;
 mod read_pace;
-pub(crate) mod tau_server;
+pub mod tau_server;
 mod worker;
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use client::Roots;
 pub use client::{Network, ProxyChoice};
 use peer::Peer;
 use read_pace::{FRAME, ReadPace};
-pub(crate) use worker::RuntimeThread;
+pub use worker::RuntimeThread;
 use worker::Worker;
 
 /// Longest wait for the rest of an error answer.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::event::Delta;
-use crate::tools::counted::counted;
+use tau_protocol::event::Delta;
+use tau_tools::counted::counted;
 
 /// The limits of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::http::aborted;
 use super::key_source::KeySource;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use crate::agent::protocol::model::Model;
+use tau_protocol::model::Model;
 
 /// Sends requests through another transport, and asks for another key when one is refused.
 #[derive(Clone)]

@@ -7,8 +7,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::Failure;
-use crate::agent::protocol::model::Model;
-use crate::agent::secrets::Secret;
+use crate::secrets::Secret;
+use tau_protocol::model::Model;
 
 /// A future of a key.
 pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Failure>> + Send + 'a>>;

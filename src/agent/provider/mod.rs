@@ -45,8 +45,8 @@ use super::protocol::event::Delta;
 use super::protocol::message::{Message, StopReason, Usage};
 use super::protocol::model::{Api, Model, ThinkingLevel};
 use super::secrets::{Secret, Secrets};
-use crate::tools::ToolSpec;
 pub use failure::{Failure, FailureKind};
+use tau_tools::ToolSpec;
 pub use wire_listener::{WireListener, WireRecord};
 
 /// One request to a model, before any wire format.

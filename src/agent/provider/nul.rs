@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::ModelRequest;
-use crate::agent::protocol::message::{Block, Message, UserContent};
-use crate::tools::Content;
+use tau_protocol::message::{Block, Message, UserContent};
+use tau_tools::Content;
 
 /// What replaces a NUL.
 const REPLACEMENT: &str = "\u{fffd}";

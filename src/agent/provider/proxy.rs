@@ -22,11 +22,11 @@ use super::{
     AnswerDecoder, EventStream, Failure, FailureKind, Headers, HttpRequest, ModelRequest, StreamEvent,
     Transport, WireFormat, quirks,
 };
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::ThinkingBudgets;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::secrets::Secret;
-use crate::tools::ToolSpec;
+use crate::secrets::Secret;
+use tau_protocol::message::Message;
+use tau_protocol::model::ThinkingBudgets;
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_tools::ToolSpec;
 use wire::WireDecoder;
 
 /// The body of a request to the app server.

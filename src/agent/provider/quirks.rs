@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::{Headers, ModelRequest};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// Answers are asked for in at most this many tokens unless more is requested.
 const USUAL_MAX_TOKENS: u64 = 32_000;

@@ -7,7 +7,7 @@ use super::classify::{Stray, stray};
 use super::error_text::shortened;
 use super::sse::{MAX_EVENT, STRAY, SseFrame, SseParser, TooLarge};
 use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
-use crate::agent::secrets::Secrets;
+use crate::secrets::Secrets;
 
 /// Reads one answer.
 pub struct AnswerReader {

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::http::aborted;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::{StopReason, ToolCall};
-use crate::agent::protocol::model::Api;
+use tau_protocol::event::Delta;
+use tau_protocol::message::{StopReason, ToolCall};
+use tau_protocol::model::Api;
 
 /// One step of a script.
 #[derive(Clone, Debug, PartialEq)]

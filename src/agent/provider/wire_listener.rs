@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use super::{Headers, HttpRequest};
-use crate::agent::secrets::Secrets;
+use crate::secrets::Secrets;
 
 /// Most bytes of an answer that are reported.
 const MOST: usize = 8 * 1024 * 1024;

@@ -7,23 +7,24 @@ use serde_json::Value;
 
 use super::vault::Vault;
 use super::visible::{self, Visible};
-use crate::agent::protocol::message::BashExecution;
-use crate::agent::protocol::placeholder;
-use crate::tools::sandbox::SandboxDenial;
-use crate::tools::{ChangeFacts, Content, Details, FileDiff, ToolOutput};
+use tau_protocol::message::BashExecution;
+use tau_protocol::placeholder;
+use tau_tools::sandbox::SandboxDenial;
+use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolOutput};
 
 /// Tools that write what they are given to files: a placeholder in their arguments becomes the value.
 const WRITERS: [&str; 2] = ["write", "edit"];
 
 /// The secrets of an agent, and the output of commands that waits until it is clear what it is.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Masking {
-    pub(crate) vault: Vault,
+pub struct Masking {
+    pub vault: Vault,
     streams: HashMap<Option<String>, Stream>,
 }
 
 impl Masking {
-    pub(crate) fn new(vault: Vault) -> Self {
+    /// Masks what this vault holds.
+    pub fn new(vault: Vault) -> Self {
         Masking { vault, streams: HashMap::new() }
     }
 
@@ -83,7 +84,7 @@ impl Masking {
     }
 
     /// Masks a change. Its hunks keep their lines.
-    pub(crate) fn diff(&mut self, diff: &mut FileDiff) {
+    pub fn diff(&mut self, diff: &mut FileDiff) {
         self.text(&mut diff.path);
         diff.facts.iter_mut().flat_map(ChangeFacts::texts_mut).for_each(|text| self.text(text));
         for hunk in &mut diff.hunks {
@@ -243,7 +244,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::{Hunk, TerminalOutput};
+    use tau_tools::{Hunk, TerminalOutput};
 
     const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
 

@@ -5,12 +5,12 @@
 //! their place and keeps the values. Which text is a secret is known to `tools/recognise`.
 
 mod encoded;
-pub(crate) mod masking;
+pub mod masking;
 pub(crate) mod redact;
-pub(crate) mod vault;
+pub mod vault;
 mod visible;
 
-use crate::tools::recognise::SHORTEST;
+use tau_tools::recognise::SHORTEST;
 
 /// A key or token.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Secret {
     }
 
     /// `text` with every occurrence of this value redacted.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let mut secrets = Secrets::default();
         secrets.add_exactly(&self.0);
         secrets.redact(text)

@@ -5,7 +5,7 @@
 //! handed to others loses both. A word is redacted entirely or not at all.
 
 use super::{Secret, Secrets};
-use crate::tools::recognise;
+use tau_tools::recognise;
 
 /// What replaces a secret.
 const MARK: &str = "[redacted]";

@@ -12,9 +12,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use super::Secret;
 use super::encoded::EncodedValues;
 use super::visible::{self, Visible};
-use crate::agent::protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
-use crate::tools::ids;
-use crate::tools::recognise::{self, Found};
+use tau_protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
+use tau_tools::ids;
+use tau_tools::recognise::{self, Found};
 
 /// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
 const MOST: usize = 10_000;
@@ -32,7 +32,7 @@ const STAND_INS: [&str; 6] =
 
 /// The secrets of one agent.
 #[derive(Clone)]
-pub(crate) struct Vault {
+pub struct Vault {
     /// Whether anything is masked.
     pub(crate) is_on: bool,
     tag: String,
@@ -75,7 +75,7 @@ enum Lines {
 
 impl Vault {
     /// A vault that also looks for `own`: values that are secret on this machine.
-    pub(crate) fn new(is_on: bool, own: &[String]) -> Self {
+    pub fn new(is_on: bool, own: &[String]) -> Self {
         let mut vault = Vault {
             is_on,
             tag: tag(),
@@ -93,7 +93,7 @@ impl Vault {
     }
 
     /// How many different secrets were masked so far.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.seen.len()
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
-use crate::tools::vt::sequence::{self, Leading};
+use tau_tools::vt::sequence::{self, Leading};
 
 /// A text without its escape sequences and without the carriage returns of line ends, and where each
 /// of its bytes comes from.

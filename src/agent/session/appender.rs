@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::disk::Disk;
 use super::lock::{Note, is_held};
-use crate::agent::settings::private_files::private_dir;
+use crate::settings::private_files::private_dir;
 
 /// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
 /// what is kept of them stays small for as long as the disk is well.

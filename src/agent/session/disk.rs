@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::agent::settings::private_files::open_with;
+use crate::settings::private_files::open_with;
 
 /// The operations; by default they really happen.
 pub trait Disk: Debug + Send + Sync {

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message_json::{add_unknown_fields, parse_message};
-use crate::agent::protocol::message::{Message, UserContent};
+use tau_protocol::message::{Message, UserContent};
 
 /// An entry of a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -322,7 +322,7 @@ pub(crate) fn millis(text: &str) -> Option<i64> {
 }
 
 /// Milliseconds since 1970 as the file writes them: ISO 8601, UTC, milliseconds, `Z`.
-pub(crate) fn iso(millis: i64) -> String {
+pub fn iso(millis: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
     format!("{time:.3}")
 }
@@ -335,7 +335,7 @@ pub fn now() -> i64 {
 /// Eight random hex digits.
 pub(crate) fn random_id() -> Arc<str> {
     // The last four bytes of such an id are random.
-    let [.., a, b, c, d] = *crate::tools::ids::id().as_bytes();
+    let [.., a, b, c, d] = *tau_tools::ids::id().as_bytes();
     format!("{:08x}", u32::from_be_bytes([a, b, c, d])).into()
 }
 

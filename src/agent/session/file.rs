@@ -15,7 +15,7 @@ use super::SessionError;
 use super::appender::Appender;
 use super::disk::{Disk, Real};
 use super::lock;
-use crate::agent::settings::private_files::open_with;
+use crate::settings::private_files::open_with;
 
 /// Whether an entry is a reason to create the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

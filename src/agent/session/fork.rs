@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::entry::{Body, Entry, now};
 use super::{Session, SessionError, read};
-use crate::agent::protocol::query::SessionSource;
-use crate::tools::regular_files::read_capped;
+use tau_protocol::query::SessionSource;
+use tau_tools::regular_files::read_capped;
 
 /// How much of the path is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Session {
     }
 
     /// The lines of the file as they are, by id; of two with one id, the later.
-    pub(in crate::agent) fn lines(&self) -> HashMap<String, Vec<u8>> {
+    pub(crate) fn lines(&self) -> HashMap<String, Vec<u8>> {
         let bytes =
             self.info.file.as_ref().and_then(|file| read_capped(file, u64::MAX).ok()).unwrap_or_default();
         let line = |line: &[u8]| {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::entry::millis;
-use crate::agent::settings::paths::hexadecimal;
+use crate::settings::paths::hexadecimal;
 
 /// A header as it is written.
 #[derive(Serialize)]

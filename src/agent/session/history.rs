@@ -15,9 +15,9 @@ use super::survey::{LineKind, PathLine, Survey};
 use super::tree::{Tree, edited_items, edits};
 use super::unread::{UnreadFile, read_exact};
 use super::{Session, SessionError};
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::needle::Needle;
-use crate::agent::protocol::query::{PageFrom, PageGoal};
+use tau_protocol::message::Message;
+use tau_protocol::needle::Needle;
+use tau_protocol::query::{PageFrom, PageGoal};
 
 /// About as large is a page, in bytes of the file; an entry that is larger is a page.
 const PAGE_BYTES: u64 = 512 * 1024;
@@ -61,13 +61,13 @@ struct MemoryEntry {
 
 /// A page that was read.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct BranchPage {
+pub struct BranchPage {
     /// Its messages, and the results of its calls that come after it.
-    pub(crate) messages: Vec<Arc<Message>>,
+    pub messages: Vec<Arc<Message>>,
     /// The positions of its entries.
-    pub(crate) place: Range<usize>,
+    pub place: Range<usize>,
     /// Messages of the user and the model before it; `None` when nothing is.
-    pub(crate) left: Option<u64>,
+    pub left: Option<u64>,
     /// The same for what is between it and what was sent.
     pub(crate) after: Option<u64>,
 }
@@ -128,7 +128,7 @@ impl Session {
     ///
     /// # Errors
     /// `Io` when the file cannot be read, or is another one by now.
-    pub(crate) fn branch_page(&self, from: PageFrom, goal: PageGoal) -> Result<BranchPage, SessionError> {
+    pub fn branch_page(&self, from: PageFrom, goal: PageGoal) -> Result<BranchPage, SessionError> {
         let history = History::whole(self.tree());
         let history = match self.survey_job() {
             Some(job) => history.with_file(job.read()?),

@@ -6,7 +6,7 @@ use grep_regex::RegexMatcherBuilder;
 use serde_json::Value;
 
 use super::list::MESSAGE;
-use crate::agent::protocol::needle::Needle;
+use tau_protocol::needle::Needle;
 
 /// Fields that hold no text for people.
 const UNSAID: [&str; 17] = [

@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::row::ListedFile;
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::settings::private_files::{read_capped, write_private};
+use crate::settings::private_files::{read_capped, write_private};
+use tau_protocol::session_row::SessionRow;
 
 /// First line of an index: its version. Another one makes the rest unreadable.
 const VERSION: &str = "tau sessions 2";

@@ -16,11 +16,11 @@ use super::header::{self, Header};
 use super::index::SessionIndex;
 use super::read;
 use super::row::ListedFile;
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::protocol::title;
-use crate::agent::settings::paths::cwd_name;
-use crate::agent::settings::private_files::open_regular;
+use crate::settings::paths::cwd_name;
+use crate::settings::private_files::open_regular;
+use tau_protocol::message::Message;
+use tau_protocol::session_row::SessionRow;
+use tau_protocol::title;
 
 /// Lists the sessions under `root` (the folder that holds one folder a directory, or a folder of
 /// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
@@ -109,7 +109,7 @@ pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
 
 /// The session of exactly this id. Names end with the id unless somebody renamed them, so most
 /// files need not be opened.
-pub(crate) fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
+pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     let end = format!("_{id}.jsonl");
     let named = |file: &ListedFile| file.path.to_string_lossy().ends_with(&end);
     let (likely, others): (Vec<ListedFile>, Vec<ListedFile>) = files(root, None).into_iter().partition(named);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{iso, now};
-use crate::agent::settings::private_files::{open_regular, open_with};
+use crate::settings::private_files::{open_regular, open_with};
 
 /// Longest note that is read, in bytes.
 const LONGEST: u64 = 4_096;

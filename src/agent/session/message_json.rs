@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::agent::protocol::message::{Message, Usage};
-use crate::tools::Content;
+use tau_protocol::message::{Message, Usage};
+use tau_tools::Content;
 
 /// The message of a `message` entry; `None` for unknown roles.
 pub(super) fn parse_message(json: &str) -> Option<Message> {

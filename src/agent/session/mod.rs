@@ -38,12 +38,12 @@ use std::sync::Arc;
 use super::protocol::event::{CompactionResult, SessionInfo};
 use super::protocol::message::Message;
 use super::protocol::model::ThinkingLevel;
-use crate::tools::paths::reason;
 use entry::{Body, Entry};
 pub use file::Access;
 use file::{Flush, SessionFile};
 pub use fork::ForkRange;
 pub use lock::Owner;
+use tau_tools::paths::reason;
 use tree::Tree;
 pub use unread::UnreadPart;
 
@@ -111,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::append`].
-    pub(crate) fn continue_on_screen(&mut self) -> Result<(), SessionError> {
+    pub fn continue_on_screen(&mut self) -> Result<(), SessionError> {
         let is_printed = header::Header::parse(self.header.as_bytes()).is_some_and(|header| header.printed);
         let is_adopted = |entry: &Entry| entry.custom_data(list::ADOPTED).is_some();
         if !is_printed || self.is_read_only() || self.tree.entries().iter().any(is_adopted) {
@@ -125,7 +125,7 @@ impl Session {
     }
 
     fn new(dir: Option<&Path>, cwd: &Path, id: Option<String>, parent: Option<&Path>, printed: bool) -> Self {
-        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| crate::tools::ids::id().to_string());
+        let id = id.filter(|id| is_session_id(id)).unwrap_or_else(|| tau_tools::ids::id().to_string());
         let timestamp = entry::iso(entry::now());
         let name = format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"));
         let header = header::line(&id, &timestamp, cwd, parent, printed);
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// As [`Session::begin`], for a session that continues the one in `parent`.
-    pub(crate) fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
+    pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
     }
 
@@ -359,7 +359,7 @@ impl Session {
         let mut entry = self.tree.grow(entry::now(), body);
         if self.unread.is_some() {
             // Which short ids are taken is not known while a part of the file is unread.
-            entry.id = crate::tools::ids::id().to_string().into();
+            entry.id = tau_tools::ids::id().to_string().into();
         }
         entry
     }

@@ -9,9 +9,9 @@ use super::header::{Form, Header};
 use super::read::{self, Contents};
 use super::tree::Tree;
 use super::{Session, SessionError, migrate};
-use crate::agent::protocol::event::SessionInfo;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::agent::settings::private_files::{open_regular, write_private};
+use crate::settings::private_files::{open_regular, write_private};
+use tau_protocol::event::SessionInfo;
+use tau_protocol::model::ThinkingLevel;
 
 impl Session {
     /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten

@@ -11,9 +11,9 @@ use pulldown_cmark::{Event, Options, Parser, TagEnd};
 use super::entry::{Body, Entry};
 use super::tree::Tree;
 use super::{Session, SessionError, read};
-use crate::agent::protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
-use crate::agent::protocol::outline::{Outline, OutlineRow, RowKind};
-use crate::tools::{Content, Details, TerminalOutput};
+use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMessage};
+use tau_protocol::outline::{Outline, OutlineRow, RowKind};
+use tau_tools::{Content, Details, TerminalOutput};
 
 /// Longest text of a row, in characters.
 const LONGEST: usize = 200;
@@ -209,7 +209,7 @@ fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, 
 }
 
 /// What a call does: its tool and its title, or else its first argument that is text.
-pub(in crate::agent) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
+pub(crate) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
     let first = || {
         let fields = call.arguments.as_object()?;
         let named = ["command", "path", "pattern"].into_iter().find_map(|name| fields.get(name)?.as_str());
@@ -220,7 +220,7 @@ pub(in crate::agent) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Opt
 }
 
 /// How a call ended, when it did not end well.
-pub(in crate::agent) fn ending(result: &ToolResultMessage) -> String {
+pub(crate) fn ending(result: &ToolResultMessage) -> String {
     if !result.is_error {
         return String::new();
     }

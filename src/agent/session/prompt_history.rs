@@ -1,7 +1,7 @@
 //! What the user typed before: one file of JSON lines for all sessions, newest last.
 //!
 //! A convenience, not a record: a line that cannot be read or written is skipped. The conversation
-//! itself is in [`crate::agent::session`].
+//! itself is in [`crate::session`].
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::settings::Paths;
-use crate::agent::settings::private_files::{LockFile, open_with, private_dir, read_capped, write_private};
+use crate::settings::Paths;
+use crate::settings::private_files::{LockFile, open_with, private_dir, read_capped, write_private};
 
 /// How many prompts are kept.
 pub const MAX_PROMPTS: usize = 1000;

@@ -11,9 +11,9 @@ use memchr::memmem;
 use super::entry::{Body, Entry};
 use super::list::{files, is_conversation, runs_in};
 use super::read::lines;
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::session_row::{FoundSession, LastExchange};
-use crate::agent::settings::private_files::open_regular;
+use crate::settings::private_files::open_regular;
+use tau_protocol::message::Message;
+use tau_protocol::session_row::{FoundSession, LastExchange};
 
 /// As much of the end of a file is read for its last words, in bytes.
 const END: u64 = 512 * 1024;

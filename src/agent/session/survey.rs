@@ -13,8 +13,8 @@ use super::entry::{Body, Entry};
 use super::unread::UnreadFile;
 use super::usage::UsageSum;
 use super::{Session, SessionError, list, read};
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::ThinkingLevel;
+use tau_protocol::message::Message;
+use tau_protocol::model::ThinkingLevel;
 
 /// Longest line that is parsed for settings of the session, in bytes.
 const SHORT: usize = 8 * 1024;

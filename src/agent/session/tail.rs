@@ -16,7 +16,7 @@ use super::unread::UnreadPart;
 use super::{Session, SessionError};
 
 /// As much of the end of a file is read at first, in bytes; smaller files are read whole.
-pub(crate) const TAIL: u64 = 512 * 1024;
+pub const TAIL: u64 = 512 * 1024;
 
 impl Session {
     /// As [`Session::open_as`], but of a large file only the end is read: the tree then begins

@@ -7,11 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::SessionContext;
 use super::entry::{Body, ContextReplacement, Entry, random_id};
-use crate::agent::protocol::message::{
-    Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent,
-};
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::tools::Content;
+use tau_protocol::message::{Block, BranchSummary, CompactionSummary, CustomMessage, Message, UserContent};
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::Content;
 
 /// The entries of a session and which of them is the current one.
 #[derive(Clone, Debug, Default)]
@@ -226,7 +224,7 @@ impl Tree {
     fn free_id(&self) -> Arc<str> {
         let free = |id: &Arc<str>| !self.by_id.contains_key(id);
         let short = std::iter::repeat_with(random_id).take(100).find(free);
-        short.unwrap_or_else(|| crate::tools::ids::id().to_string().into())
+        short.unwrap_or_else(|| tau_tools::ids::id().to_string().into())
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::{Session, read};
-use crate::agent::settings::private_files::open_regular;
+use crate::settings::private_files::open_regular;
 
 /// As much is read at once, in bytes; more when a line is longer.
 const CHUNK: usize = 1024 * 1024;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::Session;
 use super::entry::{Body, Entry};
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::usage::Usage;
+use tau_protocol::message::Message;
+use tau_protocol::usage::Usage;
 
 /// What entries have used.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 
 use super::Paths;
 use super::private_files::{read_capped, write_private};
-use crate::agent::protocol::chosen::ChosenMode;
+use tau_protocol::chosen::ChosenMode;
 
 /// The file in the state folder.
 const FILE: &str = "permission-mode.json";

@@ -3,7 +3,7 @@
 
 use super::Paths;
 use super::private_files::{LockFile, read_capped, write_private};
-use crate::agent::protocol::chosen::ChosenModels;
+use tau_protocol::chosen::ChosenModels;
 
 /// The file in the state folder.
 const FILE: &str = "models.json";

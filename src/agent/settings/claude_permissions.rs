@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::SettingsError;
 use super::toml_file::line_of;
-use crate::agent::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
+use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
 
 /// The lists, by name.
 const LISTS: [(&str, Verdict); 3] =
@@ -50,12 +50,12 @@ pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, Stri
 }
 
 /// Whether it is known which rules a text has.
-pub(crate) fn can_be_read(text: &str) -> bool {
+pub fn can_be_read(text: &str) -> bool {
     settings_of(text).is_ok()
 }
 
 /// What holds for a file that may have any rules: every call is asked.
-pub(crate) fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, SettingsError) {
+pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, SettingsError) {
     let source = RuleSource::File { path: path.to_owned(), line, is_project };
     let text = format!("{}:{line}: {why}; tau asks before every call", path.display());
     (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, SettingsError(text))
@@ -63,7 +63,7 @@ pub(crate) fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (
 
 /// The rules of a text that came from `path`, and what is wrong or not used in it. `whole` is the file as it is
 /// now, in which the lines are.
-pub(crate) fn of_text(
+pub fn of_text(
     path: &Path,
     text: &str,
     whole: &str,

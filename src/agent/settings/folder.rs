@@ -8,9 +8,9 @@ use std::path::Path;
 
 use super::SettingsError;
 use super::trust::{Project, shown_name};
-use crate::agent::protocol::trust::{ChangeKind, FileChange, Folder, Trust};
-use crate::tools::counted::counted;
-use crate::tools::diff;
+use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
+use tau_tools::counted::counted;
+use tau_tools::diff;
 
 /// How many lines of a file's changes are shown, and how many characters of each.
 const LINES: usize = 300;

@@ -65,7 +65,7 @@ fn guards(key: &str) -> bool {
 }
 
 /// What stands in for the settings of the sandbox that the user's file has and that cannot be read.
-pub(crate) fn stand_in(paths: &Paths) -> Settings {
+pub fn stand_in(paths: &Paths) -> Settings {
     let path = paths.config_file();
     match read_file(&path) {
         Ok(text) => stand_in_for(&path, &text.unwrap_or_default()),
@@ -114,10 +114,7 @@ fn strict(keys: &[&str]) -> Settings {
 }
 
 /// What is wrong with the guards in the user's file and in those of these projects, with file and line.
-pub(crate) fn fault<'a>(
-    paths: &Paths,
-    mut projects: impl Iterator<Item = &'a Project>,
-) -> Option<SettingsError> {
+pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>) -> Option<SettingsError> {
     let path = paths.config_file();
     let own = match read_file(&path) {
         Ok(text) => of_text(&path, &text.unwrap_or_default(), false),
@@ -142,7 +139,7 @@ fn of_text(path: &Path, text: &str, is_project: bool) -> Option<SettingsError> {
 }
 
 /// What is wrong with the guards that environment variables set, and what stands in for those of the sandbox.
-pub(crate) fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)> {
+pub fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)> {
     let wrong: Vec<(&SettingsError, &str)> = GUARDS
         .iter()
         .filter_map(|key| {
@@ -156,10 +153,10 @@ pub(crate) fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Se
 }
 
 /// How a notice of [`instead`] begins.
-pub(crate) const INSTEAD: &str = "instead of what cannot be read: ";
+pub const INSTEAD: &str = "instead of what cannot be read: ";
 
 /// Which of these stand-ins are among the settings in force, for the user; `None` if none is.
-pub(crate) fn instead(stand_in: &Settings, in_force: &Settings) -> Option<String> {
+pub fn instead(stand_in: &Settings, in_force: &Settings) -> Option<String> {
     let rows = STAND_INS.iter().filter_map(|(key, _)| table::row(key));
     let used = rows.filter(|row| row.is_same(stand_in, in_force));
     let set = used.filter_map(|row| Some(format!("{} = {}", row.key, row.text(stand_in)?)));
@@ -170,7 +167,7 @@ pub(crate) fn instead(stand_in: &Settings, in_force: &Settings) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::sandbox::SandboxLevel;
+    use tau_tools::sandbox::SandboxLevel;
 
     fn fault(text: &str) -> Option<String> {
         of_text(Path::new("c.toml"), text, false).map(|error| error.0)

@@ -36,7 +36,7 @@ impl ImageProtocol {
     ];
 
     /// Its name in settings.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, protocol)| *protocol == self).map_or("", |(name, _)| name)
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::agent::permissions::LOCAL;
-use crate::tools::regular_files::read_text;
+use crate::permissions::LOCAL;
+use tau_tools::regular_files::read_text;
 
 /// The file with git's rules.
 const IGNORE: &str = ".gitignore";
@@ -24,7 +24,7 @@ const COVERS: [&str; 5] = [LOCAL, "/config.local.toml", "*.local.toml", "/*.loca
 ///
 /// # Errors
 /// A sentence for the user: what could not be done, and what to do.
-pub(crate) fn ignore(folder: &Path) -> Result<(), String> {
+pub fn ignore(folder: &Path) -> Result<(), String> {
     let path = folder.join(IGNORE);
     let failed = |error: io::Error| {
         format!(
@@ -58,7 +58,7 @@ pub(crate) fn ignore(folder: &Path) -> Result<(), String> {
 }
 
 /// Which of these paths, where it exists, leads out of the project in `root`.
-pub(crate) fn leads_out(root: &Path, paths: &[&Path]) -> Option<PathBuf> {
+pub fn leads_out(root: &Path, paths: &[&Path]) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
     let is_out = |path: &&&Path| match path.canonicalize() {
         Ok(real) => !real.starts_with(&root),

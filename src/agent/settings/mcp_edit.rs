@@ -70,7 +70,7 @@ mod tests {
 
     use super::super::mcp_servers::{of_file, of_text};
     use super::*;
-    use crate::agent::settings::Paths;
+    use crate::settings::Paths;
 
     fn shared(path: &Path) -> SharedFile {
         Paths::under(&path.with_extension("tau")).shared(path.to_owned())

@@ -166,7 +166,7 @@ impl Entry {
 }
 
 /// The name becomes part of the names of tools and of permission rules.
-pub(crate) fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let fits = !name.trim().is_empty() && name.len() <= 64 && name.chars().all(plain);
     let hint = "use up to 64 letters, digits, `-`, `_` and `.`";

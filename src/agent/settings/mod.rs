@@ -5,13 +5,13 @@
 
 pub mod chosen_mode;
 pub mod chosen_models;
-pub(crate) mod claude_permissions;
+pub mod claude_permissions;
 pub mod documents;
 pub mod folder;
-pub(crate) mod guards;
+pub mod guards;
 pub mod hooks;
-pub(crate) mod images;
-pub(crate) mod local_file;
+pub mod images;
+pub mod local_file;
 pub mod mcp_edit;
 pub mod mcp_servers;
 mod names;
@@ -34,8 +34,8 @@ use std::path::{Path, PathBuf};
 use super::protocol::run::CompactionSettings;
 pub use paths::Paths;
 pub use table::Settings;
-pub(crate) use toml_file::line_of_key;
-pub(super) use toml_file::{line_of, read_toml, read_toml_text};
+pub use toml_file::line_of_key;
+pub use toml_file::{line_of, read_toml, read_toml_text};
 
 /// Largest settings file that is read, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
@@ -56,7 +56,7 @@ impl Settings {
 
     /// As [`Settings::load`], for a front end that can show what is wrong: a key that is not
     /// understood is not set, and the others are.
-    pub(crate) fn load_leniently(paths: &Paths) -> (Self, Vec<SettingsError>) {
+    pub fn load_leniently(paths: &Paths) -> (Self, Vec<SettingsError>) {
         let (values, wrong) = toml_file::read_toml_leniently(&paths.config_file());
         (values.into_iter().fold(Settings::default(), Settings::overlaid), wrong)
     }
@@ -72,10 +72,7 @@ impl Settings {
     }
 
     /// As [`Settings::with_env`]; a variable with a value that its setting cannot have sets nothing.
-    pub(crate) fn with_env_leniently(
-        self,
-        lookup: &dyn Fn(&str) -> Option<String>,
-    ) -> (Self, Vec<SettingsError>) {
+    pub fn with_env_leniently(self, lookup: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<SettingsError>) {
         let (mut over, mut wrong) = (Settings::default(), Vec::new());
         for row in table::TABLE {
             let Some(name) = row.columns.env else { continue };
@@ -99,7 +96,7 @@ impl Settings {
     }
 
     /// The folder to list sessions from.
-    pub(crate) fn session_root(&self, paths: &Paths) -> PathBuf {
+    pub fn session_root(&self, paths: &Paths) -> PathBuf {
         self.session_dir.clone().unwrap_or_else(|| paths.sessions())
     }
 }

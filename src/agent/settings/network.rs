@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::Settings;
-use crate::agent::provider::direct::IdleLimits;
-use crate::agent::provider::http::{Network, ProxyChoice};
+use crate::provider::direct::IdleLimits;
+use crate::provider::http::{Network, ProxyChoice};
 
 impl Settings {
     /// How connections are made.

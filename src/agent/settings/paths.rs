@@ -70,12 +70,12 @@ impl Paths {
     }
 
     /// What was measured of terminals.
-    pub(crate) fn terminals(&self) -> PathBuf {
+    pub fn terminals(&self) -> PathBuf {
         self.cache.join("terminals.json")
     }
 
     /// What lists remember of session files.
-    pub(crate) fn session_index(&self) -> PathBuf {
+    pub fn session_index(&self) -> PathBuf {
         self.cache.join("sessions.index")
     }
 
@@ -152,7 +152,7 @@ pub fn in_short(path: &Path) -> String {
 }
 
 /// Bytes as two lower-case hexadecimal digits each.
-pub(in crate::agent) fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");

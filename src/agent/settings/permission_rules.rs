@@ -9,7 +9,7 @@ use toml_edit::{Array, Item, Table};
 use super::private_files::SharedFile;
 use super::toml_file::{line_of, read_file};
 use super::{SettingsError, write};
-use crate::agent::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
+use crate::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, grant};
 
 /// The lists of `[permissions]`.
 const LISTS: [(&str, Verdict); 3] =
@@ -199,7 +199,7 @@ fn raw(text: Option<&toml_edit::RawString>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::settings::Paths;
+    use crate::settings::Paths;
 
     fn shared(path: &Path) -> SharedFile {
         Paths::under(&path.with_extension("tau")).shared(path.to_owned())

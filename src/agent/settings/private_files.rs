@@ -1,15 +1,15 @@
 //! How the agent writes files that must never be half written and are private to the user.
 //!
 //! It knows nothing of what the files hold. Files that may be hostile are opened by
-//! [`crate::tools::regular_files`].
+//! [`tau_tools::regular_files`].
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use crate::tools::regular_files::open_with;
-pub(crate) use crate::tools::regular_files::{open_regular, read_capped};
+pub use tau_tools::regular_files::open_with;
+pub use tau_tools::regular_files::{open_regular, read_capped};
 
 /// Makes the folder and those above it that are missing, open to nobody else (0700).
 ///
@@ -24,7 +24,7 @@ pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the file system; the old content is then untouched.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
     private_dir(dir)?;
@@ -59,7 +59,7 @@ impl SharedFile {
     ///
     /// # Errors
     /// Those of the file system; they are about the lock and name it.
-    pub(crate) fn lock(&self) -> io::Result<LockFile> {
+    pub fn lock(&self) -> io::Result<LockFile> {
         LockFile::take(&self.lock)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
     }
@@ -67,7 +67,7 @@ impl SharedFile {
 
 /// A file that holds a lock as long as this lives.
 #[derive(Debug)]
-pub(crate) struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl LockFile {
     /// Waits for the lock `path`, which is made when missing (0600) and never removed.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind, choice};
-use crate::tools::sandbox::SandboxLevel;
+use tau_tools::sandbox::SandboxLevel;
 
 impl SettingValue for SandboxLevel {
     const KIND: ValueKind = ValueKind::Choice(|| SandboxLevel::ALL.map(SandboxLevel::name).to_vec());

@@ -17,12 +17,12 @@ use super::mcp_servers::McpTable;
 use super::sandbox::NetworkAccess;
 use super::value::{self, BaseUrl, SettingValue, Temperature, ValueKind};
 use super::web::{PrivateHosts, WebSearch};
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Api, ThinkingLevel};
-use crate::agent::protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
-use crate::agent::protocol::status_template::StatusTemplate;
-use crate::agent::secrets::Secret;
-use crate::tools::sandbox::SandboxLevel;
+use crate::secrets::Secret;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::{Api, ThinkingLevel};
+use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use tau_protocol::status_template::StatusTemplate;
+use tau_tools::sandbox::SandboxLevel;
 
 /// What a row says of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
@@ -96,27 +96,27 @@ impl SettingRow {
     }
 
     /// What `settings` sets it to, as it is typed; a secret masked. `None` where it is not set.
-    pub(crate) fn text(&self, settings: &Settings) -> Option<String> {
+    pub fn text(&self, settings: &Settings) -> Option<String> {
         (self.text)(settings)
     }
 
     /// Whether its value must not be shown.
-    pub(crate) fn is_secret(&self) -> bool {
+    pub fn is_secret(&self) -> bool {
         self.secret
     }
 
     /// Whether both set it to the same, or neither sets it.
-    pub(crate) fn is_same(&self, one: &Settings, other: &Settings) -> bool {
+    pub fn is_same(&self, one: &Settings, other: &Settings) -> bool {
         (self.same)(one, other)
     }
 
     /// Its default, as it is typed or in words; empty for nothing.
-    pub(crate) fn default(&self) -> String {
+    pub fn default(&self) -> String {
         self.columns.default.replace('`', "")
     }
 
     /// Whether both come to the same: a default that is set is the default.
-    pub(crate) fn means_same(&self, one: &Settings, other: &Settings) -> bool {
+    pub fn means_same(&self, one: &Settings, other: &Settings) -> bool {
         let is_default = |settings| self.text(settings).is_none_or(|text| text == self.default());
         self.is_same(one, other) || (is_default(one) && is_default(other))
     }
@@ -374,7 +374,7 @@ pub fn row(key: &str) -> Option<&'static SettingRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::settings::names;
+    use crate::settings::names;
 
     #[test]
     fn the_names_of_tables_are_known_to_the_reader() {

@@ -13,7 +13,7 @@ use super::toml_errors::{explain, not_toml};
 use super::{MAX_BYTES, SettingsError};
 
 /// The line that a byte of a text is on, from 1.
-pub(crate) fn line_of(text: &str, byte: usize) -> usize {
+pub fn line_of(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
 }
@@ -22,7 +22,7 @@ pub(crate) fn line_of(text: &str, byte: usize) -> usize {
 ///
 /// # Errors
 /// `<file>:<line>: <what is wrong>`, also when it is no regular file or too large.
-pub(crate) fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
     read_file(path)?.map(|text| read_toml_text(path, &text)).transpose()
 }
 
@@ -42,7 +42,7 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
 ///
 /// # Errors
 /// As [`read_toml`].
-pub(crate) fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
+pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     let text = bare(text);
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| line_of(text, span.start));
@@ -124,7 +124,7 @@ fn parts(text: &str, (line, key, value): (usize, String, toml::Value)) -> Vec<(u
 }
 
 /// The line on which a file sets a key, named after the tables that it is in; `None` if it does not.
-pub(crate) fn line_of_key(path: &Path, names: &[&str]) -> Option<usize> {
+pub fn line_of_key(path: &Path, names: &[&str]) -> Option<usize> {
     line_in(bare(&read_file(path).ok().flatten()?), names)
 }
 

@@ -19,22 +19,22 @@ use super::paths::lossless;
 use super::private_files::{SharedFile, read_capped, write_private};
 use super::toml_file::line_of;
 use super::{MAX_BYTES, Paths, Settings, SettingsError, read_toml_text, table};
-use crate::agent::permissions::LOCAL;
-use crate::agent::protocol::trust::Trust;
-use crate::tools::regular_files::read_text;
+use crate::permissions::LOCAL;
+use tau_protocol::trust::Trust;
+use tau_tools::regular_files::read_text;
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
 /// The settings in it: those that its users share, and those of one user, which count more.
-pub(crate) const SETTINGS: [&str; 2] = [SHARED, LOCAL];
+pub const SETTINGS: [&str; 2] = [SHARED, LOCAL];
 /// The settings that the users of a project share.
-pub(crate) const SHARED: &str = "config.toml";
+pub const SHARED: &str = "config.toml";
 /// The files in it that have an effect, besides its settings.
 const ACTING: [&str; 2] = ["SYSTEM.md", MCP_FILE];
 /// The MCP servers of a project, where other agents have them.
-pub(crate) const MCP_FILE: &str = "../.mcp.json";
+pub const MCP_FILE: &str = "../.mcp.json";
 /// The permission rules and hooks of a project, where another agent has them; hooks are used if the user wants that.
-pub(crate) const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
+pub const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
 /// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
 /// They are not opened before they are trusted; what is in them may change later.
 const EXTENSIONS: [(&str, &str); 8] = [
@@ -54,7 +54,7 @@ const SKILLS: &str = "a folder of skills: the model sees what each is for, and c
 /// Before the names of what is not in `.tau/`.
 const BESIDE: &str = "../";
 /// The one of them that goes into the system prompt.
-pub(crate) const PROMPT_FILE: &str = "SYSTEM.md";
+pub const PROMPT_FILE: &str = "SYSTEM.md";
 /// Largest file of a project that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;
 /// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.
@@ -87,7 +87,7 @@ impl Project {
     }
 
     /// The same with the hooks of another agent, if `uses_others` says that they are used. Its permission rules are.
-    pub(crate) fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
+    pub fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
         let text = |name: &&str| {
             let path = place(&root, name);
@@ -143,17 +143,17 @@ impl Project {
     }
 
     /// The settings that another agent reads, by their places, with what was kept of them.
-    pub(crate) fn files_of_others(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+    pub fn files_of_others(&self) -> impl Iterator<Item = (PathBuf, &str)> {
         OTHERS_HOOKS.iter().filter_map(|name| Some((self.root.join(shown_name(name)), self.file(name)?.1)))
     }
 
     /// The files with rules and other guards that cannot be read, and why.
-    pub(crate) fn unread(&self) -> &[(PathBuf, String)] {
+    pub fn unread(&self) -> &[(PathBuf, String)] {
         &self.unread
     }
 
     /// Whether it has nothing that could be trusted.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
@@ -179,13 +179,13 @@ impl Project {
     }
 
     /// The folders of extensions in it, as `.claude/skills`.
-    pub(crate) fn extension_folders(&self) -> Vec<&str> {
+    pub fn extension_folders(&self) -> Vec<&str> {
         let folders = EXTENSIONS.iter().map(|(folder, _)| *folder);
         folders.filter(|folder| self.files.contains_key(&format!("{BESIDE}{folder}"))).collect()
     }
 
     /// Everything in the directory that has an effect once it is trusted, there or not.
-    pub(crate) fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
+    pub fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
         let files = SETTINGS.iter().chain(&ACTING).map(|name| place(&self.root, name));
         let files = files.chain(OTHERS_HOOKS.iter().map(|name| place(&self.root, name)));
         files.chain(EXTENSIONS.iter().map(|(folder, _)| self.root.join(folder)))
@@ -197,7 +197,7 @@ impl Project {
     }
 
     /// The files with its settings and their texts; what a later one sets counts more.
-    pub(crate) fn settings_files(&self) -> impl DoubleEndedIterator<Item = (PathBuf, &str)> {
+    pub fn settings_files(&self) -> impl DoubleEndedIterator<Item = (PathBuf, &str)> {
         SETTINGS.iter().filter_map(|name| self.file(name))
     }
 
@@ -210,7 +210,7 @@ impl Project {
     }
 
     /// The settings in each of its files; what a later one sets counts more.
-    pub(crate) fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, SettingsError>> {
+    pub fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, SettingsError>> {
         self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
@@ -256,7 +256,7 @@ impl Project {
 }
 
 /// Whether the user wants the hooks of another agent.
-pub(crate) fn uses_others_hooks(paths: &Paths) -> bool {
+pub fn uses_others_hooks(paths: &Paths) -> bool {
     Settings::load_leniently(paths).0.claude_hooks == Some(true)
 }
 

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Api, ThinkingLevel};
-use crate::agent::protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
-use crate::agent::protocol::status_template::StatusTemplate;
-use crate::agent::secrets::Secret;
+use crate::secrets::Secret;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::{Api, ThinkingLevel};
+use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
+use tau_protocol::status_template::StatusTemplate;
 
 /// What a setting holds, for help, documents and the schema.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl ValueKind {
 }
 
 /// A type that a setting can have.
-pub(crate) trait SettingValue: Sized {
+pub trait SettingValue: Sized {
     /// What it is called.
     const KIND: ValueKind;
     /// Whether it must not be shown.
@@ -396,14 +396,12 @@ impl SettingValue for BaseUrl {
 }
 
 /// Reads a wire format that is named in a file of the user.
-pub(in crate::agent) fn api<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Api>, D::Error> {
+pub(crate) fn api<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Api>, D::Error> {
     read(deserializer)
 }
 
 /// Reads the address of a server that is named in a file of the user.
-pub(in crate::agent) fn base_url<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error> {
+pub(crate) fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Some(BaseUrl::from_file(deserializer)?.0))
 }
 

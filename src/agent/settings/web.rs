@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind};
-use crate::agent::catalogue::search_services::{SERVICES, SearchService, service};
+use crate::catalogue::search_services::{SERVICES, SearchService, service};
 
 /// Hosts and addresses outside the public internet that may be fetched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -24,7 +24,7 @@ pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), SettingsErr
 ///
 /// # Errors
 /// As [`save`].
-pub(crate) fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
+pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
     let value = value.map(|text| typed(row.kind, text));
     match row.key.split_once('.') {
         Some((group, key)) => change(file, |table| {
@@ -38,7 +38,7 @@ pub(crate) fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> R
 ///
 /// # Errors
 /// As [`save`].
-pub(crate) fn set_keys(
+pub fn set_keys(
     file: &SharedFile,
     keys: &BTreeMap<String, Option<Vec<String>>>,
 ) -> Result<(), SettingsError> {

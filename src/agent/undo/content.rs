@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::agent::settings::paths::hexadecimal;
-use crate::agent::settings::private_files::{private_dir, read_capped};
+use crate::settings::paths::hexadecimal;
+use crate::settings::private_files::{private_dir, read_capped};
 
 /// A content smaller than this is written; for others the file system is asked to share the blocks.
 const SHARED_FROM: usize = 64 * 1024;

@@ -17,7 +17,7 @@ use super::ignore_rules::{self, Rules};
 use super::journal::{Cause, Change, Journal, Lost};
 use super::snapshot::Snapshot;
 use super::state::{FileState, Stamp};
-use crate::tools::ignore_files;
+use tau_tools::ignore_files;
 
 /// Why a path is not covered that rules leave out.
 pub(super) const IGNORED: &str = "ignored by .gitignore";

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::entry::{Entry, Kind};
 use super::state::Stamp;
-use crate::agent::settings::private_files::read_capped;
-use crate::tools::git_index::{self, IndexEntry};
+use crate::settings::private_files::read_capped;
+use tau_tools::git_index::{self, IndexEntry};
 
 /// Largest index that is read, in bytes.
 const LARGEST: u64 = 512 * 1024 * 1024;
@@ -140,7 +140,7 @@ impl GitIndex {
     }
 
     /// The files from a path on, in order.
-    pub(crate) fn from(&self, path: &[u8]) -> impl Iterator<Item = &Tracked> {
+    pub fn from(&self, path: &[u8]) -> impl Iterator<Item = &Tracked> {
         let at = self.files.partition_point(|file| &*file.path < path);
         self.files.get(at..).unwrap_or_default().iter()
     }

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use crate::agent::settings::paths::hexadecimal;
-use crate::tools::process::{ChildEnv, git};
+use crate::settings::paths::hexadecimal;
+use tau_tools::process::{ChildEnv, git};
 
 /// A git that reads objects as long as this lives.
 #[derive(Debug)]

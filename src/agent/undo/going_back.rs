@@ -9,9 +9,9 @@ use super::restore::{OUTSIDE, Step, carry_out, is_inside};
 use super::review::{Return, Way, version};
 use super::session::{SessionUndo, now};
 use super::state::{FileState, StoredPath, observe};
-use crate::agent::protocol::undo::{ConflictChoice, NotCovered, RestoreReport, RevertOrder, UndoOrder};
-use crate::tools::diff;
-use crate::tools::replace_file::MAX_FILE;
+use tau_protocol::undo::{ConflictChoice, NotCovered, RestoreReport, RevertOrder, UndoOrder};
+use tau_tools::diff;
+use tau_tools::replace_file::MAX_FILE;
 
 impl SessionUndo {
     /// Goes back to a checkpoint as far as files are concerned, if the order says so. `leaf` is where
@@ -118,7 +118,7 @@ impl SessionUndo {
     /// The content that a state needs to be restored.
     fn content(&self, state: &FileState) -> Result<Option<Vec<u8>>, String> {
         match state.hash() {
-            Some(hash) => self.store.get(hash).map(Some).map_err(|error| crate::tools::paths::reason(&error)),
+            Some(hash) => self.store.get(hash).map(Some).map_err(|error| tau_tools::paths::reason(&error)),
             None => Ok(None),
         }
     }
@@ -126,7 +126,7 @@ impl SessionUndo {
     /// Carries out the steps between the two lines of a record.
     fn apply(&mut self, cause: Cause, steps: &[Step]) -> Result<Vec<Result<(), String>>, String> {
         let words = |error: std::io::Error| {
-            format!("the journal cannot be written: {}", crate::tools::paths::reason(&error))
+            format!("the journal cannot be written: {}", tau_tools::paths::reason(&error))
         };
         let named: Vec<(StoredPath, FileState)> =
             steps.iter().map(|step| (StoredPath(step.path.clone()), step.from.clone())).collect();
@@ -164,7 +164,7 @@ impl SessionUndo {
         }
         let hunk = change.hunks.get(index).ok_or("there is no such hunk")?;
         let less = without_hunk(&old, &new, hunk).ok_or("there is no such hunk")?;
-        let now = observe(&net.path, MAX_FILE).map_err(|error| crate::tools::paths::reason(&error))?;
+        let now = observe(&net.path, MAX_FILE).map_err(|error| tau_tools::paths::reason(&error))?;
         let same = now.state.is_same(net.after());
         if same && less == old {
             // Nothing is left of the change.

@@ -15,7 +15,7 @@ use ignore::Match;
 use ignore::gitignore::Gitignore;
 
 use super::state::{Stamp, StoredPath};
-use crate::tools::ignore_files;
+use tau_tools::ignore_files;
 
 /// The name of the file with rules.
 pub(super) const FILE: &str = ".gitignore";

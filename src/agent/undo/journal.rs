@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::content::Hash;
 use super::ignore_rules::OuterRules;
 use super::state::{FileState, StoredPath};
-use crate::agent::settings::private_files::{open_with, private_dir, read_capped};
+use crate::settings::private_files::{open_with, private_dir, read_capped};
 
 /// The version of the format.
 const VERSION: u32 = 1;

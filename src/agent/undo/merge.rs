@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
-use crate::tools::Hunk;
+use tau_tools::Hunk;
 
 /// After this the lines are compared coarsely.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -89,7 +89,7 @@ fn edits<'a>(base: &[&[u8]], other: &'a [&'a [u8]]) -> Vec<LineEdit<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::diff;
+    use tau_tools::diff;
 
     fn merged(base: &str, ours: &str, theirs: &str) -> Option<String> {
         merge(base.as_bytes(), ours.as_bytes(), theirs.as_bytes())

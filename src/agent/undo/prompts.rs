@@ -1,8 +1,8 @@
 //! The prompts of a session, each of which is a checkpoint.
 
-use crate::agent::protocol::message::Message;
-use crate::agent::session::entry::{Body, Entry};
-use crate::agent::session::tree::Tree;
+use crate::session::entry::{Body, Entry};
+use crate::session::tree::Tree;
+use tau_protocol::message::Message;
 
 /// A prompt on the branch that the conversation is on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use super::content::{ContentStore, size_of};
 use super::journal::{self, Journal, Record};
-use crate::agent::settings::private_files::open_with;
-use crate::tools::counted::counted;
+use crate::settings::private_files::open_with;
+use tau_tools::counted::counted;
 
 /// The file that is locked while the session is in use.
 const LOCK: &str = "lock";

@@ -15,9 +15,9 @@ use super::scan::{Difference, differences, entry_at};
 use super::session::{OpenCall, SessionUndo, now};
 use super::snapshot::Snapshot;
 use super::state::{FileState, StoredPath, observe, observe_itself};
-use crate::tools::access::Access;
-use crate::tools::paths::identity;
-use crate::tools::replace_file::MAX_FILE;
+use tau_tools::access::Access;
+use tau_tools::paths::identity;
+use tau_tools::replace_file::MAX_FILE;
 
 /// How long a command may wait until the files that git does not have are copied.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ impl SessionUndo {
 
     fn look(&mut self) {
         if let Err(error) = self.baseline.scan() {
-            self.blind = Some(crate::tools::paths::reason(&error));
+            self.blind = Some(tau_tools::paths::reason(&error));
         } else if let Some(why) = &self.baseline.snapshot.incomplete {
             self.blind = Some(why.clone());
         } else {
@@ -66,7 +66,7 @@ impl SessionUndo {
         match self.baseline.copy_some(&mut self.store, until) {
             Ok(more) => more,
             Err(error) => {
-                self.fail(&crate::tools::paths::reason(&error));
+                self.fail(&tau_tools::paths::reason(&error));
                 false
             }
         }
@@ -102,7 +102,7 @@ impl SessionUndo {
         let cause = Cause::Call { id, tool, checkpoint, any };
         match self.journal.begin(cause, now(), named.clone()) {
             Ok(()) => self.open = Some(OpenCall { named, any }),
-            Err(error) => self.fail(&crate::tools::paths::reason(&error)),
+            Err(error) => self.fail(&tau_tools::paths::reason(&error)),
         }
     }
 
@@ -154,7 +154,7 @@ impl SessionUndo {
             written = written.and_then(|()| self.journal.untrack(untracked));
         }
         if let Err(error) = written {
-            self.fail(&crate::tools::paths::reason(&error));
+            self.fail(&tau_tools::paths::reason(&error));
         }
         if self.store.added > QUOTA_STEP.min(self.options.quota / 16) {
             self.keep_quota();
@@ -199,7 +199,7 @@ impl SessionUndo {
         let later = match self.baseline.scan_again() {
             Ok(later) if later.incomplete.is_none() => later,
             Ok(later) => return self.unseen(&later.incomplete.unwrap_or_default(), lost),
-            Err(error) => return self.unseen(&crate::tools::paths::reason(&error), lost),
+            Err(error) => return self.unseen(&tau_tools::paths::reason(&error), lost),
         };
         if self.baseline.snapshot.is_gone && !later.is_gone {
             return self.unseen("the directory did not exist before it", lost);
@@ -234,7 +234,7 @@ impl SessionUndo {
         look: &mut Comparison,
     ) -> Result<Option<(FileState, FileState)>, String> {
         let limit = LARGEST_COPY.min(look.left);
-        let now = observe_itself(path, limit).map_err(|error| crate::tools::paths::reason(&error))?;
+        let now = observe_itself(path, limit).map_err(|error| tau_tools::paths::reason(&error))?;
         let before = match difference.before {
             None => FileState::Absent,
             Some(entry) if unchanged_kind(entry, &now.state) => FileState::Directory { mode: entry.mode },

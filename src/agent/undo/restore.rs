@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 use super::state::{FileState, Observed, is_missing, observe_at};
-use crate::tools::file_at::{FileAt, sweep};
-use crate::tools::file_versions::Stamp;
-use crate::tools::replace_file::{Expected, MAX_FILE, replace_at};
-use crate::tools::{ToolError, paths};
+use tau_tools::file_at::{FileAt, sweep};
+use tau_tools::file_versions::Stamp;
+use tau_tools::replace_file::{Expected, MAX_FILE, replace_at};
+use tau_tools::{ToolError, paths};
 
 /// Why a path is not restored that is not in the session's directory.
 pub(super) const OUTSIDE: &str = "it is outside the session's directory";

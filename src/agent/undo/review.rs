@@ -12,13 +12,13 @@ use super::prompts::Prompt;
 use super::restore::{OUTSIDE, is_inside};
 use super::session::SessionUndo;
 use super::state::{FileState, Observed, observe};
-use crate::agent::protocol::undo::{
+use tau_protocol::undo::{
     ChangeKind, ChangedFile, Checkpoint, NotCovered, SessionChanges, UndoConflict, UndoPlan,
 };
-use crate::tools::counted::counted;
-use crate::tools::file_at::is_behind_a_link;
-use crate::tools::replace_file::MAX_FILE;
-use crate::tools::{FileDiff, diff};
+use tau_tools::counted::counted;
+use tau_tools::file_at::is_behind_a_link;
+use tau_tools::replace_file::MAX_FILE;
+use tau_tools::{FileDiff, diff};
 
 /// After this, changes are listed without their lines.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -248,7 +248,7 @@ impl SessionUndo {
                     // The link becomes a directory again, in which nothing is yet.
                     Observed::NOTHING
                 }
-                Err(error) => return closed(net, crate::tools::paths::reason(&error)),
+                Err(error) => return closed(net, tau_tools::paths::reason(&error)),
             };
             if now.state.is_same(net.before()) {
                 return None;

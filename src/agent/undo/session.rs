@@ -12,9 +12,9 @@ use super::journal::{self, Change, Journal, Lost};
 use super::quota::{self, FolderLock, UndoOptions};
 use super::restore::sweep_beside;
 use super::state::{FileState, StoredPath, observe_itself};
-use crate::agent::settings::private_files::private_dir;
-use crate::tools::paths::identity;
-use crate::tools::replace_file::MAX_FILE;
+use crate::settings::private_files::private_dir;
+use tau_tools::paths::identity;
+use tau_tools::replace_file::MAX_FILE;
 
 /// The folder of the contents in that of a session.
 pub(super) const CONTENT: &str = "content";
@@ -127,7 +127,7 @@ impl SessionUndo {
                 return false;
             }
             Err(error) => {
-                self.fail(&crate::tools::paths::reason(&error));
+                self.fail(&tau_tools::paths::reason(&error));
                 return false;
             }
         }
@@ -197,7 +197,7 @@ impl SessionUndo {
         if let Some(bytes) = bytes
             && let Err(error) = self.store.put(bytes, None)
         {
-            self.fail(&crate::tools::paths::reason(&error));
+            self.fail(&tau_tools::paths::reason(&error));
         }
         state
     }

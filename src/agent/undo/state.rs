@@ -10,8 +10,8 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::content::{Hash, from_hexadecimal};
-use crate::agent::settings::paths::hexadecimal;
-use crate::tools::file_at::{FileAt, is_behind_a_link};
+use crate::settings::paths::hexadecimal;
+use tau_tools::file_at::{FileAt, is_behind_a_link};
 
 /// A path as JSON has it: text, or `bytes:` and its bytes in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

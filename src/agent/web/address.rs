@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use crate::agent::settings::web::PrivateHosts;
+use crate::settings::web::PrivateHosts;
 
 /// Longest URL that is fetched, in bytes.
 const LONGEST: usize = 8_000;

@@ -2,7 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::tools::read::picture;
+use tau_tools::read::picture;
 
 /// Bytes at the start of a page in which it may name its encoding.
 const ENCODING_WITHIN: usize = 1024;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::page::Page;
-use crate::tools::file_versions::FileVersions;
+use tau_tools::file_versions::FileVersions;
 
 /// How long a page counts as new.
 const FRESH: Duration = Duration::from_secs(15 * 60);

@@ -8,9 +8,9 @@ use url::Url;
 use super::marks::untrusted;
 use super::page::{self, Fetched, Page, PageBody};
 use super::{Shared, address};
-use crate::tools::counted::counted;
-use crate::tools::read::picture;
-use crate::tools::{
+use tau_tools::counted::counted;
+use tau_tools::read::picture;
+use tau_tools::{
     Access, Content, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
 };
 

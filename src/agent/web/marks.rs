@@ -1,6 +1,6 @@
 //! Marks around text of the web, so that models can tell it from what the user says.
 
-use crate::tools::ids;
+use tau_tools::ids;
 
 /// Text of the web between marks that it cannot contain.
 pub(super) fn untrusted(mark: &str, text: &str) -> String {

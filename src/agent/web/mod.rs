@@ -23,11 +23,11 @@ use super::provider::http::guarded::{Guard, GuardedHttp, Lookup, system_lookup};
 use super::provider::http::{Http, Network};
 use super::settings::value::BaseUrl;
 use super::settings::web::{PrivateHosts, WebSearch};
-use crate::tools::{AnyTool, Toolbox};
 use cache::PageCache;
 use fetch::WebFetch;
 use page::Limits;
 use search::WebSearchTool;
+use tau_tools::{AnyTool, Toolbox};
 
 /// The names of the tools, in the order in which models see them.
 pub const NAMES: [&str; 2] = [fetch::NAME, search::NAME];

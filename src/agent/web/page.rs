@@ -8,8 +8,8 @@ use super::body::{ContentType, Kind};
 use super::markdown;
 use super::marks::untrusted;
 use super::{Shared, address};
-use crate::agent::provider::http::guarded::{GuardedAnswer, GuardedFailure};
-use crate::tools::counted::counted;
+use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
+use tau_tools::counted::counted;
 
 /// What tau can use, the best first.
 const ACCEPT: &str = "text/markdown, text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \

@@ -9,11 +9,11 @@ use url::Url;
 use super::fetch::check_network;
 use super::marks::untrusted;
 use super::{Shared, address};
-use crate::agent::catalogue::search_services::{Question, SearchService};
-use crate::agent::provider::{Failure, Headers, HttpRequest};
-use crate::agent::secrets::Secret;
-use crate::agent::settings::value::BaseUrl;
-use crate::tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
+use crate::catalogue::search_services::{Question, SearchService};
+use crate::provider::{Failure, Headers, HttpRequest};
+use crate::secrets::Secret;
+use crate::settings::value::BaseUrl;
+use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
 /// Its name.
 pub(super) const NAME: &str = "web_search";
@@ -246,7 +246,7 @@ fn describe(service: &SearchService, found: &[Found]) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::catalogue::search_services::{SERVICES, service};
+    use crate::catalogue::search_services::{SERVICES, service};
 
     #[test]
     fn services_are_asked_where_the_user_says() {

@@ -10,10 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::agent::provider::http::ProxyChoice;
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::scratch::Scratch;
-use crate::tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
+use crate::provider::http::ProxyChoice;
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::scratch::Scratch;
+use tau_tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
 /// The longest wait for anything; far beyond what a loaded machine takes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -109,7 +109,7 @@ impl Bench {
             scratch: Arc::new(Scratch::new(scratch.path()).unwrap()),
             env: Arc::default(),
             sandbox: Arc::default(),
-            files: Arc::new(crate::tools::access::AllFiles),
+            files: Arc::new(tau_tools::access::AllFiles),
             editor: None,
             user: None,
             limits: OutputLimits::default(),

@@ -2,18 +2,18 @@
 
 use super::keys::PromptStep;
 use super::{Approval, PromptStage, RuleDraft};
-use crate::agent::protocol::approval::{ApprovalAnswer, RuleScope};
-use crate::app::approval::Coverage;
-use crate::app::key::{Key, KeyCode, Mods};
-use crate::app::line_edit::LineEdit;
-use crate::tools::access::Preview;
+use crate::approval::Coverage;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use tau_protocol::approval::{ApprovalAnswer, RuleScope};
+use tau_tools::access::Preview;
 
 /// The rule for all files in the working directory.
 const ALL_EDITS: &str = "edit(./**)";
 
 /// What is offered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Always {
+pub enum Always {
     /// This exact call, in this session.
     Exact,
     /// Calls that these rules cover, where the user says.
@@ -26,7 +26,7 @@ pub(crate) enum Always {
 
 /// The list of what is offered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AlwaysList {
+pub struct AlwaysList {
     pub selected: usize,
     /// Where rules hold.
     pub scope: RuleScope,
@@ -34,7 +34,7 @@ pub(crate) struct AlwaysList {
 
 impl Approval {
     /// What "always" can mean for this call.
-    pub(crate) fn always(&self) -> Vec<Always> {
+    pub fn always(&self) -> Vec<Always> {
         let rules = self.request.suggested_rules.clone();
         let is_edit = self.change.is_some() && rules.iter().any(|rule| rule.starts_with("edit("));
         let offers = [
@@ -47,7 +47,7 @@ impl Approval {
     }
 
     /// What is offered, in words.
-    pub(crate) fn always_words(&self, offer: &Always) -> String {
+    pub fn always_words(&self, offer: &Always) -> String {
         match offer {
             Always::Exact if self.change.is_some() => "Changes of this file, in this session".to_owned(),
             Always::Exact if self.command.is_some() => "This exact command, in this session".to_owned(),

@@ -4,7 +4,7 @@ use super::Approval;
 
 /// A choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub enum Choice {
     Once,
     /// Calls like this one are not asked about again.
     Always,
@@ -20,7 +20,7 @@ pub(crate) enum Choice {
 
 impl Choice {
     /// The letter that takes it.
-    pub(crate) fn letter(self) -> char {
+    pub fn letter(self) -> char {
         match self {
             Choice::Once => 'y',
             Choice::Always => 'a',
@@ -34,7 +34,7 @@ impl Choice {
 
 impl Approval {
     /// The choices; `same` calls that wait are like this one.
-    pub(crate) fn choices(&self, same: usize) -> Vec<Choice> {
+    pub fn choices(&self, same: usize) -> Vec<Choice> {
         let adds_nothing =
             self.request.ran && self.request.adds_path() && self.request.suggested_rules.is_empty();
         let choices = [
@@ -49,7 +49,7 @@ impl Approval {
     }
 
     /// A choice in words: those of a row of its own, and those in a row with others.
-    pub(crate) fn choice_words(&self, choice: Choice, same: usize) -> (String, String) {
+    pub fn choice_words(&self, choice: Choice, same: usize) -> (String, String) {
         let (ran, adds_path) = (self.request.ran, self.request.adds_path());
         let name = self.name.as_str();
         let words = |full: &str, short: &str| (full.to_owned(), short.to_owned());

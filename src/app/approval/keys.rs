@@ -1,17 +1,17 @@
 //! What keys do in a prompt.
 
 use super::{Approval, Approvals, Choice, Coverage, PromptStage};
-use crate::agent::protocol::approval::{ApprovalAnswer, RuleScope};
-use crate::app::key::{Key, KeyCode, Mods};
-use crate::app::line_edit::LineEdit;
-use crate::app::misdirected::{is_word, without_word};
-use crate::app::msg::Millis;
-use crate::app::request::Ticket;
-use crate::tools::access::Preview;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use crate::misdirected::{is_word, without_word};
+use crate::msg::Millis;
+use crate::request::Ticket;
+use tau_protocol::approval::{ApprovalAnswer, RuleScope};
+use tau_tools::access::Preview;
 
 /// What a key in a prompt leads to.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum PromptStep {
+pub enum PromptStep {
     /// It is no key of the prompt.
     Ignored,
     /// It changed the prompt, or nothing.
@@ -33,7 +33,7 @@ pub(crate) enum PromptStep {
 use PromptStep::{Answer, Handled, Ignored, Remark};
 
 /// The scopes of a rule, in the order in which they are shown.
-pub(crate) const SCOPES: [(RuleScope, &str); 4] = [
+pub const SCOPES: [(RuleScope, &str); 4] = [
     (RuleScope::Session, "this session"),
     (RuleScope::Local, "this project, only me"),
     (RuleScope::Project, "this project"),
@@ -182,7 +182,7 @@ impl Approval {
     }
 
     /// Where a rule can hold that is added here, with the words for it.
-    pub(crate) fn scopes(&self) -> &'static [(RuleScope, &'static str)] {
+    pub fn scopes(&self) -> &'static [(RuleScope, &'static str)] {
         if self.request.adds_path() { &WRITABLE_SCOPES } else { &SCOPES }
     }
 
@@ -295,8 +295,7 @@ impl Approval {
 }
 
 /// Said when a key would allow what was not seen.
-pub(crate) const UNSEEN: &str =
-    "its end was not shown yet: scroll down or press v; the same key again allows it";
+pub const UNSEEN: &str = "its end was not shown yet: scroll down or press v; the same key again allows it";
 const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key again allows them";
 
 /// Said where every hunk of a change was rejected.

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::app::printable::{Printable, asked};
+use crate::printable::{Printable, asked};
 
 /// Text that may be drawn, and the parts of it that are marked.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct MarkedText {
+pub struct MarkedText {
     pub text: Printable,
     /// In bytes of the text, from left to right, apart from each other.
     pub marks: Vec<Range<usize>>,

@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use self::always::AlwaysList;
-pub(crate) use self::choice::Choice;
-pub(crate) use self::keys::{PromptStep, SCOPES, UNSEEN};
-pub(crate) use self::marked::MarkedText;
+pub use self::always::AlwaysList;
+pub use self::choice::Choice;
+pub use self::keys::{PromptStep, SCOPES, UNSEEN};
+pub use self::marked::MarkedText;
 use super::geometry::ScrollPosition;
 use super::key::KeyCode;
 use super::line_edit::LineEdit;
@@ -23,10 +23,10 @@ use super::msg::Millis;
 use super::printable::{Printable, asked_line};
 use super::request::Ticket;
 use super::transcript::arguments::{self, ArgumentText};
-use crate::agent::protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
-use crate::agent::protocol::query::QueryAnswer;
-use crate::tools::access::{Access, Preview};
-use crate::tools::details::{FileDiff, Hunk};
+use tau_protocol::approval::{ApprovalReason, ApprovalRequest, RuleScope};
+use tau_protocol::query::QueryAnswer;
+use tau_tools::access::{Access, Preview};
+use tau_tools::details::{FileDiff, Hunk};
 
 /// How long a prompt is on the screen, with nothing typed, before a key answers it, in milliseconds.
 pub(crate) const QUIET: Millis = 400;
@@ -57,39 +57,39 @@ pub struct Approvals {
 pub struct Approval {
     pub request: ApprovalRequest,
     /// Its command, with the parts that are the reason.
-    pub(crate) command: Option<MarkedText>,
+    pub command: Option<MarkedText>,
     /// The change it would make.
-    pub(crate) change: Option<Arc<FileDiff>>,
+    pub change: Option<Arc<FileDiff>>,
     /// The tool and the title of the call.
-    pub(crate) name: Printable,
-    pub(crate) title: Printable,
+    pub name: Printable,
+    pub title: Printable,
     /// Why it is asked, each in a line.
-    pub(crate) reasons: Vec<Printable>,
-    pub(crate) sandbox: Printable,
+    pub reasons: Vec<Printable>,
+    pub sandbox: Printable,
     /// The hunk that keys act on.
-    pub(crate) hunk: usize,
+    pub hunk: usize,
     /// The hunks that are not to be applied.
-    pub(crate) rejected: BTreeSet<usize>,
-    pub(crate) stage: PromptStage,
+    pub rejected: BTreeSet<usize>,
+    pub stage: PromptStage,
     /// The choice that Enter takes.
-    pub(crate) selected: usize,
+    pub selected: usize,
     /// The arguments, where there is neither a command nor a change.
-    pub(crate) arguments: Vec<ArgumentText>,
+    pub arguments: Vec<ArgumentText>,
     /// All of it was seen: its end was on the screen, or it was shown in an editor.
     is_seen: bool,
     /// The editor that shows it, until it is closed.
     pub(crate) viewer: Option<Ticket>,
     /// The key that was pressed before all of it was seen. Pressed again, it counts.
-    pub(crate) insists: Option<KeyCode>,
+    pub insists: Option<KeyCode>,
     /// The answer was sent.
-    pub(crate) is_answered: bool,
+    pub is_answered: bool,
     /// An answer was sent that may be refused, and nothing was typed since.
     pub(crate) is_sent: bool,
 }
 
 /// What the prompt asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum PromptStage {
+pub enum PromptStage {
     /// The decision.
     #[default]
     Choice,
@@ -107,7 +107,7 @@ pub(crate) enum PromptStage {
 
 /// A rule that is being written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RuleDraft {
+pub struct RuleDraft {
     pub line: LineEdit,
     pub scope: RuleScope,
     pub coverage: Coverage,
@@ -115,7 +115,7 @@ pub(crate) struct RuleDraft {
 
 /// Which earlier calls the rule would have covered.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Coverage {
+pub enum Coverage {
     /// Not known yet.
     Asked(Ticket),
     /// The titles of those calls.
@@ -187,7 +187,7 @@ impl Approval {
     }
 
     /// How many hunks can be chosen one by one: none of a change that is cut, and not the only one.
-    pub(crate) fn hunks(&self) -> usize {
+    pub fn hunks(&self) -> usize {
         match &self.change {
             Some(change) if !change.cut && change.hunks.len() > 1 => change.hunks.len(),
             _ => 0,
@@ -241,17 +241,17 @@ impl Approvals {
     }
 
     /// Its index.
-    pub(crate) fn open_index(&self) -> usize {
+    pub fn open_index(&self) -> usize {
         self.open
     }
 
     /// Changes with everything that is drawn of the calls that wait, but for the prompt itself.
-    pub(crate) fn revision(&self) -> u32 {
+    pub fn revision(&self) -> u32 {
         self.revision
     }
 
     /// Others of the same kind that wait, the open one included.
-    pub(crate) fn same_kind(&self) -> usize {
+    pub fn same_kind(&self) -> usize {
         let Some(open) = self.open() else { return 0 };
         self.pending.iter().filter(|other| other.is_like(open)).count()
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::agent::protocol::message::Block;
+use tau_protocol::message::Block;
 
 /// A paste of more lines than this becomes a chip.
 const LONG_LINES: usize = 10;

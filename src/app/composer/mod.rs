@@ -12,12 +12,11 @@ mod history;
 pub mod layout;
 mod motion;
 mod register;
-pub(crate) mod segments;
+pub mod segments;
 pub(crate) mod vim;
 
 use super::msg::Millis;
 use super::printable::printable_line;
-use crate::agent::protocol::message::Block;
 use buffer::Buffer;
 use chips::{Chip, Chips};
 use history::{History, Recalled};
@@ -25,6 +24,7 @@ use layout::ComposerLayout;
 use ratatui::buffer::CellWidth;
 use register::Register;
 use segments::Segment;
+use tau_protocol::message::Block;
 use vim::Vim;
 
 /// Keys typed within this time of each other are undone together, in milliseconds.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::app::printable::{self, Printable, asked_line, spell_hidden};
+use crate::printable::{self, Printable, asked_line, spell_hidden};
 
 /// Names of the argument that is a command.
 const COMMAND: [&str; 2] = ["command", "cmd"];
@@ -50,7 +50,7 @@ impl CallArguments {
     }
 
     /// The text that is arriving, if it has several lines.
-    pub(crate) fn growing(&self) -> Option<&ArgumentText> {
+    pub fn growing(&self) -> Option<&ArgumentText> {
         self.texts.last().filter(|argument| argument.text.contains('\n'))
     }
 

@@ -3,9 +3,9 @@
 //! A tool's answer is written for the model: it names arguments and says what to try next. Session
 //! files hold only that text, so the short form for the user is derived from it here.
 
-use crate::app::msg::Millis;
-use crate::app::printable::Printable;
-use crate::app::time_format::seconds;
+use crate::msg::Millis;
+use crate::printable::Printable;
+use crate::time_format::seconds;
 
 /// Tools whose failures are shown as one line. Answers of other tools are shown as they are.
 const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep", "ask_user"];
@@ -32,7 +32,7 @@ pub enum CallState {
 
 impl CallState {
     /// Whether the call has ended.
-    pub(crate) fn is_over(self) -> bool {
+    pub fn is_over(self) -> bool {
         match self {
             CallState::Arriving | CallState::Waiting | CallState::Asked | CallState::Running => false,
             CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => true,
@@ -135,7 +135,7 @@ fn reason(tool: &str, first: &str) -> Option<String> {
 }
 
 /// A note of a tool without what it tells the model to do.
-pub(crate) fn brief(note: &str) -> &str {
+pub fn brief(note: &str) -> &str {
     if let Some(matched) = note.strip_prefix("The exact text was not found; it was ") {
         return matched.trim_end_matches('.');
     }

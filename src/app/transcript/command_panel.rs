@@ -1,13 +1,13 @@
-//! Panels of the user's commands. The terminal of a running one is in [`crate::app::jobs`].
+//! Panels of the user's commands. The terminal of a running one is in [`crate::jobs`].
 
 use super::hidden_secrets::HiddenSecrets;
 use super::panel::PanelOutput;
 use super::{EntryBody, Transcript, arguments};
-use crate::agent::protocol::message::BashExecution;
-use crate::app::ansi;
-use crate::app::geometry::EntryId;
-use crate::app::msg::Millis;
-use crate::app::printable::Printable;
+use crate::ansi;
+use crate::geometry::EntryId;
+use crate::msg::Millis;
+use crate::printable::Printable;
+use tau_protocol::message::BashExecution;
 
 /// How a command of the user ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use super::find_text::place_texts;
 use super::window::Segment;
 use super::{FoldState, Transcript, TranscriptEntry};
-use crate::agent::protocol::needle::Needle;
-use crate::agent::protocol::query::PageFrom;
-use crate::app::geometry::{EntryId, Laid, ScrollPosition};
-use crate::app::line_edit::LineEdit;
+use crate::geometry::{EntryId, Laid, ScrollPosition};
+use crate::line_edit::LineEdit;
+use tau_protocol::needle::Needle;
+use tau_protocol::query::PageFrom;
 
 /// A match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +74,7 @@ impl Find {
     }
 
     /// What to look for; `None` while nothing is typed.
-    pub(crate) fn needle(&self) -> Option<Needle> {
+    pub fn needle(&self) -> Option<Needle> {
         Needle::new(self.query.text())
     }
 
@@ -84,7 +84,7 @@ impl Find {
     }
 
     /// The place that has to be brought onto the screen.
-    pub(crate) fn place_to_show(&self) -> Option<Occurrence> {
+    pub fn place_to_show(&self) -> Option<Occurrence> {
         self.current.filter(|_| self.to_show)
     }
 
@@ -99,7 +99,7 @@ impl Find {
     }
 
     /// Whether earlier messages are being searched.
-    pub(crate) fn is_seeking(&self) -> bool {
+    pub fn is_seeking(&self) -> bool {
         self.seeking.is_some()
     }
 }

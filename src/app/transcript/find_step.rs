@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Transcript;
 use super::find::{FindStep, Occurrence, Seeking};
 use super::window::Segment;
-use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal};
+use tau_protocol::query::{HistoryPage, PageFrom, PageGoal};
 
 /// Where the next place is.
 enum Nearest {

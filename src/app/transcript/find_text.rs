@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::EntryBody;
 use super::panel::{PanelOutput, ToolPanel};
-use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
+use crate::blocks::{MarkdownBlock, MarkdownBlocks};
 
 /// Text of a part of an entry, or of all parts from it on.
 #[derive(Debug, PartialEq)]

@@ -12,20 +12,18 @@ use super::paging::Paging;
 use super::panel::{CallState, ToolPanel, fallback_title};
 use super::run_end::{FirstEnd, OpenRun};
 use super::{EntryBody, Live, LiveBlock, Transcript, TranscriptEntry};
-use crate::agent::protocol::approval::{ApprovalOutcome, ApprovalRequest};
-use crate::agent::protocol::event::{
+use crate::blocks::MarkdownBlocks;
+use crate::geometry::{Anchor, EntryId, ScrollPosition};
+use crate::msg::Millis;
+use crate::picture::MessagePicture;
+use crate::printable::{Printable, asked_line};
+use tau_protocol::approval::{ApprovalOutcome, ApprovalRequest};
+use tau_protocol::event::{
     AgentEvent, Delta, NOTHING_TO_COMPACT, NoticeLevel, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
     TurnEvent,
 };
-use crate::agent::protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent,
-};
-use crate::app::blocks::MarkdownBlocks;
-use crate::app::geometry::{Anchor, EntryId, ScrollPosition};
-use crate::app::msg::Millis;
-use crate::app::picture::MessagePicture;
-use crate::app::printable::{Printable, asked_line};
-use crate::tools::details::ToolOutput;
+use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolResultMessage, UserContent};
+use tau_tools::details::ToolOutput;
 
 impl Transcript {
     /// Takes an event. Events that do not belong to the transcript are ignored.

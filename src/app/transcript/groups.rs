@@ -12,12 +12,12 @@ const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
 
 impl Transcript {
     /// Whether an entry is shown in one row, together with those of its kind beside it.
-    pub(crate) fn is_grouped(&self, entry: &TranscriptEntry) -> bool {
+    pub fn is_grouped(&self, entry: &TranscriptEntry) -> bool {
         looks(entry) && !self.is_open(entry)
     }
 
     /// Whether an entry is shown in the row of the entry before it. What is printed takes no more.
-    pub(crate) fn joins_previous(&self, entry: &TranscriptEntry) -> bool {
+    pub fn joins_previous(&self, entry: &TranscriptEntry) -> bool {
         let previous = || self.entries.get(self.index_of(entry.id)?.checked_sub(1)?);
         let is_open = |previous: &TranscriptEntry| {
             self.is_grouped(previous) && self.printed.is_none_or(|printed| previous.id >= printed.entry)
@@ -26,13 +26,13 @@ impl Transcript {
     }
 
     /// Whether another call may join the row of this entry: nothing else came after it.
-    pub(crate) fn may_grow(&self, entry: &TranscriptEntry) -> bool {
+    pub fn may_grow(&self, entry: &TranscriptEntry) -> bool {
         let from = self.index_of(entry.id).unwrap_or(self.entries.len());
         self.entries.get(from..).unwrap_or_default().iter().all(|entry| self.is_grouped(entry))
     }
 
     /// The calls in the row that begins with this entry.
-    pub(crate) fn group<'a>(&'a self, first: &TranscriptEntry) -> impl Iterator<Item = &'a ToolPanel> {
+    pub fn group<'a>(&'a self, first: &TranscriptEntry) -> impl Iterator<Item = &'a ToolPanel> {
         let from = self.index_of(first.id).unwrap_or(self.entries.len());
         let rest = self.entries.get(from..).unwrap_or_default();
         rest.iter().take_while(|entry| self.is_grouped(entry)).filter_map(panel)

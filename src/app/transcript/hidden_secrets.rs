@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{EntryBody, Transcript};
-use crate::agent::protocol::placeholder::{self, RevealedSecret};
-use crate::app::printable::Printable;
+use crate::printable::Printable;
+use tau_protocol::placeholder::{self, RevealedSecret};
 
 /// The secrets that are hidden in a panel.
 #[derive(Clone, Default, PartialEq)]

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::tools::details::{Content, Details};
+use tau_protocol::attachment::Attachment;
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_tools::details::{Content, Details};
 
 /// What a message takes besides its texts, in bytes.
 const MESSAGE: usize = 256;

@@ -4,9 +4,9 @@
 //! split into closed blocks and an open tail. The scroll position is an anchor or the tail,
 //! never an offset from the top, so nothing here knows heights.
 
-pub(crate) mod arguments;
-pub(crate) mod call_end;
-pub(crate) mod command_panel;
+pub mod arguments;
+pub mod call_end;
+pub mod command_panel;
 pub mod find;
 pub(crate) mod find_step;
 pub(crate) mod find_text;
@@ -18,8 +18,8 @@ pub(crate) mod paging;
 pub mod panel;
 pub(crate) mod panel_text;
 mod prompts;
-pub(crate) mod run_end;
-pub(crate) mod selected_panel;
+pub mod run_end;
+pub mod selected_panel;
 pub mod window;
 
 use std::collections::BTreeMap;
@@ -31,8 +31,6 @@ use super::geometry::{Anchor, EntryId, Laid, ScrollPosition, Selection};
 use super::msg::Millis;
 use super::picture::MessagePicture;
 use super::printable::Printable;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::message::Message;
 use arguments::ArgumentReader;
 use command_panel::CommandPanel;
 use find::Find;
@@ -40,6 +38,8 @@ use paging::Paging;
 use panel::ToolPanel;
 use run_end::{FirstEnd, OpenRun, RunCost};
 use selected_panel::SelectedPanel;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::message::Message;
 use window::Window;
 
 /// What an entry shows.
@@ -163,7 +163,7 @@ impl Transcript {
     }
 
     /// Place of an entry in [`Self::entries`].
-    pub(crate) fn index_of(&self, id: EntryId) -> Option<usize> {
+    pub fn index_of(&self, id: EntryId) -> Option<usize> {
         self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
     }
 
@@ -270,7 +270,7 @@ impl Transcript {
     }
 
     /// Whether more may be added to an entry.
-    pub(crate) fn is_live(&self, entry: &TranscriptEntry) -> bool {
+    pub fn is_live(&self, entry: &TranscriptEntry) -> bool {
         self.live.blocks.values().any(|block| block.entry == entry.id)
     }
 

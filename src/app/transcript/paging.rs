@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::window::{GAP, Join};
 use super::{ScrollPosition, Transcript};
-use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal};
-use crate::app::geometry::{Anchor, Laid};
-use crate::app::printable::Printable;
+use crate::geometry::{Anchor, Laid};
+use crate::printable::Printable;
+use tau_protocol::query::{HistoryPage, PageFrom, PageGoal};
 
 /// Within this many entries of a row that says that there is more, more is loaded.
 const NEAR: usize = 40;

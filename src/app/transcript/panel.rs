@@ -11,12 +11,12 @@ use super::arguments::CallArguments;
 use super::call_end::CallEnd;
 pub use super::call_end::CallState;
 use super::hidden_secrets::HiddenSecrets;
-use crate::agent::protocol::message::HookNote;
-use crate::app::ansi::{self, AnsiLine};
-use crate::app::msg::Millis;
-use crate::app::picture::MessagePicture;
-use crate::app::printable::{Printable, asked_line, printable_line};
-use crate::tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use crate::ansi::{self, AnsiLine};
+use crate::msg::Millis;
+use crate::picture::MessagePicture;
+use crate::printable::{Printable, asked_line, printable_line};
+use tau_protocol::message::HookNote;
+use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Most lines of a result that are shown in addition to its output.
 const MOST_NOTES: usize = 6;

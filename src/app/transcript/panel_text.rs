@@ -3,8 +3,8 @@
 use super::find_text::output_text;
 use super::panel::{PanelOutput, ToolPanel};
 use super::{EntryBody, Transcript};
-use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::app::request::EditorSource;
+use crate::blocks::{MarkdownBlock, MarkdownBlocks};
+use crate::request::EditorSource;
 
 /// Tools whose argument is a file that can be opened.
 const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];

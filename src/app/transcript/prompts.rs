@@ -3,8 +3,8 @@
 use super::paging::Goal;
 use super::window::GAP;
 use super::{EntryBody, Transcript};
-use crate::agent::protocol::query::PageFrom;
-use crate::app::geometry::{Anchor, EntryId, Laid, ScrollPosition};
+use crate::geometry::{Anchor, EntryId, Laid, ScrollPosition};
+use tau_protocol::query::PageFrom;
 
 /// Rows of a part above its text: the gap to what is before it.
 const GAP_ROWS: u32 = 1;

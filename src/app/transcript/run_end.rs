@@ -4,9 +4,9 @@
 //! answers used.
 
 use super::{EntryBody, Transcript};
-use crate::agent::protocol::message::{AssistantMessage, Usage};
-use crate::app::geometry::EntryId;
-use crate::app::msg::Millis;
+use crate::geometry::EntryId;
+use crate::msg::Millis;
+use tau_protocol::message::{AssistantMessage, Usage};
 
 /// The end of a run that began in the history, where nothing else says what it took.
 const FIRST_RUN_END: EntryId = EntryId(0);
@@ -26,7 +26,7 @@ pub struct RunCost {
 
 impl RunCost {
     /// Whether anything is known.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.sent + self.received == 0 && self.took.is_none_or(|took| took < 500)
     }
 

@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use super::{EntryBody, Transcript, TranscriptEntry};
-use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::app::geometry::{EntryId, Laid};
+use crate::blocks::{MarkdownBlock, MarkdownBlocks};
+use crate::geometry::{EntryId, Laid};
 
 /// A panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub(super) struct SelectedPanel {
 
 impl EntryBody {
     /// Whether it can be folded.
-    pub(crate) fn folds(&self) -> bool {
+    pub fn folds(&self) -> bool {
         matches!(
             self,
             EntryBody::Tool(_)
@@ -50,17 +50,17 @@ impl Transcript {
     }
 
     /// The selected panel, when it has to be brought onto the screen.
-    pub(crate) fn panel_to_show(&self) -> Option<PanelId> {
+    pub fn panel_to_show(&self) -> Option<PanelId> {
         self.selected_panel().filter(|_| self.panel.is_some_and(|panel| panel.to_show))
     }
 
     /// The entry of the selected panel.
-    pub(crate) fn selected_entry(&self) -> Option<&TranscriptEntry> {
+    pub fn selected_entry(&self) -> Option<&TranscriptEntry> {
         self.entries.get(self.index_of(self.selected_panel()?.entry)?)
     }
 
     /// The parts of its entry that a panel has; their end may be beyond that of the entry.
-    pub(crate) fn parts_of(&self, panel: PanelId) -> Range<u32> {
+    pub fn parts_of(&self, panel: PanelId) -> Range<u32> {
         let body = self.index_of(panel.entry).and_then(|index| self.entries.get(index));
         match (panel.code, body.map(|entry| &entry.body)) {
             (Some(first), Some(EntryBody::Answer(blocks))) => first..code_end(blocks, first),

@@ -10,8 +10,8 @@ use std::ops::Range;
 use super::message_size::message_size;
 use super::run_end::{FirstEnd, RunCost};
 use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
-use crate::agent::protocol::query::{HistoryPage, PageFrom};
-use crate::app::geometry::{Anchor, EntryId, ScrollPosition};
+use crate::geometry::{Anchor, EntryId, ScrollPosition};
+use tau_protocol::query::{HistoryPage, PageFrom};
 
 /// The most of the history that is kept, in bytes of messages; the page on the screen always is.
 pub const HISTORY_BYTES: usize = 6 * 1024 * 1024;
@@ -122,7 +122,7 @@ impl Window {
 
 impl Transcript {
     /// Whether there are messages that are not loaded.
-    pub(crate) fn has_earlier(&self) -> bool {
+    pub fn has_earlier(&self) -> bool {
         !self.window.has_first() || self.window.gap().is_some()
     }
 
@@ -132,13 +132,13 @@ impl Transcript {
     }
 
     /// About how many messages before that entry are not loaded.
-    pub(crate) fn unloaded_before(&self, index: usize) -> u64 {
+    pub fn unloaded_before(&self, index: usize) -> u64 {
         let gap = self.index_of(GAP).is_some_and(|gap| index > gap);
         self.window.left().unwrap_or(0) + self.window.gap().filter(|_| gap).unwrap_or(0)
     }
 
     /// The first of the entries that are loaded without a gap up to that one.
-    pub(crate) fn joined_from(&self, index: usize) -> usize {
+    pub fn joined_from(&self, index: usize) -> usize {
         self.index_of(GAP).filter(|gap| *gap < index).map_or(0, |gap| gap + 1)
     }
 

@@ -1,6 +1,6 @@
 //! Which rows of the session's tree are shown. A search narrows them further: see [`super`].
 
-use crate::agent::protocol::outline::{OutlineRow, RowKind};
+use tau_protocol::outline::{OutlineRow, RowKind};
 
 /// Which rows are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{TreeRow, TreeView};
-use crate::agent::protocol::outline::OutlineRow;
+use tau_protocol::outline::OutlineRow;
 
 impl TreeView {
     /// Lays out the rows that the filter and the search let through.

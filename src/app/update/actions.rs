@@ -4,14 +4,14 @@ use super::{
     approval, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts, queue,
     submit, terminal_focus, thinking,
 };
-use crate::agent::protocol::command::Queue;
-use crate::agent::protocol::screen_settings::DiffLayout;
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::geometry::ScreenKind;
-use crate::app::help::HelpView;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::geometry::ScreenKind;
+use crate::help::HelpView;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use tau_protocol::command::Queue;
+use tau_protocol::screen_settings::DiffLayout;
 
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     if model.boot.screen != ScreenKind::Full && action.is_of_the_transcript() {

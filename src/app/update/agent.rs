@@ -6,17 +6,17 @@ use super::{
     approval, changes, completion, context, extensions, notify, offers, panels, plan, prompt_commands, queue,
     rule_list, session, tree, undo,
 };
-use crate::agent::AgentEvent;
-use crate::agent::protocol::event::{
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::{ShellRequest, Ticket};
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{
     NoticeLevel, QuestionEvent, QueueEvent, RunEvent, SessionEvent, SettingsEvent, ShellEvent, TaskEvent,
 };
-use crate::agent::protocol::query::{HistoryPage, QueryAnswer};
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
-use crate::app::request::{ShellRequest, Ticket};
+use tau_protocol::query::{HistoryPage, QueryAnswer};
 
 pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effect>) {
     let since = model.status.run.as_ref().map(|run| run.since);

@@ -1,26 +1,26 @@
 //! Calls that wait for the user's decision: asked, answered, ended; the permission mode.
 
 use super::{find, misdirected, notify, trust};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::command::{QuestionCommand, QueueCommand, SettingsCommand, TaskCommand};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::model::Api;
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::protocol::rules::Verdict;
-use crate::app::action::Action;
-use crate::app::approval::{Approval, Coverage, PromptStage, PromptStep};
-use crate::app::effect::Effect;
-use crate::app::geometry::ScrollPosition;
-use crate::app::key::Key;
-use crate::app::mode_question::ModeQuestion;
-use crate::app::model::Model;
-use crate::app::msg::Millis;
-use crate::app::overlay::Overlay;
-use crate::app::printable::spell_hidden;
-use crate::app::request::{Applied, EditorSource, EditorUse, ShellRequest, Ticket};
-use crate::tools::access::Preview;
+use crate::action::Action;
+use crate::approval::{Approval, Coverage, PromptStage, PromptStep};
+use crate::effect::Effect;
+use crate::geometry::ScrollPosition;
+use crate::key::Key;
+use crate::mode_question::ModeQuestion;
+use crate::model::Model;
+use crate::msg::Millis;
+use crate::overlay::Overlay;
+use crate::printable::spell_hidden;
+use crate::request::{Applied, EditorSource, EditorUse, ShellRequest, Ticket};
+use tau_protocol::approval::{ApprovalAnswer, ApprovalOutcome, ApprovalRequest, PermissionMode};
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionCommand, QueueCommand, SettingsCommand, TaskCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::model::Api;
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::rules::Verdict;
+use tau_tools::access::Preview;
 
 /// What is typed this soon after a prompt has gone by itself was meant for the prompt.
 const TYPED_AHEAD: Millis = 400;

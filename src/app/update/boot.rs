@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{approval, offers, sessions, trust};
-use crate::agent::protocol::chosen::ChosenModels;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::screen_settings::EditingMode;
-use crate::app::approval::Approvals;
-use crate::app::boot::Boot;
-use crate::app::composer::Composer;
-use crate::app::connection::Connection;
-use crate::app::effect::Effect;
-use crate::app::geometry::{Laid, Motion, ScreenKind};
-use crate::app::jobs::Jobs;
-use crate::app::keymap::Keymap;
-use crate::app::misdirected::Misdirected;
-use crate::app::model::Model;
-use crate::app::plan::WorkMode;
-use crate::app::request::ShellRequest;
-use crate::app::slash::Commands;
-use crate::app::status::Status;
-use crate::app::status_line::StatusLine;
-use crate::app::terminal_facts::TerminalFacts;
-use crate::app::transcript::{EntryBody, Transcript};
-use crate::app::undo::UndoDialog;
+use crate::approval::Approvals;
+use crate::boot::Boot;
+use crate::composer::Composer;
+use crate::connection::Connection;
+use crate::effect::Effect;
+use crate::geometry::{Laid, Motion, ScreenKind};
+use crate::jobs::Jobs;
+use crate::keymap::Keymap;
+use crate::misdirected::Misdirected;
+use crate::model::Model;
+use crate::plan::WorkMode;
+use crate::request::ShellRequest;
+use crate::slash::Commands;
+use crate::status::Status;
+use crate::status_line::StatusLine;
+use crate::terminal_facts::TerminalFacts;
+use crate::transcript::{EntryBody, Transcript};
+use crate::undo::UndoDialog;
+use tau_protocol::chosen::ChosenModels;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::screen_settings::EditingMode;
 
 /// The model of the first frame, and what is asked for at once.
 pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {

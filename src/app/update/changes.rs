@@ -1,15 +1,15 @@
 //! The list of changes: opened, filled, filled again when something was restored, and what is done
 //! with a change.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionCommand, TaskCommand};
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::undo::SessionChanges;
-use crate::app::changes::{ChangesChoice, ChangesView};
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::request::{EditorSource, ShellRequest, Ticket};
+use crate::changes::{ChangesChoice, ChangesView};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::request::{EditorSource, ShellRequest, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionCommand, TaskCommand};
+use tau_protocol::query::Query;
+use tau_protocol::undo::SessionChanges;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {

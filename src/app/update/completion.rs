@@ -1,16 +1,16 @@
 //! The completion list: when it opens, what its keys do.
 
 use super::panels;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::extension::ArgumentValues;
-use crate::agent::protocol::query::Query;
-use crate::app::action::Action;
-use crate::app::completion::{self, Completion, CompletionKind, PathWord, Wanted};
-use crate::app::effect::Effect;
-use crate::app::key::{Key, KeyCode};
-use crate::app::model::Model;
-use crate::app::request::{FileMatches, ShellRequest, Ticket};
+use crate::action::Action;
+use crate::completion::{self, Completion, CompletionKind, PathWord, Wanted};
+use crate::effect::Effect;
+use crate::key::{Key, KeyCode};
+use crate::model::Model;
+use crate::request::{FileMatches, ShellRequest, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::TaskCommand;
+use tau_protocol::extension::ArgumentValues;
+use tau_protocol::query::Query;
 
 /// Takes a key while the list is open; false when the key is not for it.
 pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: &mut Vec<Effect>) -> bool {

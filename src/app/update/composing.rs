@@ -1,9 +1,9 @@
 //! The text being written: editing, moving, recalling earlier prompts, the editor.
 
 use super::queue;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::request::{EditorUse, ShellRequest};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::request::{EditorUse, ShellRequest};
 
 /// Opens the text in an editor.
 pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -1,13 +1,13 @@
 //! What is using the context window, as text for the user.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::query::{ContextPart, ContextUsage, Query};
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::request::NO_TICKET;
-use crate::tools::counted::thousands;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::request::NO_TICKET;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::query::{ContextPart, ContextUsage, Query};
+use tau_tools::counted::thousands;
 
 /// Asks the agent what is using the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {

@@ -3,10 +3,10 @@
 //! A text goes to the terminal, which may set the clipboard where the user sits (also over ssh), and to
 //! the clipboard of this machine if there is one. The reply of the latter brings the remark.
 
-use crate::app::effect::{Effect, TERMINAL_COPY};
-use crate::app::model::Model;
-use crate::app::request::ShellRequest;
-use crate::tools::counted::counted;
+use crate::effect::{Effect, TERMINAL_COPY};
+use crate::model::Model;
+use crate::request::ShellRequest;
+use tau_tools::counted::counted;
 
 /// Copies the last answer as the markdown it was written in.
 pub(super) fn answer(model: &mut Model, effects: &mut Vec<Effect>) {

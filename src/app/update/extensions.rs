@@ -1,17 +1,17 @@
 //! The list of extensions: opened, filled, one of them turned on or off or opened in an editor.
 
 use super::trust;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::extension::ExtensionRow;
-use crate::agent::protocol::query::Query;
-use crate::app::effect::Effect;
-use crate::app::extension_list::{ExtensionChoice, ExtensionsView};
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
-use crate::app::request::{Applied, EditorSource, ShellRequest, Ticket};
+use crate::effect::Effect;
+use crate::extension_list::{ExtensionChoice, ExtensionsView};
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::{Applied, EditorSource, ShellRequest, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::extension::ExtensionRow;
+use tau_protocol::query::Query;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {

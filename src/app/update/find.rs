@@ -1,10 +1,10 @@
 //! Keys while the transcript is searched. They are typed into the query until Enter keeps it; then
 //! letters are commands. Keys that scroll or fold do what they always do.
 
-use crate::app::action::Action;
-use crate::app::key::{Key, KeyCode, Mods};
-use crate::app::model::Model;
-use crate::app::transcript::find::FindStep;
+use crate::action::Action;
+use crate::key::{Key, KeyCode, Mods};
+use crate::model::Model;
+use crate::transcript::find::FindStep;
 
 /// Begins a search, also of the lines of running commands that are not drawn.
 pub(super) fn open(model: &mut Model) {

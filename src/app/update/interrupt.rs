@@ -1,12 +1,12 @@
 //! Stopping: what runs, then the text that is being written, then tau.
 
 use super::{queue, tree};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{QueueCommand, RunCommand, ShellCommand};
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::model::{Model, REMARK};
-use crate::app::msg::Millis;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::{Model, REMARK};
+use crate::msg::Millis;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QueueCommand, RunCommand, ShellCommand};
 
 /// Two presses within this time, in milliseconds, count as one after the other.
 const TWICE: Millis = 1_000;

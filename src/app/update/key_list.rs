@@ -1,12 +1,12 @@
 //! The list of keys: opened, a key changed, what follows.
 
 use super::trust;
-use crate::app::effect::Effect;
-use crate::app::key_list::KeysView;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
-use crate::app::request::{Applied, KeyChanges, ShellRequest, Ticket};
+use crate::effect::Effect;
+use crate::key_list::KeysView;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model) {

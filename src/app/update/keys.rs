@@ -5,11 +5,11 @@
 use super::{
     actions, approval, completion, find, leader, misdirected, overlays, panels, pictures, terminal_focus, vim,
 };
-use crate::app::action::Action;
-use crate::app::completion::CompletionKind;
-use crate::app::effect::Effect;
-use crate::app::key::{Key, KeyCode};
-use crate::app::model::Model;
+use crate::action::Action;
+use crate::completion::CompletionKind;
+use crate::effect::Effect;
+use crate::key::{Key, KeyCode};
+use crate::model::Model;
 
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(key) = leader::joined(model, key) else { return };

@@ -1,9 +1,9 @@
 //! Keys that begin with another one: the leader, then the key itself.
 
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::key::{Key, KeyCode, Mods};
-use crate::app::model::Model;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::key::{Key, KeyCode, Mods};
+use crate::model::Model;
 
 use super::{actions, approval, completion, find, misdirected};
 

@@ -1,15 +1,15 @@
 //! API keys of providers: the list of providers, typing a key, storing it, removing it.
 
 use super::pickers;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::line_edit::LineEdit;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, Ticket};
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::line_edit::LineEdit;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
+use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, Ticket};
+use tau_protocol::event::NoticeLevel;
 
 /// Opens the list of providers, or asks for the API key of the one named. Whether there is one is known later;
 /// a key that is typed or pasted at once must not get into the composer.

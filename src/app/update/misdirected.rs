@@ -1,12 +1,12 @@
 //! What is typed at a question or a list, or just behind it, does not reach the model by accident.
 
-use crate::app::action::Action;
-use crate::app::approval::Approval;
-use crate::app::key::{Key, KeyCode};
-use crate::app::misdirected::Enter;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::slash::{self, Slash};
+use crate::action::Action;
+use crate::approval::Approval;
+use crate::key::{Key, KeyCode};
+use crate::misdirected::Enter;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::slash::{self, Slash};
 
 /// How many questions and lists take keys.
 pub(super) fn open(model: &Model) -> usize {

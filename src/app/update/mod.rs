@@ -57,9 +57,9 @@ use super::geometry::Laid;
 use super::model::Model;
 use super::msg::{Msg, Stamped};
 use super::request::NO_TICKET;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, TaskCommand};
-use crate::agent::protocol::query::Query;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{Queue, TaskCommand};
+use tau_protocol::query::Query;
 
 pub use boot::boot;
 

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use super::{login, pickers};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SettingsCommand;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::model::{Api, Model as AiModel};
-use crate::app::action::Action;
-use crate::app::effect::{Effect, SavedSetting};
-use crate::app::fuzzy;
-use crate::app::model::Model;
-use crate::app::model_order;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
-use crate::app::token_count::tokens;
+use crate::action::Action;
+use crate::effect::{Effect, SavedSetting};
+use crate::fuzzy;
+use crate::model::Model;
+use crate::model_order;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
+use crate::request::{KeylessModel, LocalModelServer, ModelList, ModelsFor, ShellRequest, Ticket};
+use crate::token_count::tokens;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::SettingsCommand;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::model::{Api, Model as AiModel};
 
 /// Opens the model picker.
 pub(super) fn open(model: &mut Model, query: &str, effects: &mut Vec<Effect>) {

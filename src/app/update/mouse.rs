@@ -2,11 +2,11 @@
 //! words, from a triple click on by lines. What is selected is copied when the button is released.
 
 use super::terminal_focus;
-use crate::app::effect::Effect;
-use crate::app::geometry::{Hit, Point, Selection, SelectionUnit};
-use crate::app::key::{Mouse, MouseButton, MouseKind};
-use crate::app::model::{Click, Model};
-use crate::app::msg::Millis;
+use crate::effect::Effect;
+use crate::geometry::{Hit, Point, Selection, SelectionUnit};
+use crate::key::{Mouse, MouseButton, MouseKind};
+use crate::model::{Click, Model};
+use crate::msg::Millis;
 
 /// Rows a turn of the wheel scrolls.
 const WHEEL: i32 = 3;

@@ -1,8 +1,8 @@
 //! Notifications for a user who is looking at another window.
 
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::msg::Millis;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::msg::Millis;
 
 /// During a shorter run than this the user has hardly gone elsewhere.
 const SHORT_RUN: Millis = 3_000;

@@ -2,16 +2,16 @@
 //! names a page or asks for a search. Such a message waits for the answer.
 
 use super::trust;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, RunCommand};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::model::Api;
-use crate::app::effect::Effect;
-use crate::app::model::{HeldPrompt, Model};
-use crate::app::offer::{Offer, OfferAnswer, OfferView, WebOffer};
-use crate::app::overlay::Overlay;
-use crate::app::request::{Applied, ShellRequest};
+use crate::effect::Effect;
+use crate::model::{HeldPrompt, Model};
+use crate::offer::{Offer, OfferAnswer, OfferView, WebOffer};
+use crate::overlay::Overlay;
+use crate::request::{Applied, ShellRequest};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{Queue, RunCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::message::Block;
+use tau_protocol::model::Api;
 
 /// Asks about hooks, once a model answers that is not the demo.
 pub(super) fn at_start(model: &mut Model) {

@@ -4,21 +4,21 @@ use super::{
     actions, approval, changes, extensions, key_list, login, misdirected, models, offers, pickers, plan,
     queue, rule_list, sessions, settings, slash, themes, thinking, tree, trust, undo,
 };
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
-use crate::app::action;
-use crate::app::effect::Effect;
-use crate::app::form::FormView;
-use crate::app::key::{Key, KeyCode};
-use crate::app::model::Model;
-use crate::app::offer::OfferView;
-use crate::app::outcome::KeyOutcome;
-use crate::app::overlay::{self, Overlay};
-use crate::app::picker::{Picker, PickerChoice, PickerKind};
-use crate::app::plan::PlanView;
-use crate::app::request::Ticket;
-use crate::app::slash::Slash;
-use crate::app::user_questions::QuestionsView;
+use crate::action;
+use crate::effect::Effect;
+use crate::form::FormView;
+use crate::key::{Key, KeyCode};
+use crate::model::Model;
+use crate::offer::OfferView;
+use crate::outcome::KeyOutcome;
+use crate::overlay::{self, Overlay};
+use crate::picker::{Picker, PickerChoice, PickerKind};
+use crate::plan::PlanView;
+use crate::request::Ticket;
+use crate::slash::Slash;
+use crate::user_questions::QuestionsView;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 
 /// The overlay on top takes a key.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {

@@ -1,10 +1,10 @@
 //! The command palette: every action and every slash command in one list.
 
 use super::pickers;
-use crate::app::action::{self, Action, ActionRow, KeyContext};
-use crate::app::model::Model;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
+use crate::action::{self, Action, ActionRow, KeyContext};
+use crate::model::Model;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
 
 /// Cells for the names, so that what they do is aligned.
 const NAMES: usize = 18;

@@ -1,15 +1,15 @@
 //! The selected panel: its keys, copying it, opening it in an editor.
 
 use super::{copy, find, submit};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::query::Query;
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::key::Key;
-use crate::app::model::Model;
-use crate::app::request::{NO_TICKET, ShellRequest};
-use crate::app::transcript::hidden_secrets::HiddenSecrets;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::key::Key;
+use crate::model::Model;
+use crate::request::{NO_TICKET, ShellRequest};
+use crate::transcript::hidden_secrets::HiddenSecrets;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::TaskCommand;
+use tau_protocol::query::Query;
 
 /// Selects the panel nearest to the end of the screen.
 pub(super) fn select(model: &mut Model) {

@@ -1,11 +1,11 @@
 //! What all lists to choose from share: opened, filled, closed when their rows cannot be had.
 
-use crate::agent::protocol::event::NoticeLevel;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::Ticket;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerRow};
+use crate::printable::Printable;
+use crate::request::Ticket;
+use tau_protocol::event::NoticeLevel;
 
 /// Opens a list whose rows come with replies to `ticket`.
 pub(super) fn open_loading(model: &mut Model, picker: Picker, ticket: Ticket) {

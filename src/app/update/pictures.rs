@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::app::composer::InputMode;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::request::{Picture, ShellRequest};
+use crate::composer::InputMode;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::request::{Picture, ShellRequest};
 
 /// Reads pictures when the paste is nothing but their paths; false when it is not, or is for a command.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {

@@ -1,13 +1,13 @@
 //! Plans: what the answers in the dialog do, and the plan that was accepted.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::plan::{PlanChoice, PlanView};
-use crate::app::request::{EditorUse, ShellRequest, Ticket};
-use crate::tools::plan::WorkPlan;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::plan::{PlanChoice, PlanView};
+use crate::request::{EditorUse, ShellRequest, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
+use tau_tools::plan::WorkPlan;
 
 /// The accepted plan is another one, or further.
 pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use super::{completion, submit};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::extension::{
-    ExtensionKind, ExtensionRow, ExtensionState, PromptCommand, plain_name,
-};
-use crate::app::completion::CompletionKind;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::printable::Printable;
-use crate::app::request::Ticket;
-use crate::app::slash::{CommandRow, Commands, Slash};
+use crate::completion::CompletionKind;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::printable::Printable;
+use crate::request::Ticket;
+use crate::slash::{CommandRow, Commands, Slash};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand, plain_name};
 
 /// Takes the commands that stand for prompts.
 pub(super) fn listed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {

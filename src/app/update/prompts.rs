@@ -1,9 +1,9 @@
 //! Earlier prompts in a list.
 
 use super::pickers;
-use crate::app::model::Model;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
+use crate::model::Model;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
 
 /// Opens the list of earlier prompts.
 pub(super) fn open(model: &mut Model) {

@@ -1,13 +1,13 @@
 //! Queued messages: listed, changed, edited in the composer, returned by the agent.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{QueueChange, QueueCommand, QueuedMessage};
-use crate::agent::protocol::message::Block;
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::model::{Model, QueueEdit};
-use crate::app::overlay::Overlay;
-use crate::app::queue_list::{self, QueueChoice, QueueView};
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::{Model, QueueEdit};
+use crate::overlay::Overlay;
+use crate::queue_list::{self, QueueChoice, QueueView};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
+use tau_protocol::message::Block;
 
 /// Opens the list of queued messages.
 pub(super) fn open(model: &mut Model) {

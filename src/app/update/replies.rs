@@ -7,20 +7,20 @@ use super::{
     approval, completion, copy, extensions, key_list, keys, login, models, offers, pictures, plan, sessions,
     settings, status_line, trust,
 };
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::protocol::session_row::LastExchange;
-use crate::agent::protocol::trust::Folder;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::printable::Printable;
-use crate::app::request::{
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::printable::Printable;
+use crate::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
     LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, Picture, SessionRows, SettingList, ShellReply,
     TakeReply, Ticket,
 };
-use crate::app::status_facts::StatusFacts;
+use crate::status_facts::StatusFacts;
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::query::SessionSource;
+use tau_protocol::session_row::LastExchange;
+use tau_protocol::trust::Folder;
 
 /// Takes a reply. One whose request was cancelled is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {

@@ -1,16 +1,16 @@
 //! The list of permission rules: opened, filled, a rule looked up or changed.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SettingsCommand, TaskCommand};
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::protocol::rules::RuleChange;
-use crate::app::approval::Coverage;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
-use crate::app::request::Ticket;
-use crate::app::rule_list::{RuleChoice, RuleStage, RulesView};
+use crate::approval::Coverage;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::Ticket;
+use crate::rule_list::{RuleChoice, RuleStage, RulesView};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SettingsCommand, TaskCommand};
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::rules::RuleChange;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {

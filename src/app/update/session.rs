@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::query::{Query, SessionSource};
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::request::{ShellRequest, Ticket};
-use crate::tools::counted::thousands;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::request::{ShellRequest, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::query::{Query, SessionSource};
+use tau_tools::counted::thousands;
 
 /// Continues in a copy.
 pub(super) fn clone(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -6,19 +6,19 @@
 use std::path::{Path, PathBuf};
 
 use super::pickers;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionChange, SessionCommand};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::protocol::session_row::{FoundSession, LastExchange};
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::msg::Millis;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
-use crate::app::time_format::age;
-use crate::tools::counted::counted;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::msg::Millis;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
+use crate::request::{FoundSessions, SessionRows, ShellRequest, Ticket};
+use crate::time_format::age;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionChange, SessionCommand};
+use tau_protocol::session_row::SessionRow;
+use tau_protocol::session_row::{FoundSession, LastExchange};
+use tau_tools::counted::counted;
 
 /// The fewest letters that are searched for in messages.
 const WORDS: usize = 3;

@@ -1,14 +1,14 @@
 //! The list of settings: opened, a setting changed, what follows.
 
 use super::trust;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::screen_settings::EditingMode;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::printable::Printable;
-use crate::app::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
-use crate::app::settings_list::{SettingChoice, SettingsView};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::printable::Printable;
+use crate::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
+use crate::settings_list::{SettingChoice, SettingsView};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::screen_settings::EditingMode;
 
 /// Opens the list.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {

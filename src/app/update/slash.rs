@@ -4,14 +4,14 @@ use super::{
     approval, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,
     sessions, settings, themes, thinking, tree, trust, undo,
 };
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{RunCommand, SessionChange, SessionCommand};
-use crate::app::effect::Effect;
-use crate::app::help::HelpView;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::request::ShellRequest;
-use crate::app::slash::Slash;
+use crate::effect::Effect;
+use crate::help::HelpView;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::request::ShellRequest;
+use crate::slash::Slash;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{RunCommand, SessionChange, SessionCommand};
 
 pub(super) fn run(model: &mut Model, command: Slash, arguments: &str, effects: &mut Vec<Effect>) {
     match command {

@@ -1,11 +1,11 @@
 //! The user's command for the status line: run when what it gets has changed.
 
-use crate::agent::protocol::message::Usage;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::request::ShellRequest;
-use crate::app::status_facts::{ContextFacts, CostFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts};
-use crate::app::status_line::INTERVAL;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::request::ShellRequest;
+use crate::status_facts::{ContextFacts, CostFacts, ModelFacts, SessionFacts, StatusFacts, UsageFacts};
+use crate::status_line::INTERVAL;
+use tau_protocol::message::Usage;
 
 /// Runs the command where that is due. Called after every message.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{offers, queue, slash, terminal_focus, undo};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, ShellCommand, TaskCommand};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::query::Query;
-use crate::app::action::Action;
-use crate::app::composer::InputMode;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::slash::{Slash, is_exit};
+use crate::action::Action;
+use crate::composer::InputMode;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::slash::{Slash, is_exit};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{Queue, ShellCommand, TaskCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::query::Query;
 
 /// A line that ends in a backslash gets a line break; everything else is sent.
 pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {

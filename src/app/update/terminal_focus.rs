@@ -4,17 +4,17 @@
 //! also Esc and Ctrl+C. A program that asks for the whole screen gets the keyboard with it, unless
 //! the user is writing; the keyboard comes back with the screen, or when the command ends.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::ShellCommand;
-use crate::app::action::Action;
-use crate::app::effect::Effect;
-use crate::app::geometry::Size;
-use crate::app::jobs::{FocusCause, KeyboardOwner};
-use crate::app::key::{Key, KeyCode, Mouse};
-use crate::app::model::Model;
-use crate::app::msg::Millis;
-use crate::app::pty_input;
-use crate::tools::vt::TerminalScreen;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::geometry::Size;
+use crate::jobs::{FocusCause, KeyboardOwner};
+use crate::key::{Key, KeyCode, Mouse};
+use crate::model::Model;
+use crate::msg::Millis;
+use crate::pty_input;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::ShellCommand;
+use tau_tools::vt::TerminalScreen;
 
 /// What is typed this soon after a command has ended was meant for the command, and may be secret.
 const TYPED_AHEAD: Millis = 400;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::pickers;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::app::effect::{Effect, SavedSetting};
-use crate::app::model::Model;
-use crate::app::picker::{Picker, PickerKind};
+use crate::effect::{Effect, SavedSetting};
+use crate::model::Model;
+use crate::picker::{Picker, PickerKind};
+use tau_protocol::event::NoticeLevel;
 
 /// Switches to the theme of that name; opens the list when there is no name.
 pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {

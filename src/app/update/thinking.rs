@@ -1,13 +1,13 @@
 //! The thinking level: the next one, one by name, the list.
 
 use super::pickers;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::SettingsCommand;
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::picker::{Picker, PickerKind};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::picker::{Picker, PickerKind};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::SettingsCommand;
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::model::ThinkingLevel;
 
 /// Goes to the next level that the model has.
 pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -1,16 +1,16 @@
 //! The session's tree: opened, filled, and what a choice in it does.
 
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
-use crate::agent::protocol::outline::{Outline, RowKind};
-use crate::agent::protocol::query::Query;
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::NO_TICKET;
-use crate::app::tree::{TreeChoice, TreeView};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
+use crate::request::NO_TICKET;
+use crate::tree::{TreeChoice, TreeView};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use tau_protocol::outline::{Outline, RowKind};
+use tau_protocol::query::Query;
 
 /// Opens the tree.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -68,7 +68,7 @@ fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     while let Some(at) = next.filter(|at| active.insert(*at)) {
         next = outline.rows.get(at).and_then(|row| row.parent);
     }
-    let row = |(at, row): (usize, &crate::agent::protocol::outline::OutlineRow)| {
+    let row = |(at, row): (usize, &tau_protocol::outline::OutlineRow)| {
         let note = if active.contains(&at) { "" } else { "on another branch" };
         let (title, note) = (Printable::line(&row.text), Printable::line(note));
         (row.kind == RowKind::User).then(|| PickerRow {

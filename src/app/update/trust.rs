@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::screen_settings::EditingMode;
-use crate::agent::protocol::trust::Folder;
-use crate::app::effect::Effect;
-use crate::app::keymap::Keymap;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::request::{Applied, ShellRequest};
-use crate::app::status_line::StatusLine;
-use crate::app::trust::{TrustAnswer, TrustView};
+use crate::effect::Effect;
+use crate::keymap::Keymap;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::request::{Applied, ShellRequest};
+use crate::status_line::StatusLine;
+use crate::trust::{TrustAnswer, TrustView};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::screen_settings::EditingMode;
+use tau_protocol::trust::Folder;
 
 /// Reads which settings the folders have now, to ask about them.
 pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {

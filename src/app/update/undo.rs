@@ -2,23 +2,23 @@
 //! it.
 
 use super::pickers;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SessionCommand, TaskCommand};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::undo::{
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::overlay::Overlay;
+use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::printable::Printable;
+use crate::request::Ticket;
+use crate::slash::Slash;
+use crate::time_format::age;
+use crate::undo::UndoDialog;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionCommand, TaskCommand};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::query::Query;
+use tau_protocol::undo::{
     Checkpoint, ConflictChoice, NotCovered, UndoConflict, UndoOrder, UndoPlan, UndoScope,
 };
-use crate::app::effect::Effect;
-use crate::app::model::Model;
-use crate::app::overlay::Overlay;
-use crate::app::picker::{Picker, PickerKind, PickerRow};
-use crate::app::printable::Printable;
-use crate::app::request::Ticket;
-use crate::app::slash::Slash;
-use crate::app::time_format::age;
-use crate::app::undo::UndoDialog;
-use crate::tools::counted::counted;
+use tau_tools::counted::counted;
 
 /// Opens the list of prompts.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -1,10 +1,10 @@
 //! Vim's keys, where the settings say so.
 
 use super::{completion, composing};
-use crate::app::composer::vim::VimKey;
-use crate::app::effect::Effect;
-use crate::app::key::Key;
-use crate::app::model::Model;
+use crate::composer::vim::VimKey;
+use crate::effect::Effect;
+use crate::key::Key;
+use crate::model::Model;
 
 /// Takes a key; false if vim has no use for it.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {

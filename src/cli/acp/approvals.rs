@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, Asked, SessionKey};
-use crate::agent::protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
-use crate::agent::protocol::command::QuestionCommand;
-use crate::app::printable::{fold_blanks, spell_hidden};
-use crate::tools::Preview;
+use tau_app::printable::{fold_blanks, spell_hidden};
+use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest, RuleScope};
+use tau_protocol::command::QuestionCommand;
+use tau_tools::Preview;
 
 const ALLOW: &str = "allow";
 const EXACT: &str = "always-exact";

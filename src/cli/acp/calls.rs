@@ -8,10 +8,10 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::app::ansi;
-use crate::cli::prompts;
-use crate::tools::paths;
-use crate::tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
+use crate::prompts;
+use tau_app::ansi;
+use tau_tools::paths;
+use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// What a tool does, by its name.
 pub(crate) fn kind(tool: &str) -> ToolKind {

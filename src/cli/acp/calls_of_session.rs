@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{AcpState, SessionKey};
-use crate::agent::protocol::message::{ToolCall, ToolResultMessage};
-use crate::app::printable::spell_hidden;
-use crate::tools::{Details, ToolOutput};
+use tau_app::printable::spell_hidden;
+use tau_protocol::message::{ToolCall, ToolResultMessage};
+use tau_tools::{Details, ToolOutput};
 
 /// A call begins to arrive.
 pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls::shown_path;
 use super::state::SessionKey;
-use crate::tools::editor::{Editor, EditorCommand, EditorRun};
-use crate::tools::process::ChildEnv;
+use tau_tools::editor::{Editor, EditorCommand, EditorRun};
+use tau_tools::process::ChildEnv;
 
 /// How often it is looked whether the call is still wanted.
 const LOOK: Duration = Duration::from_millis(50);

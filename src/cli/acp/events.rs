@@ -13,16 +13,16 @@ use agent_client_protocol_schema::v1::{
 use super::calls_of_session as calls;
 use super::state::{About, AcpSession, AcpState, Asked, BeginningKind, Opening, SessionKey, Stage};
 use super::{approvals, options, plans, questions, replay, requests, wire};
-use crate::agent::AgentEvent;
-use crate::agent::protocol::event::{
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{
     CompactionResult, Delta, NoticeLevel, QuestionEvent, RunEvent, SessionEvent, SettingsEvent, TaskEvent,
     TurnEvent,
 };
-use crate::agent::protocol::extension::PromptCommand;
-use crate::agent::protocol::message::{self, AssistantMessage, Message};
-use crate::agent::protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
-use crate::agent::protocol::run::RunEnd;
-use crate::tools::ids;
+use tau_protocol::extension::PromptCommand;
+use tau_protocol::message::{self, AssistantMessage, Message};
+use tau_protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
+use tau_protocol::run::RunEnd;
+use tau_tools::ids;
 
 /// Takes an event of the agent of a session.
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {

@@ -42,18 +42,18 @@ use super::outgoing::Outgoing;
 use super::profile::FrontEndProfile;
 use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::engine::task;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::{SessionInfo, TaskEvent};
-use crate::agent::protocol::message::Usage;
-use crate::agent::protocol::mirror::SessionMirror;
-use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
-use crate::agent::{AgentCommand, AgentEvent};
 use editor::{EditorAsk, EditorLink, EditorRequest};
 use host::{AcpHost, NewAgent};
 use state::{About, AcpSession, AcpState, Asked, Beginning, Opening, Order, SessionKey, Stage};
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::engine::task;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::{SessionInfo, TaskEvent};
+use tau_protocol::message::Usage;
+use tau_protocol::mirror::SessionMirror;
+use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
 /// How agents of this front end are composed.
 pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
@@ -395,7 +395,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
 fn session(
     beginning: Beginning,
     info: SessionInfo,
-    models: Vec<std::sync::Arc<crate::agent::protocol::model::Model>>,
+    models: Vec<std::sync::Arc<tau_protocol::model::Model>>,
     (mode, mode_ceiling): (PermissionMode, PermissionMode),
 ) -> AcpSession {
     let Beginning { request, kind, .. } = beginning;

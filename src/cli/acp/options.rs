@@ -11,10 +11,10 @@ use agent_client_protocol_schema::v1::{
 
 use super::state::AcpSession;
 use super::wire;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::SettingsCommand;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::SettingsCommand;
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// The option of the permission mode.
 const MODE: &str = "mode";

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::calls;
 use super::state::{About, AcpState, Asked, SessionKey};
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
-use crate::app::printable::asked;
-use crate::tools::ids;
-use crate::tools::plan::WorkPlan;
+use tau_app::printable::asked;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::{QuestionAnswer, QuestionCommand};
+use tau_tools::ids;
+use tau_tools::plan::WorkPlan;
 
 /// The options that accept, by their ids: the mode in which the plan is carried out.
 const ACCEPTING: [(&str, PermissionMode, &str); 3] = [

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::wire;
-use crate::agent::protocol::message::Block;
-use crate::cli::prompts;
+use crate::prompts;
+use tau_protocol::message::Block;
 
 /// Reads the blocks of a prompt: texts as paragraphs, links as markdown where they are in the text, embedded
 /// files between fences.

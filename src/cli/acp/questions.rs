@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::plans;
 use super::state::{About, AcpState, Asked, QuestionKind, SessionKey};
-use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand};
-use crate::agent::protocol::event::Question;
-use crate::agent::protocol::form::{FieldKind, FormField, FormOption};
-use crate::app::printable::{asked, asked_line};
-use crate::tools::user::{UserAnswer, UserQuestion};
+use tau_app::printable::{asked, asked_line};
+use tau_protocol::command::{QuestionAnswer, QuestionCommand};
+use tau_protocol::event::Question;
+use tau_protocol::form::{FieldKind, FormField, FormOption};
+use tau_tools::user::{UserAnswer, UserQuestion};
 
 /// The name of the only field of a question that is no form.
 const FIELD: &str = "answer";

@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{
 
 use super::state::{AcpState, SessionKey};
 use super::{calls, calls_of_session};
-use crate::agent::protocol::message::{BashExecution, Block, Message, UserContent};
-use crate::tools::ids;
+use tau_protocol::message::{BashExecution, Block, Message, UserContent};
+use tau_tools::ids;
 
 /// Tells the client of messages, in order. `titles` are those of their calls, by id.
 pub(crate) fn messages(

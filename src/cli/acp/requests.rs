@@ -21,12 +21,12 @@ use serde_json::Value;
 use super::state::{About, AcpState, Beginning, BeginningKind, NextPrompt, Order, SessionKey, Stage, Turn};
 use super::wire::Incoming;
 use super::{approvals, calls_of_session, options, plans, prompt, questions, wire};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, RunCommand, SettingsCommand, TaskCommand};
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::title;
-use crate::app::slash::{Commands, Slash};
+use tau_app::slash::{Commands, Slash};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{Queue, RunCommand, SettingsCommand, TaskCommand};
+use tau_protocol::message::Block;
+use tau_protocol::query::Query;
+use tau_protocol::title;
 
 /// The built-in command that a prompt can be.
 pub(crate) const COMPACT: &str = "compact";

@@ -15,13 +15,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::wire;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::{QuestionCommand, TaskCommand};
-use crate::agent::protocol::message::{Block, Message, Usage};
-use crate::agent::protocol::mirror::SessionMirror;
-use crate::agent::protocol::model::Model;
-use crate::agent::protocol::query::Query;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionCommand, TaskCommand};
+use tau_protocol::message::{Block, Message, Usage};
+use tau_protocol::mirror::SessionMirror;
+use tau_protocol::model::Model;
+use tau_protocol::query::Query;
 
 /// Names a session within the program.
 pub(crate) type SessionKey = u64;

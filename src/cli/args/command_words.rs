@@ -7,7 +7,7 @@ use std::ffi::OsString;
 
 use super::CliArgs;
 use super::subcommand::{self, Subcommand};
-use crate::app::slash::Commands;
+use tau_app::slash::Commands;
 
 /// How much alike two words are for one to be taken for the other.
 const LIKENESS: f32 = 0.75;
@@ -156,7 +156,7 @@ fn quoted(word: &str) -> String {
 #[allow(clippy::string_slice, reason = "names of commands are ASCII")]
 mod tests {
     use super::*;
-    use crate::app::slash;
+    use tau_app::slash;
 
     fn checked(line: &str) -> Result<(), String> {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();

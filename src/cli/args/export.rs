@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::agent::export::Format;
+use tau_agent::export::Format;
 
 const AFTER: &str = "\
 The extension of FILE selects the format: .html (the default), .md or .jsonl; --format overrides

@@ -32,10 +32,10 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser};
 
 use super::exit::{Exit, fail, say};
-use crate::agent::secrets::Secret;
-use crate::agent::session::is_session_id;
 use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
 use setting_flags::SettingFlags;
+use tau_agent::secrets::Secret;
+use tau_agent::session::is_session_id;
 
 const HELP: &str = "\
 {about}
@@ -326,7 +326,7 @@ fn session_id_parser(value: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::model::{Api, ThinkingLevel};
+    use tau_protocol::model::{Api, ThinkingLevel};
 
     fn read(line: &str) -> Result<CliArgs, clap::Error> {
         CliArgs::read(std::iter::once("tau").chain(line.split_whitespace()))

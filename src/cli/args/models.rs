@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use crate::agent::secrets::Secret;
+use tau_agent::secrets::Secret;
 
 const AFTER: &str = "\
 A `?` stands for an unknown size or price. Prices are in US dollars per million tokens, for input

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::agent::protocol::approval::PermissionMode;
+use tau_protocol::approval::PermissionMode;
 
 const AFTER: &str = "\
 Rules are in [permissions] of config.toml, in the lists allow, ask and deny:

@@ -6,9 +6,9 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 
-use crate::agent::settings::Settings;
-use crate::agent::settings::table::{SettingFlag, SettingRow, TABLE};
-use crate::agent::settings::value::ValueKind;
+use tau_agent::settings::Settings;
+use tau_agent::settings::table::{SettingFlag, SettingRow, TABLE};
+use tau_agent::settings::value::ValueKind;
 
 /// Longest line of help next to a flag, so that `--help` fits 80 columns.
 const HELP_WIDTH: usize = 43;
@@ -82,7 +82,7 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
 /// Help for a flag: for tools, what the table of tools says.
 fn help(row: &SettingRow) -> String {
     match row.key {
-        "tools" => crate::tools::toolbox::help(),
+        "tools" => tau_tools::toolbox::help(),
         _ => row.help().to_owned(),
     }
 }

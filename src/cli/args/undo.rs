@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::agent::protocol::undo::ConflictChoice;
+use tau_protocol::undo::ConflictChoice;
 
 const AFTER_DIFF: &str = "\
 Lists the session's changes that are still in the files, as a patch. What tau could not record is

@@ -16,16 +16,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, Trouble};
 use super::wire::{Closed, Commands, Happened, Joining, Left};
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::{
+use reader::{Heard, Reader};
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_app::connection::Connection;
+use tau_protocol::command::{
     QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand, TaskCommand,
 };
-use crate::agent::protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskEvent};
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::query::Query;
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::app::connection::Connection;
-use reader::{Heard, Reader};
+use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskEvent};
+use tau_protocol::message::Block;
+use tau_protocol::query::Query;
 
 /// Commands that may wait for this task, and events for the screen.
 const COMMANDS: usize = 64;
@@ -62,7 +62,7 @@ pub(crate) fn attach(server: Server, session: String) -> Linked {
         session,
         current,
         connection,
-        client: crate::tools::ids::id().simple().to_string(),
+        client: tau_tools::ids::id().simple().to_string(),
         inbox,
         outbox,
         outgoing: VecDeque::new(),
@@ -326,7 +326,7 @@ impl Link {
 
     /// Nothing is known of this client at the server: its commands are counted from the start.
     fn start_over(&mut self) {
-        self.client = crate::tools::ids::id().simple().to_string();
+        self.client = tau_tools::ids::id().simple().to_string();
         self.waiting.clear();
         (self.first, self.tried) = (0, 0);
     }

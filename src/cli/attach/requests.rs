@@ -7,20 +7,20 @@ use std::sync::Arc;
 use super::link::CurrentSession;
 use super::server::{Server, Trouble};
 use super::wire::ServerRequest;
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::protocol::session_row::LastExchange;
-use crate::agent::protocol::trust::Folder;
-use crate::agent::settings::chosen_models;
-use crate::agent::settings::private_files::write_private;
-use crate::app::request::{
+use crate::tui::call::Call;
+use crate::tui::services::Services;
+use tau_agent::settings::chosen_models;
+use tau_agent::settings::private_files::write_private;
+use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, LocalModelServer,
     LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture, SessionRows, SettingList,
     ShellReply,
 };
-use crate::app::status_facts::StatusFacts;
-use crate::cli::tui::call::Call;
-use crate::cli::tui::services::Services;
+use tau_app::status_facts::StatusFacts;
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::query::SessionSource;
+use tau_protocol::session_row::LastExchange;
+use tau_protocol::trust::Folder;
 
 /// What requests of an attached screen work with.
 #[derive(Debug)]
@@ -93,31 +93,46 @@ fn in_words(trouble: &Trouble) -> String {
     trouble.text().to_owned()
 }
 
-impl PerformRequest for Arc<AttachedRequests> {
+impl PerformRequest for AttachedRequests {
     type Call = Call;
 
-    async fn sessions(&self, _: &Call, all: bool) -> Result<SessionRows, String> {
+    async fn sessions(self: &Arc<Self>, _: &Call, all: bool) -> Result<SessionRows, String> {
         asked!(self, ServerRequest::Sessions { all }, Sessions)
     }
 
-    async fn search_sessions(&self, _: &Call, query: String, all: bool) -> Result<FoundSessions, String> {
+    async fn search_sessions(
+        self: &Arc<Self>,
+        _: &Call,
+        query: String,
+        all: bool,
+    ) -> Result<FoundSessions, String> {
         asked!(self, ServerRequest::SearchSessions { query, all }, Found)
     }
 
-    async fn preview(&self, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
+    async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
         asked!(self, ServerRequest::Preview { path }, LastExchange)
     }
 
-    async fn rename_session(&self, _: &Call, path: PathBuf, name: String) -> Result<String, String> {
+    async fn rename_session(
+        self: &Arc<Self>,
+        _: &Call,
+        path: PathBuf,
+        name: String,
+    ) -> Result<String, String> {
         asked!(self, ServerRequest::RenameSession { path, name }, Done)
     }
 
-    async fn delete_session(&self, _: &Call, path: PathBuf) -> Result<String, String> {
+    async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, String> {
         asked!(self, ServerRequest::DeleteSession { path }, Done)
     }
 
     /// Writes the document here, where the user is.
-    async fn export(&self, _: &Call, _: SessionSource, file: Option<PathBuf>) -> Result<String, String> {
+    async fn export(
+        self: &Arc<Self>,
+        _: &Call,
+        _: SessionSource,
+        file: Option<PathBuf>,
+    ) -> Result<String, String> {
         let ending = match &file {
             None => "html".to_owned(),
             Some(file) => file.extension().unwrap_or_default().to_string_lossy().into_owned(),
@@ -140,39 +155,39 @@ impl PerformRequest for Arc<AttachedRequests> {
         }
     }
 
-    async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
+    async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let keyless = !matches!(purpose, ModelsFor::Step(_));
         let list: Result<ModelList, String> = asked!(self, ServerRequest::Models { keyless }, Models);
         let chosen = chosen_models::read(&self.here.locked_setup().paths);
         list.map(|list| ModelList { chosen, ..list })
     }
 
-    async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+    async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, String> {
         Ok(Vec::new())
     }
 
-    async fn providers(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         Err(KEYS.to_owned())
     }
 
-    async fn login_name(&self, _: &Call, _: String) -> Result<String, String> {
+    async fn login_name(self: &Arc<Self>, _: &Call, _: String) -> Result<String, String> {
         Err(KEYS.to_owned())
     }
 
-    async fn login(&self, _: &Call, _: String, _: Hidden) -> Result<LoggedIn, String> {
+    async fn login(self: &Arc<Self>, _: &Call, _: String, _: Hidden) -> Result<LoggedIn, String> {
         Err(KEYS.to_owned())
     }
 
-    async fn stored_keys(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         Err("keys stay on the server: remove one there, with `tau auth remove PROVIDER`".to_owned())
     }
 
-    async fn logout(&self, _: &Call, _: String) -> Result<String, String> {
+    async fn logout(self: &Arc<Self>, _: &Call, _: String) -> Result<String, String> {
         Err("keys stay on the server: remove one there, with `tau auth remove PROVIDER`".to_owned())
     }
 
     /// Reads the files of both sides again.
-    async fn reload(&self, call: &Call) -> Result<Applied, String> {
+    async fn reload(self: &Arc<Self>, call: &Call) -> Result<Applied, String> {
         let here = without_commands(self.here.reload(call).await?);
         let there: Applied = asked!(self, ServerRequest::Reload, Applied)?;
         let text = format!("on the server: {}; here: {}", there.text, here.text);
@@ -180,12 +195,12 @@ impl PerformRequest for Arc<AttachedRequests> {
         Ok(Applied { text, warnings, sandbox: there.sandbox, ..here })
     }
 
-    async fn settings(&self, call: &Call) -> Result<SettingList, String> {
+    async fn settings(self: &Arc<Self>, call: &Call) -> Result<SettingList, String> {
         self.here.settings(call).await.map(AttachedRequests::of_screen)
     }
 
     async fn set_setting(
-        &self,
+        self: &Arc<Self>,
         call: &Call,
         key: String,
         value: Option<Hidden>,
@@ -196,52 +211,61 @@ impl PerformRequest for Arc<AttachedRequests> {
         self.here.set_setting(call, key, value).await.map(AttachedRequests::of_screen)
     }
 
-    async fn choose_mode(&self, _: &Call, _: ChosenMode) -> Result<Applied, String> {
+    async fn choose_mode(self: &Arc<Self>, _: &Call, _: ChosenMode) -> Result<Applied, String> {
         Err("the mode of a session on a server is chosen there".to_owned())
     }
 
-    async fn decide(&self, _: &Call, _: Vec<(String, String)>, _: bool) -> Result<Applied, String> {
+    async fn decide(
+        self: &Arc<Self>,
+        _: &Call,
+        _: Vec<(String, String)>,
+        _: bool,
+    ) -> Result<Applied, String> {
         Err("what a session on a server may use is chosen there".to_owned())
     }
 
-    async fn set_keys(&self, call: &Call, keys: KeyChanges) -> Result<Applied, String> {
+    async fn set_keys(self: &Arc<Self>, call: &Call, keys: KeyChanges) -> Result<Applied, String> {
         self.here.set_keys(call, keys).await.map(without_commands)
     }
 
-    async fn turn_extension(&self, _: &Call, id: String, on: bool) -> Result<Applied, String> {
+    async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, String> {
         asked!(self, ServerRequest::TurnExtension { id, on }, Applied)
     }
 
-    async fn status_command(&self, call: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
+    async fn status_command(
+        self: &Arc<Self>,
+        call: &Call,
+        facts: Box<StatusFacts>,
+    ) -> Result<String, String> {
         self.here.status_command(call, facts).await
     }
 
-    async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
+    async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, String> {
         asked!(self, ServerRequest::Folders, Folders)
     }
 
-    async fn trust(&self, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
+    async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
         asked!(self, ServerRequest::Trust { root, trusted }, Applied)
     }
 
-    async fn files(&self, _: &Call, query: String) -> Result<FileMatches, String> {
+    async fn files(self: &Arc<Self>, _: &Call, query: String) -> Result<FileMatches, String> {
         asked!(self, ServerRequest::Files { query }, Matches)
     }
 
-    async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
+    async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, String> {
         asked!(self, ServerRequest::Paths { prefix }, Files)
     }
 
-    async fn clipboard(&self, call: &Call, text: String) -> Result<Option<String>, String> {
+    async fn clipboard(self: &Arc<Self>, call: &Call, text: String) -> Result<Option<String>, String> {
         self.here.clipboard(call, text).await
     }
 
-    async fn read_clipboard(&self, call: &Call) -> Result<Pasted, String> {
+    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<Pasted, String> {
         self.here.read_clipboard(call).await
     }
 
     async fn pictures(
-        &self,
+        self: &Arc<Self>,
         _: &Call,
         text: String,
         readings: Vec<Vec<PathBuf>>,
@@ -249,12 +273,12 @@ impl PerformRequest for Arc<AttachedRequests> {
         asked!(self, ServerRequest::Pictures { text, readings }, Pictures)
     }
 
-    async fn history(&self, call: &Call) -> Result<Vec<String>, String> {
+    async fn history(self: &Arc<Self>, call: &Call) -> Result<Vec<String>, String> {
         self.here.history(call).await
     }
 
     async fn editor(
-        &self,
+        self: &Arc<Self>,
         call: &Call,
         text: String,
         ending: String,
@@ -263,7 +287,7 @@ impl PerformRequest for Arc<AttachedRequests> {
         self.here.editor(call, text, ending, purpose).await
     }
 
-    async fn open_in_editor(&self, call: &Call, source: EditorSource) -> Result<String, String> {
+    async fn open_in_editor(self: &Arc<Self>, call: &Call, source: EditorSource) -> Result<String, String> {
         match source {
             EditorSource::Text { .. } => self.here.open_in_editor(call, source).await,
             EditorSource::File { path, .. } => Err(format!(
@@ -273,7 +297,7 @@ impl PerformRequest for Arc<AttachedRequests> {
         }
     }
 
-    async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
+    async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, String> {
         asked!(self, ServerRequest::Branch, Branch)
     }
 }

@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::server::Address;
-use crate::agent::settings::Paths;
-use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use tau_agent::settings::Paths;
+use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 
 /// Largest file that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;

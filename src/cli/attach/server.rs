@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::wire::{self, Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted};
-use crate::agent::protocol::command::SessionChange;
-use crate::agent::provider::http::Network;
-use crate::agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
-use crate::agent::provider::{Failure, Headers};
-use crate::app::request::ShellReply;
+use tau_agent::provider::http::Network;
+use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
+use tau_agent::provider::{Failure, Headers};
+use tau_app::request::ShellReply;
+use tau_protocol::command::SessionChange;
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

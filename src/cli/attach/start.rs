@@ -6,11 +6,11 @@ use std::path::Path;
 use super::running::{RunningServer, running};
 use super::server::{Address, Server, split_link};
 use super::wire::Wanted;
-use crate::cli::args::CliArgs;
-use crate::cli::args::attach::AttachArgs;
-use crate::cli::compose::Setup;
-use crate::cli::exit::{Exit, Refusal, fail};
-use crate::cli::tui::start::{PROFILE, check_terminal, run_attached};
+use crate::args::CliArgs;
+use crate::args::attach::AttachArgs;
+use crate::compose::Setup;
+use crate::exit::{Exit, Refusal, fail};
+use crate::tui::start::{PROFILE, check_terminal, run_attached};
 
 /// Where `tau serve` listens if nothing else is said.
 const USUAL: &str = "http://127.0.0.1:4180";
@@ -49,7 +49,7 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
     let (address, known) = address(url.as_deref(), running(&setup.paths))?;
     let linked = url.as_deref().and_then(|url| split_link(url).1);
     let token = token(args.token_file.as_deref(), linked, known, &address)?;
-    let unusable = |failure: crate::agent::provider::Failure| {
+    let unusable = |failure: tau_agent::provider::Failure| {
         Refusal::config(format!("cannot attach to {}: {}", address.text(), failure.message))
     };
     let server = Server::new(address.clone(), &token, &setup.settings.network()).map_err(unusable)?;

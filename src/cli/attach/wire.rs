@@ -2,20 +2,22 @@
 //!
 //! Nothing here is stable between versions, so both sides name what they speak first ([`spoken`]).
 
-mod form;
-
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::protocol::command::{AgentCommand, SessionChange};
-use crate::agent::protocol::event::AgentEvent;
-use crate::app::request::{ModelsFor, ShellRequest};
+use tau_app::request::{ModelsFor, ShellRequest};
+use tau_protocol::command::{AgentCommand, SessionChange};
+use tau_protocol::event::AgentEvent;
 
-/// What is spoken here: the version of tau, since that is what commands and events depend on, and the form of
-/// all that is sent, since two builds of one version may differ in it.
+/// The number of the wire format. Raise it with every change of a type that is sent; a test compares their
+/// definitions with `tests/goldens/attach_wire.txt`.
+const WIRE: u32 = 1;
+
+/// The protocol that is spoken here: the version of tau and the number of its wire format, since two builds of
+/// one version may differ in it.
 pub(crate) fn spoken() -> String {
-    format!("tau {}, attach {:016x}", env!("CARGO_PKG_VERSION"), form::FORM)
+    format!("tau {}, attach {WIRE}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The header in which a client names what it speaks.

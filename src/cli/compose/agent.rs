@@ -7,36 +7,36 @@ use std::time::Duration;
 use super::Setup;
 use super::prompt::AgentPrompt;
 use super::{sandbox, web};
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::demo::{DemoTransport, Pace};
-use crate::agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
-use crate::agent::engine::config::{AgentConfig, SessionPlace};
-use crate::agent::engine::hooks::Hooks;
-use crate::agent::engine::tool_registry::ToolRegistry;
-use crate::agent::export::own_secrets;
-use crate::agent::extensions::mcp::names::PREFIX;
-use crate::agent::extensions::mcp::oauth::LoginStore;
-use crate::agent::extensions::used_files::UsedFiles;
-use crate::agent::permissions::Permissions;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::run::{RetryMode, RunLimits};
-use crate::agent::provider::scripted::Router;
-use crate::agent::secrets::masking::Masking;
-use crate::agent::secrets::vault::Vault;
-use crate::agent::session::Session;
-use crate::agent::settings::Settings;
-use crate::agent::settings::trust::MCP_FILE;
-use crate::cli::args::CliArgs;
-use crate::cli::environment::{self, Environment, OnBadConfig};
-use crate::cli::exit::Refusal;
-use crate::cli::mcp_servers;
-use crate::cli::permission_rules;
-use crate::cli::project_settings::ProjectSettings;
-use crate::tools::access::FileFilter;
-use crate::tools::bash::Bash;
-use crate::tools::process::ChildEnv;
-use crate::tools::scratch::Scratch;
-use crate::tools::{Toolbox, toolbox};
+use crate::args::CliArgs;
+use crate::environment::{self, Environment, OnBadConfig};
+use crate::exit::Refusal;
+use crate::mcp_servers;
+use crate::permission_rules;
+use crate::project_settings::ProjectSettings;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::demo::{DemoTransport, Pace};
+use tau_agent::engine::behavior::{Behavior, McpBehavior, OnAsk};
+use tau_agent::engine::config::{AgentConfig, SessionPlace};
+use tau_agent::engine::hooks::Hooks;
+use tau_agent::engine::tool_registry::ToolRegistry;
+use tau_agent::export::own_secrets;
+use tau_agent::extensions::mcp::names::PREFIX;
+use tau_agent::extensions::mcp::oauth::LoginStore;
+use tau_agent::extensions::used_files::UsedFiles;
+use tau_agent::permissions::Permissions;
+use tau_agent::provider::scripted::Router;
+use tau_agent::secrets::masking::Masking;
+use tau_agent::secrets::vault::Vault;
+use tau_agent::session::Session;
+use tau_agent::settings::Settings;
+use tau_agent::settings::trust::MCP_FILE;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::run::{RetryMode, RunLimits};
+use tau_tools::access::FileFilter;
+use tau_tools::bash::Bash;
+use tau_tools::process::ChildEnv;
+use tau_tools::scratch::Scratch;
+use tau_tools::{Toolbox, toolbox};
 
 /// Longest wait of the first prompt for MCP servers that are starting.
 const MCP_WAIT: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ pub struct ComposedAgent {
 }
 
 /// The environment of this process without its secrets.
-pub(in crate::cli) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
+pub(crate) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
     let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
     ChildEnv::without_secrets(std::env::vars_os(), &secrets, settings.pass_env.as_deref().unwrap_or_default())
 }

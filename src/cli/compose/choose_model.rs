@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::agent::catalogue::Catalogue;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::settings::Settings;
-use crate::cli::args::CliArgs;
-use crate::cli::environment::{self, Environment, OnBadConfig};
-use crate::cli::exit::Refusal;
-use crate::cli::project_settings::ProjectSettings;
+use crate::args::CliArgs;
+use crate::environment::{self, Environment, OnBadConfig};
+use crate::exit::Refusal;
+use crate::project_settings::ProjectSettings;
+use tau_agent::catalogue::Catalogue;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::settings::Settings;
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// What to begin with.
 pub(super) struct ChosenModel {

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::extensions::places::Places;
-use crate::agent::extensions::{ExtensionOptions, Extensions};
-use crate::agent::settings::{Paths, Settings};
-use crate::app::slash;
-use crate::cli::args::CliArgs;
-use crate::cli::hook_files;
-use crate::cli::project_settings::ProjectSettings;
+use crate::args::CliArgs;
+use crate::hook_files;
+use crate::project_settings::ProjectSettings;
+use tau_agent::extensions::places::Places;
+use tau_agent::extensions::{ExtensionOptions, Extensions};
+use tau_agent::settings::{Paths, Settings};
+use tau_app::slash;
 
 /// The extensions of a run; nothing is loaded yet.
 pub(crate) fn of(args: &CliArgs, paths: &Paths, settings: &Settings) -> Arc<Extensions> {

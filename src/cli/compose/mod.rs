@@ -4,7 +4,7 @@
 //! shows (settings, the model's name); [`Setup::agent`] does what may take longer (instruction
 //! files, the session). Flags take precedence over the environment, and that over `config.toml`.
 
-pub(in crate::cli) mod agent;
+pub(crate) mod agent;
 mod choose_model;
 mod extensions;
 mod prompt;
@@ -22,19 +22,19 @@ use super::exit::Refusal;
 use super::profile::FrontEndProfile;
 use super::project_settings::ProjectSettings;
 use super::session_lookup;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::catalogue::{self, Catalogue};
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::extensions::Extensions;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::protocol::trust::Folder;
-use crate::agent::settings::{Paths, Settings};
-use crate::agent::web::Web;
-use crate::app::background::AUTO;
-use crate::app::geometry::{Addresses, TerminalUse, TextLayout};
-use crate::cli::{image_support, link_support};
-use crate::tools::paths::reason;
+use crate::{image_support, link_support};
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::{self, Catalogue};
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::extensions::Extensions;
+use tau_agent::settings::{Paths, Settings};
+use tau_agent::web::Web;
+use tau_app::background::AUTO;
+use tau_app::geometry::{Addresses, TerminalUse, TextLayout};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::model::{Model, ThinkingLevel};
+use tau_protocol::trust::Folder;
+use tau_tools::paths::reason;
 
 pub use agent::ComposedAgent;
 use choose_model::LevelFlags;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Setup;
-use crate::agent::context::instruction_files::InstructionPlaces;
-use crate::agent::context::prompt_source::{InstructionMode, PromptSource};
-use crate::cli::exit::Refusal;
-use crate::cli::prompts;
-use crate::tools::Toolbox;
+use crate::exit::Refusal;
+use crate::prompts;
+use tau_agent::context::instruction_files::InstructionPlaces;
+use tau_agent::context::prompt_source::{InstructionMode, PromptSource};
+use tau_tools::Toolbox;
 
 /// The source of an agent's system prompt, shared by the agent, which reads it again after a
 /// compaction, and its front end, which replaces it when the user changes what is trusted.

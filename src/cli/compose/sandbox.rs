@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent::engine::behavior::{Sandboxing, SaveWritable};
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::settings::chosen_mode;
-use crate::agent::settings::sandbox::NetworkAccess;
-use crate::agent::settings::{Paths, Settings, table, write};
-use crate::tools::paths;
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::sandbox::support::Support;
+use tau_agent::engine::behavior::{Sandboxing, SaveWritable};
+use tau_agent::settings::chosen_mode;
+use tau_agent::settings::sandbox::NetworkAccess;
+use tau_agent::settings::{Paths, Settings, table, write};
+use tau_protocol::chosen::ChosenMode;
+use tau_tools::paths;
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::sandbox::support::Support;
 
 /// What commands may do in `cwd` by these settings.
 pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxPolicy {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::Setup;
 use super::session_model::LOST;
-use crate::agent::provider::FailureKind;
-use crate::agent::settings::Settings;
-use crate::agent::settings::value::BaseUrl;
-use crate::cli::environment::{self, Connections, Environment, OnBadConfig};
-use crate::cli::exit::Refusal;
+use crate::environment::{self, Connections, Environment, OnBadConfig};
+use crate::exit::Refusal;
+use tau_agent::provider::FailureKind;
+use tau_agent::settings::Settings;
+use tau_agent::settings::value::BaseUrl;
 
 /// How long a server may take to list its models.
 const LISTING: Duration = Duration::from_secs(2);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Setup;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::catalogue::{Catalogue, is_loopback};
-use crate::agent::engine::behavior::{Behavior, NamedModel, Restore};
-use crate::agent::engine::config::{AgentConfig, FindModel};
-use crate::agent::protocol::model::{Api, Model};
-use crate::agent::session::Session;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::{Catalogue, is_loopback};
+use tau_agent::engine::behavior::{Behavior, NamedModel, Restore};
+use tau_agent::engine::config::{AgentConfig, FindModel};
+use tau_agent::session::Session;
+use tau_protocol::model::{Api, Model};
 
 /// How the notice about a model that cannot be restored begins.
 pub(super) const LOST: &str = "cannot restore this session's model";

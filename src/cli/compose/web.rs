@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::settings::Settings;
-use crate::agent::web::{NAMES, Web, WebOptions};
-use crate::tools::Toolbox;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::settings::Settings;
+use tau_agent::web::{NAMES, Web, WebOptions};
+use tau_tools::Toolbox;
 
 /// The tools for the web of a run.
 pub(super) fn of(settings: &Settings, keys: &Arc<Keys>) -> Web {

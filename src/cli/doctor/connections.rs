@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::report::{Advice, Fact, Section};
-use crate::agent::catalogue::is_loopback;
-use crate::agent::catalogue::providers::LOCAL_SERVERS;
-use crate::cli::environment::Environment;
-use crate::cli::local_servers::{LocalServer, local_servers, port_of};
+use crate::environment::Environment;
+use crate::local_servers::{LocalServer, local_servers, port_of};
+use tau_agent::catalogue::is_loopback;
+use tau_agent::catalogue::providers::LOCAL_SERVERS;
 
 /// Most names of models that are printed for a server.
 const NAMES: usize = 3;

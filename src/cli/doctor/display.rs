@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::report::{Advice, Fact, Section};
-use crate::cli::tui::measuring::remembered;
-use crate::cli::tui::{clipboard, color_support, terminal};
-use crate::view::color::ColorDepth;
+use crate::tui::measuring::remembered;
+use crate::tui::{clipboard, color_support, terminal};
+use tau_view::color::ColorDepth;
 
 /// A variable of the environment; `None` when it is not set or empty.
 fn variable(name: &str) -> Option<String> {

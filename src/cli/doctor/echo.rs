@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::report::{Advice, Fact, Section};
-use crate::cli::secret_prompt::Quiet;
+use crate::secret_prompt::Quiet;
 
 /// Every terminal answers it (DA1): `ESC [ ? … c`.
 const QUESTION: &[u8] = b"\x1b[c";

@@ -10,9 +10,9 @@ use serde_json::json;
 
 use super::PATIENCE;
 use super::report::{Advice, Fact, Section};
-use crate::agent::context::instruction_files::InstructionPlaces;
-use crate::agent::settings::Paths;
-use crate::tools::counted::counted;
+use tau_agent::context::instruction_files::InstructionPlaces;
+use tau_agent::settings::Paths;
+use tau_tools::counted::counted;
 
 /// With less than this many bytes free, tau cannot save a session.
 const NEEDED_BYTES: u64 = 1 << 20;

@@ -22,8 +22,8 @@ use super::environment::{Environment, OnBadConfig};
 use super::exit::{Exit, say};
 use super::permission_rules;
 use super::project_settings::ProjectSettings;
-use crate::agent::context::instruction_files::InstructionPlaces;
 use report::{Advice, Fact, Section};
+use tau_agent::context::instruction_files::InstructionPlaces;
 
 /// How long a probe may take. What takes longer is a file system or a server that does not answer.
 const PATIENCE: Duration = Duration::from_secs(1);

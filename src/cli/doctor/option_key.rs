@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::report::{Advice, Fact, Section};
-use crate::tools::regular_files::read_text;
+use tau_tools::regular_files::read_text;
 
 /// Larger files are no settings.
 const LARGEST: u64 = 4 << 20;

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::plain;
+use crate::plain;
 
 /// One thing that was found out.
 pub(super) struct Fact {

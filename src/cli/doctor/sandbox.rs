@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::report::{Advice, Fact, Section};
-use crate::agent::settings::{Paths, Settings};
-use crate::cli::compose::sandbox::{left_out, policy};
-use crate::tools::sandbox::confinement::Guard;
-use crate::tools::sandbox::support::Support;
+use crate::compose::sandbox::{left_out, policy};
+use tau_agent::settings::{Paths, Settings};
+use tau_tools::sandbox::confinement::Guard;
+use tau_tools::sandbox::support::Support;
 
 /// The sandbox of commands.
 pub(super) fn sandbox(settings: &Settings, paths: &Paths) -> Section {

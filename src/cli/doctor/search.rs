@@ -4,9 +4,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::report::{Advice, Fact, Section};
-use crate::agent::catalogue::is_loopback;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::settings::Settings;
+use tau_agent::catalogue::is_loopback;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::settings::Settings;
 
 /// How long a service on this machine may take to accept a connection.
 const CONNECT_TIME: Duration = Duration::from_millis(500);

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::agent::protocol::approval::ApprovalAnswer;
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::cli::rpc::lines::InputLine;
-use crate::cli::rpc::request;
+use crate::rpc::lines::InputLine;
+use crate::rpc::request;
+use tau_protocol::approval::ApprovalAnswer;
+use tau_protocol::command::QuestionAnswer;
 
 /// What a line of input asks for.
 #[derive(Clone, Debug, PartialEq)]

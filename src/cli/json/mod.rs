@@ -26,18 +26,18 @@ use super::prompts::CliPrompt;
 use super::protocol;
 use super::rpc::lines::{InputLine, LONGEST, LineReader};
 use super::signals::Caught;
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::approval::ApprovalAnswer;
-use crate::agent::protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
-use crate::agent::protocol::event::{
+use input::InputCommand;
+use spending::Spending;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::session::entry;
+use tau_protocol::approval::ApprovalAnswer;
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use tau_protocol::event::{
     AgentEvent, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SettingsEvent, TaskEvent,
     TurnEvent,
 };
-use crate::agent::protocol::message::{Message, StopReason};
-use crate::agent::protocol::run::RunEnd;
-use crate::agent::session::entry;
-use input::InputCommand;
-use spending::Spending;
+use tau_protocol::message::{Message, StopReason};
+use tau_protocol::run::RunEnd;
 
 /// How agents of this front end are composed: as those of print mode.
 pub const PROFILE: FrontEndProfile = super::print::PROFILE;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::protocol::event::{AgentEvent, RunEvent, SettingsEvent, TurnEvent};
-use crate::agent::protocol::message::{Message, Usage};
-use crate::cli::protocol;
+use crate::protocol;
+use tau_protocol::event::{AgentEvent, RunEvent, SettingsEvent, TurnEvent};
+use tau_protocol::message::{Message, Usage};
 
 /// Tokens and dollars so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

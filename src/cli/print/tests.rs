@@ -10,11 +10,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::*;
-use crate::agent::protocol::command::{RunCommand, TaskCommand};
-use crate::agent::protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
-use crate::agent::protocol::message::{AssistantMessage, Block, Usage};
-use crate::agent::protocol::model::Api;
-use crate::cli::batch::GRACE;
+use crate::batch::GRACE;
+use tau_protocol::command::{RunCommand, TaskCommand};
+use tau_protocol::event::{QuestionEvent, RunEvent, TaskEvent, TurnEvent};
+use tau_protocol::message::{AssistantMessage, Block, Usage};
+use tau_protocol::model::Api;
 
 /// A writer that can be read afterwards.
 #[derive(Clone, Default)]

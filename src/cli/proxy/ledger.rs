@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::tokens::TokenRow;
-use crate::agent::protocol::message::Usage;
-use crate::tools::counted::counted;
+use tau_protocol::message::Usage;
+use tau_tools::counted::counted;
 
 const DAY: i64 = 86_400;
 const MINUTE: i64 = 60;

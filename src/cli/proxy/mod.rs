@@ -1,7 +1,7 @@
 //! `tau proxy`: an app server that holds the keys, and its tokens.
 //!
 //! `tokens` is the file of tokens, `ledger` what was used with them, `server` the HTTP side. Clients are
-//! `tau --proxy` and the library ([`crate::agent::provider::proxy::Proxy`]).
+//! `tau --proxy` and the library ([`tau_agent::provider::proxy::Proxy`]).
 
 pub mod ledger;
 pub mod server;
@@ -22,14 +22,14 @@ use super::exit::{Exit, Refusal, fail, say, warn};
 use super::serve::accept::{Listener, accept, raise_file_limit};
 use super::signals::{Caught, Signals};
 use super::{log, plain, table};
-use crate::agent::demo::DemoTransport;
-use crate::agent::provider::key_refresh::KeyRefresh;
-use crate::agent::provider::scripted::Router;
-use crate::agent::settings::private_files::{LockFile, SharedFile, read_capped};
-use crate::app::token_count;
-use crate::tools::counted::counted;
 use ledger::{Ledger, Tally};
 use server::{Accounts, Serving};
+use tau_agent::demo::DemoTransport;
+use tau_agent::provider::key_refresh::KeyRefresh;
+use tau_agent::provider::scripted::Router;
+use tau_agent::settings::private_files::{LockFile, SharedFile, read_capped};
+use tau_app::token_count;
+use tau_tools::counted::counted;
 use tokens::{TokenFile, TokenRow, TokenTable};
 
 /// Largest file of what was used, in bytes.

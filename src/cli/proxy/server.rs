@@ -1,4 +1,4 @@
-//! The HTTP side of `tau proxy`: `POST /api/stream` as [`crate::agent::provider::proxy`] sends it,
+//! The HTTP side of `tau proxy`: `POST /api/stream` as [`tau_agent::provider::proxy`] sends it,
 //! and what a client may know of its token.
 //!
 //! The model is looked up in the server's own catalogue. An address, a price or a header that a client
@@ -24,16 +24,16 @@ use tokio_util::task::TaskTracker;
 
 use super::ledger::{Denied, Ledger, Tally};
 use super::tokens::{TokenFile, TokenRow};
-use crate::agent::catalogue::Catalogue;
-use crate::agent::catalogue::keys::{KeySource, Keys};
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::Usage;
-use crate::agent::protocol::model::{Api, Model};
-use crate::agent::provider::proxy::ProxyCall;
-use crate::agent::provider::proxy::wire::WireWriter;
-use crate::agent::provider::{StreamEvent, Transport};
-use crate::agent::settings::private_files::write_private;
-use crate::cli::serve::strangers::Stranger;
+use crate::serve::strangers::Stranger;
+use tau_agent::catalogue::Catalogue;
+use tau_agent::catalogue::keys::{KeySource, Keys};
+use tau_agent::provider::proxy::ProxyCall;
+use tau_agent::provider::proxy::wire::WireWriter;
+use tau_agent::provider::{StreamEvent, Transport};
+use tau_agent::settings::private_files::write_private;
+use tau_protocol::event::Delta;
+use tau_protocol::message::Usage;
+use tau_protocol::model::{Api, Model};
 
 /// Largest request, in bytes: conversations hold pictures.
 const MAX_BODY: usize = 64 * 1024 * 1024;

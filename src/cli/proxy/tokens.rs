@@ -14,11 +14,11 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use crate::agent::protocol::model::Model;
-use crate::agent::secrets::Secret;
-use crate::agent::settings::MAX_BYTES;
-use crate::agent::settings::private_files::{SharedFile, read_capped, write_private};
-use crate::tools::regular_files::read_text;
+use tau_agent::secrets::Secret;
+use tau_agent::settings::MAX_BYTES;
+use tau_agent::settings::private_files::{SharedFile, read_capped, write_private};
+use tau_protocol::model::Model;
+use tau_tools::regular_files::read_text;
 
 /// The file, in the folder of `config.toml`.
 pub(crate) const TOKENS_FILE: &str = "proxy.toml";
@@ -211,7 +211,7 @@ mod tests {
     fn tokens_are_added_and_removed_and_the_file_keeps_its_comments() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("proxy.toml");
-        let shared = crate::agent::settings::Paths::under(dir.path()).shared(path.clone());
+        let shared = tau_agent::settings::Paths::under(dir.path()).shared(path.clone());
         let mut file = TokenFile::open(path.clone()).unwrap();
         assert_eq!(file.current().unwrap().tokens.len(), 0);
         std::fs::write(&path, "# ours\n[tokens.old]\nsha256 = \"").unwrap();

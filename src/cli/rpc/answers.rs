@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionSource, PromptCommand};
-use crate::agent::protocol::query::{
+use tau_agent::session::entry::iso;
+use tau_protocol::extension::{ExtensionKind, ExtensionSource, PromptCommand};
+use tau_protocol::query::{
     QueryAnswer, SessionEntries, SessionEntry, SessionState, SessionStats, WindowUsage,
 };
-use crate::agent::session::entry::iso;
 
 /// The data of an answer, as JSON text. Entries answer two commands.
 pub fn text(command: &str, answer: &QueryAnswer) -> String {

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::request::{RpcCall, RpcCommand, RpcRequest};
 use super::state::{HeldPrompt, PendingSessionChange, RpcState, RunPhase};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{
+use crate::protocol;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{
     QuestionCommand, Queue, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand,
     ShellCommand, Tuning,
 };
-use crate::agent::protocol::message::UserMessage;
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::cli::protocol;
+use tau_protocol::message::UserMessage;
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// Why a prompt during a run is refused.
 const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"steer\" or \"followUp\" to queue \

@@ -12,15 +12,15 @@ use super::commands::start;
 use super::partial::{self, PartialMessage};
 use super::request::RpcCall;
 use super::state::{PendingSessionChange, QueueTexts, RpcState, RunPhase};
-use crate::agent::protocol::command::RunCommand;
-use crate::agent::protocol::event::{
+use crate::protocol;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::RunCommand;
+use tau_protocol::event::{
     CompactionReason, CompactionResult, Delta, QueueEvent, RunEvent, SessionEvent, ShellEvent, TaskEvent,
     TurnEvent,
 };
-use crate::agent::protocol::message::{AssistantMessage, BashExecution, Message, Usage};
-use crate::agent::protocol::query::{QueryAnswer, SessionState};
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::cli::protocol;
+use tau_protocol::message::{AssistantMessage, BashExecution, Message, Usage};
+use tau_protocol::query::{QueryAnswer, SessionState};
 
 /// Takes an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {

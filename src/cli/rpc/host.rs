@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::agent::AgentCommand;
-use crate::agent::catalogue::Catalogue;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::model::{Api, Model};
-use crate::agent::protocol::query::SessionSource;
-use crate::cli::compose::{AgentPrompt, Setup};
-use crate::cli::exit::warn;
-use crate::cli::{export, reload};
+use crate::compose::{AgentPrompt, Setup};
+use crate::exit::warn;
+use crate::{export, reload};
+use tau_agent::catalogue::Catalogue;
+use tau_agent::catalogue::keys::Keys;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::model::{Api, Model};
+use tau_protocol::query::SessionSource;
 
 /// What `rpc` needs of the program around it.
 pub trait RpcHost: Send {

@@ -23,16 +23,16 @@ use super::exit::{Exit, warn};
 use super::outgoing::Outgoing;
 use super::profile::FrontEndProfile;
 use super::signals::Caught;
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
-use crate::agent::protocol::run::RetryMode;
-use crate::agent::protocol::run::{OnRepeat, SteerMode};
-use crate::agent::{AgentCommand, AgentEvent};
 use host::RpcHost;
 use lines::{InputLine, LONGEST, LineReader};
 use state::RpcState;
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
+use tau_protocol::run::RetryMode;
+use tau_protocol::run::{OnRepeat, SteerMode};
 
 /// How agents of this front end are composed. All calls of a turn are run before a steering
 /// message is looked at: that is the contract of the wire.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::StreamEvent;
-use crate::agent::provider::assemble::Assembler;
-use crate::cli::protocol;
+use crate::protocol;
+use tau_agent::provider::StreamEvent;
+use tau_agent::provider::assemble::Assembler;
+use tau_protocol::event::Delta;
+use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use tau_protocol::model::Model;
 
 /// Shortest time between two records of joined deltas.
 const APART: Duration = Duration::from_millis(50);

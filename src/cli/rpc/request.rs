@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::lines::InputLine;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode};
-use crate::agent::protocol::attachment::Attachment;
-use crate::agent::protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand};
-use crate::agent::protocol::message::{Block, UserMessage};
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::rules::{RuleChange, Verdict};
-use crate::agent::protocol::run::QueueMode;
+use tau_protocol::approval::{ApprovalAnswer, PermissionMode};
+use tau_protocol::attachment::Attachment;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionAnswer, Queue, SessionChange, SessionCommand};
+use tau_protocol::message::{Block, UserMessage};
+use tau_protocol::model::ThinkingLevel;
+use tau_protocol::query::Query;
+use tau_protocol::rules::{RuleChange, Verdict};
+use tau_protocol::run::QueueMode;
 
 /// A command with what its answer needs.
 #[derive(Clone, Debug, PartialEq)]

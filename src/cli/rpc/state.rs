@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::host::RpcHost;
 use super::partial::PartialMessage;
 use super::request::RpcCall;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{SettingsCommand, TaskCommand};
-use crate::agent::protocol::message::UserMessage;
-use crate::agent::protocol::mirror::SessionMirror;
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::rules::RuleChange;
-use crate::cli::args::front_end::RpcEvents;
-use crate::cli::protocol;
+use crate::args::front_end::RpcEvents;
+use crate::protocol;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SettingsCommand, TaskCommand};
+use tau_protocol::message::UserMessage;
+use tau_protocol::mirror::SessionMirror;
+use tau_protocol::query::Query;
+use tau_protocol::rules::RuleChange;
 
 /// What a run is doing, as the client knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ const HEAD: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Raises the limit of open files, which connections count against, as far as it goes.
-pub(in crate::cli) fn raise_file_limit() {
+pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
@@ -34,13 +34,13 @@ pub(in crate::cli) fn raise_file_limit() {
 }
 
 /// The socket that is listened on.
-pub(in crate::cli) enum Listener {
+pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
 /// Answers connections until it is stopped, and then what they are in the middle of.
-pub(in crate::cli) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
+pub(crate) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
     accept_within(listener, router, stopped, HEAD).await;
 }
 

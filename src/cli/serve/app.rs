@@ -7,7 +7,7 @@ use super::hub::Hub;
 use super::metrics::Metrics;
 use super::metrics::OpenStream;
 use super::problem::Problem;
-use crate::cli::args::serve::LogFormat;
+use crate::args::serve::LogFormat;
 
 /// Shared by all handlers; clones are the same.
 #[derive(Clone)]

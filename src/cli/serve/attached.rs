@@ -12,17 +12,17 @@ use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::{Carried, Ended, LiveSession};
 use super::problem::Problem;
 use super::screen_stream::shown;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{
+use crate::attach::wire::{Left, ServerRequest, Wanted};
+use crate::tui::call::Call;
+use crate::tui::services::Services;
+use tau_app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{
     QuestionCommand, QueueCommand, RunCommand, SessionChange, SessionCommand, SettingsCommand, ShellCommand,
     TaskCommand,
 };
-use crate::agent::protocol::model::Model;
-use crate::agent::protocol::session_row::SessionRow;
-use crate::app::request::{Applied, FoundSessions, SessionRows, ShellReply, Ticket};
-use crate::cli::attach::wire::{Left, ServerRequest, Wanted};
-use crate::cli::tui::call::Call;
-use crate::cli::tui::services::Services;
+use tau_protocol::model::Model;
+use tau_protocol::session_row::SessionRow;
 
 /// Names that are suggested for one that is not known.
 const NEAR: usize = 3;

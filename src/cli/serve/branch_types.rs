@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::types::SessionDetail;
-use crate::agent::protocol::undo::{ConflictChoice, RestoreReport, UndoScope};
+use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoScope};
 
 /// Where a fork ends.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde_json::Value;
 
-use crate::agent::AgentEvent;
-use crate::cli::protocol;
+use crate::protocol;
+use tau_protocol::event::AgentEvent;
 
 /// Bytes of frames that are kept of a session.
 const KEPT_BYTES: usize = 512 * 1024;
@@ -115,8 +115,8 @@ pub(crate) fn frame(id: Option<&str>, record: &Value) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::event::TurnEvent;
     use serde_json::json;
+    use tau_protocol::event::TurnEvent;
 
     fn log(events: usize, text: &str) -> EventLog {
         let mut log = EventLog::new("a".into());

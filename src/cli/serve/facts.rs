@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::event_log::Position;
-use crate::agent::AgentEvent;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEvent};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, Usage};
-use crate::agent::protocol::mirror::SessionMirror;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::cli::answer::AnswerText;
-use crate::cli::protocol;
+use crate::answer::AnswerText;
+use crate::protocol;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{NoticeLevel, RunEvent, SessionInfo, TaskEvent, TurnEvent};
+use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
+use tau_protocol::mirror::SessionMirror;
+use tau_protocol::model::ThinkingLevel;
 
 /// What is known of a session.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, Uri, header};
 use ring::digest::{SHA256, digest};
 
 use super::problem::Problem;
-use crate::tools::counted::counted;
+use tau_tools::counted::counted;
 
 /// Seconds' worth of requests that may come at once.
 const BURST: f64 = 4.0;

@@ -17,22 +17,22 @@ use super::facts::Facts;
 use super::live::LiveSession;
 use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
-use crate::agent::engine::config::AgentConfig;
-use crate::agent::engine::task;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
-use crate::agent::protocol::message::Message;
-use crate::agent::protocol::model::{Api, Model, ThinkingLevel};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::session::entry::Body;
-use crate::agent::session::index::SessionIndex;
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, ForkRange, Session, SessionError, is_session_id, list};
-use crate::cli::compose::Setup;
-use crate::cli::exit::Refusal;
-use crate::cli::tui::services::Services;
-use crate::tools::paths::resolve;
-use crate::tools::scratch::Scratch;
+use crate::compose::Setup;
+use crate::exit::Refusal;
+use crate::tui::services::Services;
+use tau_agent::engine::config::AgentConfig;
+use tau_agent::engine::task;
+use tau_agent::session::entry::Body;
+use tau_agent::session::index::SessionIndex;
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, ForkRange, Session, SessionError, is_session_id, list};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
+use tau_protocol::message::Message;
+use tau_protocol::model::{Api, Model, ThinkingLevel};
+use tau_protocol::session_row::SessionRow;
+use tau_tools::paths::resolve;
+use tau_tools::scratch::Scratch;
 
 /// How often sessions that nobody uses are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -160,7 +160,7 @@ impl Hub {
 
     /// The keys and secret variables that no export may have.
     pub fn secrets(&self) -> Vec<String> {
-        crate::cli::export::secrets(&self.setup.keys)
+        crate::export::secrets(&self.setup.keys)
     }
 
     /// How many sessions there are, and what they do.

@@ -15,15 +15,15 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, 
 use super::event_log::{EventLog, Following, Position};
 use super::facts::Facts;
 use super::opening::Opening;
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::{QuestionEvent, SessionEvent, TaskEvent};
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::cli::protocol;
-use crate::cli::tui::services::Services;
+use crate::protocol;
+use crate::tui::services::Services;
 use attach::Screens;
 pub(crate) use attach::{Carried, Screen};
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::{QuestionEvent, SessionEvent, TaskEvent};
+use tau_protocol::query::{Query, QueryAnswer};
 
 /// A session that is open here.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl LiveSession {
         each: impl Fn(&AgentEvent) + Send + 'static,
         ended: impl FnOnce() + Send + 'static,
     ) -> Arc<Self> {
-        let opening = crate::tools::ids::id().simple().to_string();
+        let opening = tau_tools::ids::id().simple().to_string();
         // The last digits are the random ones.
         let opening = opening.get(opening.len().saturating_sub(10)..).unwrap_or_default().to_owned();
         let board = Board {

@@ -17,15 +17,15 @@ use super::hub::{Hub, HubLimits};
 use super::mcp_tools::SessionTools;
 use super::metrics::Metrics;
 use super::{PROFILE, greeting, routes, token};
-use crate::cli::args::CliArgs;
-use crate::cli::args::mcp_serve::McpServeArgs;
-use crate::cli::args::serve::LogFormat;
-use crate::cli::args::setting_flags::SettingFlags;
-use crate::cli::compose::Setup;
-use crate::cli::crash;
-use crate::cli::exit::{Exit, Refusal, fail, say, warn};
-use crate::cli::profile::FrontEndProfile;
-use crate::cli::signals::Signals;
+use crate::args::CliArgs;
+use crate::args::mcp_serve::McpServeArgs;
+use crate::args::serve::LogFormat;
+use crate::args::setting_flags::SettingFlags;
+use crate::compose::Setup;
+use crate::crash;
+use crate::exit::{Exit, Refusal, fail, say, warn};
+use crate::profile::FrontEndProfile;
+use crate::signals::Signals;
 
 /// A session that no call has used for so long is closed.
 const IDLE: Duration = Duration::from_secs(3_600);

@@ -23,9 +23,9 @@ use tokio::time::Instant;
 use super::hub::{Hub, NewSession, SessionOptions};
 use super::live::LiveSession;
 use super::problem::Problem;
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
-use crate::agent::protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
+use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 
 /// Seconds that a tool waits if the client does not say: clients give up after 60 as a rule.
 const WAIT: u64 = 45;
@@ -326,7 +326,7 @@ fn state(live: &LiveSession) -> Value {
             .collect();
         let questions = facts.questions();
         let mut state = json!({ "sessionId": live.id, "state": state, "cwd": facts.mirror.session.cwd });
-        let mut set = |name: &str, value: Value| crate::cli::protocol::set(&mut state, name, value);
+        let mut set = |name: &str, value: Value| crate::protocol::set(&mut state, name, value);
         if let Some(text) = facts.run.answer.text() {
             set("text", json!(text));
         }

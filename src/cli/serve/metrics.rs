@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::agent::AgentEvent;
-use crate::agent::protocol::event::{RunEvent, TurnEvent};
-use crate::agent::protocol::message::{Message, StopReason};
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{RunEvent, TurnEvent};
+use tau_protocol::message::{Message, StopReason};
 
 /// Upper bounds of the histogram of request times, in seconds.
 const BUCKETS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];

@@ -4,7 +4,7 @@
 //! read; [`routes`] are the requests, [`guard`] decides who may send them. What the server answers is in
 //! [`types`] and [`problem`], from which the OpenAPI document is made.
 
-pub(in crate::cli) mod accept;
+pub(crate) mod accept;
 mod app;
 mod attached;
 mod branch_types;
@@ -22,7 +22,7 @@ mod page;
 mod problem;
 mod routes;
 mod screen_stream;
-pub(in crate::cli) mod strangers;
+pub(crate) mod strangers;
 mod stream;
 mod types;
 
@@ -44,13 +44,13 @@ use super::environment::{Connections, OnBadConfig};
 use super::exit::{Exit, Refusal, fail, say, warn};
 use super::profile::FrontEndProfile;
 use super::signals::Signals;
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::protocol::run::{OnRepeat, RetryMode, SteerMode};
 use accept::{Listener, accept, raise_file_limit};
 use app::{App, Shared};
 use guard::Guard;
 use hub::{Hub, HubLimits};
 use metrics::Metrics;
+use tau_agent::engine::behavior::OnAsk;
+use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
 /// How agents of this front end are composed: somebody can be asked, but nobody sees the terminal.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {

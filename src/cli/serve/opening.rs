@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::agent::AgentEvent;
-use crate::agent::api::events::join;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::event::{
+use tau_agent::api::events::join;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{
     QuestionEvent, QueueEvent, RunEvent, SessionEvent, SessionInfo, SettingsEvent, ShellEvent, TaskEvent,
     TurnEvent,
 };
-use crate::agent::protocol::message::{CompactionSummary, Message, Usage};
+use tau_protocol::message::{CompactionSummary, Message, Usage};
 
 /// Bytes of a command's output that are kept while it runs; of more than twice as much the end.
 const KEPT_OUTPUT: usize = 128 * 1024;

@@ -14,11 +14,11 @@ use super::event_log::Position;
 use super::live::{Client, Fate, KEEP_ALIVE, LiveSession, Screen};
 use super::metrics::{Metrics, OpenStream};
 use super::stream::event_stream;
-use crate::agent::AgentEvent;
-use crate::agent::api::events::join;
-use crate::agent::protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
-use crate::agent::protocol::model::Model;
-use crate::cli::attach::wire::{Closed, Greeting, Happened, frame};
+use crate::attach::wire::{Closed, Greeting, Happened, frame};
+use tau_agent::api::events::join;
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
+use tau_protocol::model::Model;
 
 /// Bytes of events that are handed to a connection at once.
 const CHUNK: usize = 64 * 1024;

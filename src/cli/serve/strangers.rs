@@ -13,7 +13,7 @@ const MAX_STRANGERS: usize = 128;
 
 /// The connections without a token, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
+pub(crate) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
 
 impl Strangers {
     /// A connection that has just come.
@@ -41,7 +41,7 @@ impl Strangers {
 
 /// A connection, for the requests on it.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Stranger(Arc<Entry>);
+pub(crate) struct Stranger(Arc<Entry>);
 
 #[derive(Debug)]
 struct Entry {
@@ -52,7 +52,7 @@ struct Entry {
 
 impl Stranger {
     /// The token came: this connection stays.
-    pub(in crate::cli) fn is_known(&self) {
+    pub(crate) fn is_known(&self) {
         self.0.all.remove(self.0.id);
     }
 

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use super::event_log::{Following, Position, frame};
 use super::live::{Answer, Client, KEEP_ALIVE, LiveSession};
 use super::metrics::{Metrics, OpenStream};
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::RunCommand;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::RunCommand;
 
 /// Bytes of frames that are handed to a connection at once.
 const CHUNK: usize = 64 * 1024;

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::agent::protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
-use crate::agent::protocol::command::{QuestionAnswer, Queue};
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::tools::user::UserAnswer;
+use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
+use tau_protocol::command::{QuestionAnswer, Queue};
+use tau_protocol::message::Block;
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::user::UserAnswer;
 
 /// What a new session is to be.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]

@@ -47,7 +47,7 @@ mod kernel {
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    use crate::tools::process::pty::watched;
+    use tau_tools::process::pty::watched;
 
     #[derive(Debug)]
     pub(super) struct KernelTimer {

@@ -5,10 +5,10 @@
 //! of the terminal and the bell otherwise.
 
 use super::modes::TerminalMode;
-use crate::agent::protocol::screen_settings::Notify;
-use crate::agent::protocol::screen_settings::Support;
-use crate::app::geometry::TerminalUse;
-use crate::cli::plain;
+use crate::plain;
+use tau_app::geometry::TerminalUse;
+use tau_protocol::screen_settings::Notify;
+use tau_protocol::screen_settings::Support;
 
 /// Characters of a notification at most.
 const NOTIFICATION_CHARS: usize = 120;

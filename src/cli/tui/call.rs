@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 
 use super::questions::ClipboardAsk;
-use crate::app::request::{ShellReply, Ticket};
+use tau_app::request::{ShellReply, Ticket};
 
 /// What a request needs besides its fields.
 pub struct Call {

@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use crate::tools::process::ChildEnv;
 use paste::Reading;
 pub(crate) use paste::paste;
+use tau_tools::process::ChildEnv;
 
 /// How long a program may take to read the text and end.
 const PATIENCE: Duration = Duration::from_secs(2);

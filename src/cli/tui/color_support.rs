@@ -1,6 +1,6 @@
 //! Which colours the terminal shows, and whether it answers questions: what the environment says.
 
-use crate::view::color::ColorDepth;
+use tau_view::color::ColorDepth;
 
 /// Whether a terminal can be asked about itself: not where it would print the question or never answer.
 pub(crate) fn answers_questions(term: &str, tmux: bool) -> bool {

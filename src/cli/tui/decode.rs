@@ -13,8 +13,8 @@ mod csi;
 mod tests;
 
 use super::event::TerminalEvent;
-use crate::app::key::{Key, KeyCode, Mods};
-use crate::tools::vt::sequence::{self, Csi, Leading, Token};
+use tau_app::key::{Key, KeyCode, Mods};
+use tau_tools::vt::sequence::{self, Csi, Leading, Token};
 
 /// A paste that is longer is given in several parts, in bytes.
 const PASTE_PART: usize = 8 << 20;

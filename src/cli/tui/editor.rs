@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::app::request::EditorSource;
-use crate::tools::paths;
-use crate::tools::process::ChildEnv;
+use tau_app::request::EditorSource;
+use tau_tools::paths;
+use tau_tools::process::ChildEnv;
 
 /// Editors that take the line to begin at as an argument of its own, `+12`.
 const PLUS: [&str; 17] = [

@@ -1,7 +1,7 @@
 //! What comes from the terminal, in the terms of `app::key`.
 
-use crate::app::key::{Key, Mouse};
-use crate::app::terminal_facts::TerminalAnswer;
+use tau_app::key::{Key, Mouse};
+use tau_app::terminal_facts::TerminalAnswer;
 
 /// Something that came from the terminal.
 #[derive(Clone, Debug, PartialEq)]

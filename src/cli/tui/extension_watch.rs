@@ -22,20 +22,20 @@ pub(super) use inotify::DirectoryWatch;
 pub(super) use unsupported::DirectoryWatch;
 
 use super::services::Services;
-use crate::agent::AgentCommand;
-use crate::agent::extensions::changes::{Difference, ExtensionChange, summary};
-use crate::agent::extensions::mcp::ConfiguredServer;
-use crate::agent::extensions::places::Places;
-use crate::agent::extensions::registry::Origin;
-use crate::agent::extensions::watched;
-use crate::agent::protocol::command::{SettingsCommand, TaskCommand, Tuning};
-use crate::agent::protocol::event::NoticeLevel;
-use crate::agent::protocol::extension::ExtensionKind;
-use crate::agent::protocol::query::Query;
-use crate::app::request::NO_TICKET;
-use crate::cli::compose::Setup;
-use crate::cli::mcp_servers;
-use crate::cli::project_settings::ProjectSettings;
+use crate::compose::Setup;
+use crate::mcp_servers;
+use crate::project_settings::ProjectSettings;
+use tau_agent::extensions::changes::{Difference, ExtensionChange, summary};
+use tau_agent::extensions::mcp::ConfiguredServer;
+use tau_agent::extensions::places::Places;
+use tau_agent::extensions::registry::Origin;
+use tau_agent::extensions::watched;
+use tau_app::request::NO_TICKET;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
+use tau_protocol::event::NoticeLevel;
+use tau_protocol::extension::ExtensionKind;
+use tau_protocol::query::Query;
 
 /// How long nothing may change before files are read: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);

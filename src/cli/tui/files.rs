@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::agent::undo::git_index::{GitIndex, GitPlace};
-use crate::app::fuzzy;
-use crate::app::request::{FileMatches, Picture};
-use crate::tools::access::FileFilter;
-use crate::tools::regular_files::read_capped;
-use crate::tools::{ignore_files, paths};
+use tau_agent::undo::git_index::{GitIndex, GitPlace};
+use tau_app::fuzzy;
+use tau_app::request::{FileMatches, Picture};
+use tau_tools::access::FileFilter;
+use tau_tools::regular_files::read_capped;
+use tau_tools::{ignore_files, paths};
 
 /// Files that are considered, at most.
 const FILES: usize = 100_000;
@@ -239,7 +239,7 @@ pub(crate) fn picture_of(bytes: &[u8]) -> Option<Picture> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::access::AllFiles;
+    use tau_tools::access::AllFiles;
 
     fn files(names: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().expect("a folder");

@@ -13,9 +13,9 @@ use ratatui::style::{Color, Modifier};
 
 use self::pen::{Origin, Pen};
 use self::shift::find_shift;
-use crate::view::frame::{Frame, KnownRows, Placed};
-use crate::view::link::Link;
-use crate::view::picture::PictureRow;
+use tau_view::frame::{Frame, KnownRows, Placed};
+use tau_view::link::Link;
+use tau_view::picture::PictureRow;
 
 /// What is seen on a blank cell too.
 const SEEN_ON_BLANK: Modifier = Modifier::REVERSED

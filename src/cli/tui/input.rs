@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::decode::InputDecoder;
 use super::event::TerminalEvent;
-use crate::tools::process::pty::watched;
+use tau_tools::process::pty::watched;
 
 /// How long an Esc may be the beginning of a sequence.
 const ESC_PAUSE: Duration = Duration::from_millis(20);

@@ -10,12 +10,12 @@ use super::pictures::{PictureDone, PictureWorker};
 use super::questions::TerminalQuestion;
 use super::recording::Recording;
 use super::terminal::{Drawn, Painted, Tty};
-use crate::app::geometry::ScreenKind;
-use crate::app::model::Wants;
-use crate::app::msg::Millis;
-use crate::app::terminal_facts::TerminalAnswer;
-use crate::app::{Effect, Model, Msg, Stamped, update};
-use crate::view::{self, Drawing, Memo};
+use tau_app::geometry::ScreenKind;
+use tau_app::model::Wants;
+use tau_app::msg::Millis;
+use tau_app::terminal_facts::TerminalAnswer;
+use tau_app::{Effect, Model, Msg, Stamped, update};
+use tau_view::{self, Drawing, Memo};
 
 /// Frames at most for what is left to print at the end.
 const REST: usize = 100;
@@ -104,7 +104,7 @@ impl LiveScreen {
         let memo = &mut self.memo;
         let mut drawing = Drawing::default();
         let drawn = self.tty.draw(|frame| {
-            drawing = view::draw(model, memo, frame);
+            drawing = tau_view::draw(model, memo, frame);
             Painted { cursor: drawing.laid.cursor, finished: drawing.finished, floats: drawing.floats }
         })?;
         drawing.laid.room = self.tty.room();

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::widths::{KINDS, Widths};
-use crate::agent::settings::private_files::{read_capped, write_private};
-use crate::app::terminal_facts::TerminalAnswer;
+use tau_agent::settings::private_files::{read_capped, write_private};
+use tau_app::terminal_facts::TerminalAnswer;
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 64 << 10;

@@ -15,7 +15,7 @@ use base64::prelude::BASE64_STANDARD;
 use image::{ImageReader, Limits, RgbaImage};
 use tokio::sync::mpsc;
 
-use crate::view::picture::{PictureJob, PictureKey, PictureOutcome, PreparedPicture};
+use tau_view::picture::{PictureJob, PictureKey, PictureOutcome, PreparedPicture};
 
 /// Most bytes of a file, as base64.
 const MAX_BASE64: usize = 32 * 1024 * 1024;

@@ -15,8 +15,8 @@ use tokio::sync::mpsc;
 
 use super::color_support::{answers_questions, detected_colors};
 use super::event::ClipboardAnswer;
-use crate::app::terminal_facts::TerminalAnswer;
-use crate::view::color::ColorDepth;
+use tau_app::terminal_facts::TerminalAnswer;
+use tau_view::color::ColorDepth;
 
 /// How long after a question the terminal is not given to another program, which would get the
 /// answer. Answers take a few milliseconds, from far away some hundred.

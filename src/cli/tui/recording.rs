@@ -11,12 +11,12 @@ use std::path::Path;
 
 use ratatui::layout::Rect;
 
-use crate::app::boot::Boot;
-use crate::app::key::{Key, KeyCode};
-use crate::app::{Model, Msg, Stamped, boot, update};
-use crate::view::color::ColorDepth;
-use crate::view::frame::Frame;
-use crate::view::{Memo, view, wrap};
+use tau_app::boot::Boot;
+use tau_app::key::{Key, KeyCode};
+use tau_app::{Model, Msg, Stamped, boot, update};
+use tau_view::color::ColorDepth;
+use tau_view::frame::Frame;
+use tau_view::{Memo, view, wrap};
 
 /// A recording being written.
 pub struct Recording(File);

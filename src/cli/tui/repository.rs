@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
-use crate::tools::process::{ChildEnv, git};
-use crate::tools::regular_files::read_text;
+use tau_tools::process::{ChildEnv, git};
+use tau_tools::regular_files::read_text;
 
 /// The largest file of git that is read, in bytes.
 const LARGEST: u64 = 64 * 1024;

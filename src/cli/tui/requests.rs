@@ -16,12 +16,12 @@ use tokio_util::context::TokioContext;
 use super::call::Call;
 use super::questions::ClipboardAsk;
 use super::services::{Services, locked};
-use crate::agent::protocol::trust::Folder;
-use crate::app::effect::SavedSetting;
-use crate::app::request::{Applied, ShellReply, ShellRequest, Ticket};
-use crate::cli::attach::requests::AttachedRequests;
-use crate::cli::attach::server::Server;
-use crate::cli::reload;
+use crate::attach::requests::AttachedRequests;
+use crate::attach::server::Server;
+use crate::reload;
+use tau_app::effect::SavedSetting;
+use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
+use tau_protocol::trust::Folder;
 
 /// Requests under way.
 pub struct RequestRunner {

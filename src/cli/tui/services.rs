@@ -11,33 +11,33 @@ use super::editor;
 use super::files::{self, FileIndex};
 use super::repository;
 use super::status_command;
-use crate::agent::catalogue::demo;
-use crate::agent::catalogue::keys::Keys;
-use crate::agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
-use crate::agent::catalogue::user::AdHoc;
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::model::Model;
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::protocol::session_row::LastExchange;
-use crate::agent::protocol::trust::Folder;
-use crate::agent::provider::direct::Direct;
-use crate::agent::secrets::Secret;
-use crate::agent::session::prompt_history::PromptHistory;
-use crate::agent::session::search;
-use crate::agent::settings::chosen_models;
-use crate::agent::settings::private_files::SharedFile;
-use crate::agent::settings::trust::{Project, uses_others_hooks};
-use crate::app::request::{
+use crate::compose::{AgentPrompt, Setup, sandbox};
+use crate::environment::{self, Connections};
+use crate::keycheck::{KeyCheck, check_key};
+use crate::{auth, local_servers, reload, setting_list};
+use tau_agent::catalogue::demo;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
+use tau_agent::catalogue::user::AdHoc;
+use tau_agent::provider::direct::Direct;
+use tau_agent::secrets::Secret;
+use tau_agent::session::prompt_history::PromptHistory;
+use tau_agent::session::search;
+use tau_agent::settings::chosen_models;
+use tau_agent::settings::private_files::SharedFile;
+use tau_agent::settings::trust::{Project, uses_others_hooks};
+use tau_app::request::{
     Applied, EditorSource, EditorUse, FileMatches, FoundSessions, Hidden, KeyChanges, KeylessModel,
     LocalModelServer, LoggedIn, LoginProvider, ModelList, ModelsFor, Pasted, PerformRequest, Picture,
     SessionRows, SettingList,
 };
-use crate::app::status_facts::StatusFacts;
-use crate::cli::compose::{AgentPrompt, Setup, sandbox};
-use crate::cli::environment::{self, Connections};
-use crate::cli::keycheck::{KeyCheck, check_key};
-use crate::cli::{auth, local_servers, reload, setting_list};
-use crate::tools::access::AllFiles;
+use tau_app::status_facts::StatusFacts;
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::model::Model;
+use tau_protocol::query::SessionSource;
+use tau_protocol::session_row::LastExchange;
+use tau_protocol::trust::Folder;
+use tau_tools::access::AllFiles;
 
 /// Prompts that are loaded from earlier runs.
 const PROMPTS: usize = 500;
@@ -84,36 +84,46 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl PerformRequest for Arc<Services> {
+impl PerformRequest for Services {
     type Call = Call;
 
-    async fn sessions(&self, call: &Call, all: bool) -> Result<SessionRows, String> {
+    async fn sessions(self: &Arc<Self>, call: &Call, all: bool) -> Result<SessionRows, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || Ok(services.list_sessions(&call, all))).await
     }
 
-    async fn search_sessions(&self, call: &Call, query: String, all: bool) -> Result<FoundSessions, String> {
+    async fn search_sessions(
+        self: &Arc<Self>,
+        call: &Call,
+        query: String,
+        all: bool,
+    ) -> Result<FoundSessions, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || Ok(services.search(&call, &query, all))).await
     }
 
-    async fn preview(&self, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
+    async fn preview(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<LastExchange, String> {
         let named =
             move || search::last_exchange(&path).map_err(|error| format!("{}: {error}", path.display()));
         blocking(named).await
     }
 
-    async fn rename_session(&self, _: &Call, path: PathBuf, name: String) -> Result<String, String> {
+    async fn rename_session(
+        self: &Arc<Self>,
+        _: &Call,
+        path: PathBuf,
+        name: String,
+    ) -> Result<String, String> {
         blocking(move || session_files::rename(&path, &name)).await
     }
 
-    async fn delete_session(&self, _: &Call, path: PathBuf) -> Result<String, String> {
+    async fn delete_session(self: &Arc<Self>, _: &Call, path: PathBuf) -> Result<String, String> {
         let services = Arc::clone(self);
         blocking(move || services.delete(&path)).await
     }
 
     async fn export(
-        &self,
+        self: &Arc<Self>,
         _: &Call,
         session: SessionSource,
         file: Option<PathBuf>,
@@ -122,7 +132,7 @@ impl PerformRequest for Arc<Services> {
         blocking(move || services.write_export(&session, file.as_deref())).await
     }
 
-    async fn models(&self, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
+    async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let services = Arc::clone(self);
         let keyless = purpose != ModelsFor::Step(1) && purpose != ModelsFor::Step(-1);
         let list = move || ModelList {
@@ -133,16 +143,16 @@ impl PerformRequest for Arc<Services> {
         blocking(move || Ok(list())).await
     }
 
-    async fn servers(&self, _: &Call) -> Result<Vec<LocalModelServer>, String> {
+    async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, String> {
         if self.locked_setup().settings.local_servers == Some(false) {
             return Ok(Vec::new());
         }
         Ok(self.find_servers().await)
     }
 
-    async fn providers(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn providers(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         let held = self.keys.held(PROVIDERS.iter().map(|provider| provider.id));
-        let row = |provider: &crate::agent::catalogue::providers::KnownProvider| LoginProvider {
+        let row = |provider: &tau_agent::catalogue::providers::KnownProvider| LoginProvider {
             id: provider.id.to_owned(),
             name: provider.name.to_owned(),
             env: provider.env.to_owned(),
@@ -151,7 +161,7 @@ impl PerformRequest for Arc<Services> {
         Ok(PROVIDERS.iter().map(row).collect())
     }
 
-    async fn login_name(&self, _: &Call, provider: String) -> Result<String, String> {
+    async fn login_name(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, String> {
         let catalogue = self.keys.catalogue();
         if catalogue.default_model(&provider).is_some() {
             return Ok(provider);
@@ -161,7 +171,7 @@ impl PerformRequest for Arc<Services> {
     }
 
     /// Checks the key with a small real request, and stores it unless it was refused.
-    async fn login(&self, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, String> {
+    async fn login(self: &Arc<Self>, _: &Call, provider: String, key: Hidden) -> Result<LoggedIn, String> {
         let key = Secret::new(key.0);
         let Some(model) = self.keys.catalogue().default_model(&provider) else {
             return Err(format!("no provider \"{provider}\"; /login without a name lists them"));
@@ -177,7 +187,7 @@ impl PerformRequest for Arc<Services> {
         }
     }
 
-    async fn stored_keys(&self, _: &Call) -> Result<Vec<LoginProvider>, String> {
+    async fn stored_keys(self: &Arc<Self>, _: &Call) -> Result<Vec<LoginProvider>, String> {
         let row = |id: String| {
             let known = PROVIDERS.iter().find(|provider| provider.id == id);
             let name = known.map_or_else(|| id.clone(), |provider| provider.name.to_owned());
@@ -188,7 +198,7 @@ impl PerformRequest for Arc<Services> {
         Ok(self.keys.stored_providers().into_iter().map(row).collect())
     }
 
-    async fn logout(&self, _: &Call, provider: String) -> Result<String, String> {
+    async fn logout(self: &Arc<Self>, _: &Call, provider: String) -> Result<String, String> {
         match self.keys.remove(&provider) {
             Ok(true) => {}
             Ok(false) => {
@@ -203,7 +213,7 @@ impl PerformRequest for Arc<Services> {
         Ok(format!("removed the key for {provider} from auth.json; {rest}"))
     }
 
-    async fn reload(&self, _: &Call) -> Result<Applied, String> {
+    async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || {
             let mut setup = locked(&services.setup);
@@ -218,7 +228,7 @@ impl PerformRequest for Arc<Services> {
         .await
     }
 
-    async fn settings(&self, _: &Call) -> Result<SettingList, String> {
+    async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, String> {
         let services = Arc::clone(self);
         blocking(move || {
             let rows = setting_list::rows(&locked(&services.setup));
@@ -227,32 +237,42 @@ impl PerformRequest for Arc<Services> {
         .await
     }
 
-    async fn set_setting(&self, _: &Call, key: String, value: Option<Hidden>) -> Result<SettingList, String> {
+    async fn set_setting(
+        self: &Arc<Self>,
+        _: &Call,
+        key: String,
+        value: Option<Hidden>,
+    ) -> Result<SettingList, String> {
         let services = Arc::clone(self);
         blocking(move || services.change_setting(&key, value.map(|value| value.0).as_deref())).await
     }
 
-    async fn choose_mode(&self, _: &Call, chosen: ChosenMode) -> Result<Applied, String> {
+    async fn choose_mode(self: &Arc<Self>, _: &Call, chosen: ChosenMode) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.keep_mode(chosen)).await
     }
 
-    async fn decide(&self, _: &Call, settings: Vec<(String, String)>, kept: bool) -> Result<Applied, String> {
+    async fn decide(
+        self: &Arc<Self>,
+        _: &Call,
+        settings: Vec<(String, String)>,
+        kept: bool,
+    ) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.decide_settings(&settings, kept)).await
     }
 
-    async fn set_keys(&self, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
+    async fn set_keys(self: &Arc<Self>, _: &Call, keys: KeyChanges) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.change_keys(&keys)).await
     }
 
-    async fn turn_extension(&self, _: &Call, id: String, on: bool) -> Result<Applied, String> {
+    async fn turn_extension(self: &Arc<Self>, _: &Call, id: String, on: bool) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.switch_extension(&id, on)).await
     }
 
-    async fn status_command(&self, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
+    async fn status_command(self: &Arc<Self>, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
         let (command, env, policy) = {
             let setup = locked(&self.setup);
             let command = setup.settings.status_command.clone().unwrap_or_default();
@@ -263,17 +283,17 @@ impl PerformRequest for Arc<Services> {
         status_command::run(&command, &format!("{input}\n"), &self.cwd, (&env, &policy)).await
     }
 
-    async fn folders(&self, _: &Call) -> Result<Vec<Folder>, String> {
+    async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, String> {
         let services = Arc::clone(self);
         blocking(move || locked(&services.setup).refresh_projects().map_err(|refusal| refusal.text)).await
     }
 
-    async fn trust(&self, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
+    async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || services.store_trust(&root, trusted)).await
     }
 
-    async fn files(&self, call: &Call, query: String) -> Result<FileMatches, String> {
+    async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || {
             let rules = || services.locked_setup().file_filter();
@@ -282,21 +302,21 @@ impl PerformRequest for Arc<Services> {
         .await
     }
 
-    async fn paths(&self, _: &Call, prefix: String) -> Result<Vec<String>, String> {
+    async fn paths(self: &Arc<Self>, _: &Call, prefix: String) -> Result<Vec<String>, String> {
         let services = Arc::clone(self);
         blocking(move || Ok(files::complete(&services.cwd, &prefix, &AllFiles))).await
     }
 
-    async fn clipboard(&self, _: &Call, text: String) -> Result<Option<String>, String> {
+    async fn clipboard(self: &Arc<Self>, _: &Call, text: String) -> Result<Option<String>, String> {
         clipboard::copy(&text).await
     }
 
-    async fn read_clipboard(&self, call: &Call) -> Result<Pasted, String> {
+    async fn read_clipboard(self: &Arc<Self>, call: &Call) -> Result<Pasted, String> {
         clipboard::paste(call).await
     }
 
     async fn pictures(
-        &self,
+        self: &Arc<Self>,
         _: &Call,
         _: String,
         readings: Vec<Vec<PathBuf>>,
@@ -309,13 +329,13 @@ impl PerformRequest for Arc<Services> {
         .await
     }
 
-    async fn history(&self, _: &Call) -> Result<Vec<String>, String> {
+    async fn history(self: &Arc<Self>, _: &Call) -> Result<Vec<String>, String> {
         let services = Arc::clone(self);
         blocking(move || Ok(services.history.load(&services.cwd, PROMPTS))).await
     }
 
     async fn editor(
-        &self,
+        self: &Arc<Self>,
         _: &Call,
         text: String,
         ending: String,
@@ -325,7 +345,7 @@ impl PerformRequest for Arc<Services> {
         editor::edit(&text, &ending, &env).await
     }
 
-    async fn open_in_editor(&self, _: &Call, source: EditorSource) -> Result<String, String> {
+    async fn open_in_editor(self: &Arc<Self>, _: &Call, source: EditorSource) -> Result<String, String> {
         let (dir, env) = {
             let setup = locked(&self.setup);
             (setup.project_dir.clone(), setup.program_env())
@@ -333,7 +353,7 @@ impl PerformRequest for Arc<Services> {
         editor::open(&source, &dir, &env).await
     }
 
-    async fn branch(&self, _: &Call) -> Result<Option<String>, String> {
+    async fn branch(self: &Arc<Self>, _: &Call) -> Result<Option<String>, String> {
         Ok(repository::checked_out(&self.cwd).await)
     }
 }

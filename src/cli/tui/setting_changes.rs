@@ -3,14 +3,14 @@
 use std::ffi::OsStr;
 
 use super::services::Services;
-use crate::agent::protocol::chosen::ChosenMode;
-use crate::agent::protocol::chosen::ChosenModels;
-use crate::agent::settings::{chosen_mode, chosen_models};
-use crate::agent::settings::{paths, table, write};
-use crate::app::effect::SavedSetting;
-use crate::app::request::{Applied, KeyChanges, SettingList};
-use crate::cli::compose::Setup;
-use crate::cli::{reload, setting_list};
+use crate::compose::Setup;
+use crate::{reload, setting_list};
+use tau_agent::settings::{chosen_mode, chosen_models};
+use tau_agent::settings::{paths, table, write};
+use tau_app::effect::SavedSetting;
+use tau_app::request::{Applied, KeyChanges, SettingList};
+use tau_protocol::chosen::ChosenMode;
+use tau_protocol::chosen::ChosenModels;
 
 impl Services {
     /// Stores what was chosen on the screen. The model of an attached screen is one of the server's, and no

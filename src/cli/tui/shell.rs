@@ -19,17 +19,17 @@ use super::questions::ClipboardAsk;
 use super::requests::RequestRunner;
 use super::terminal::{self, Suspended};
 use super::theme_files::ThemeFiles;
-use crate::agent::api::events::join;
-use crate::agent::engine::task::AgentHandle;
-use crate::agent::protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::app::connection::Connection;
-use crate::app::geometry::Size;
-use crate::app::request::{ShellReply, ShellRequest, Ticket};
-use crate::app::{Effect, Msg};
-use crate::cli::crash;
-use crate::cli::exit::Exit;
-use crate::cli::signals::{Caught, Signals};
+use crate::crash;
+use crate::exit::Exit;
+use crate::signals::{Caught, Signals};
+use tau_agent::api::events::join;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_app::connection::Connection;
+use tau_app::geometry::Size;
+use tau_app::request::{ShellReply, ShellRequest, Ticket};
+use tau_app::{Effect, Msg};
+use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 
 /// Most events of the agent taken before keys are checked again, and the longest time for them.
 const EVENT_BATCH: usize = 512;

@@ -25,38 +25,38 @@ use super::services::Services;
 use super::shell::Shell;
 use super::terminal::{self, MouseCapture, Tty};
 use super::theme_files::ThemeFiles;
-use crate::agent::AgentCommand;
-use crate::agent::engine::behavior::OnAsk;
-use crate::agent::engine::task;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::{SessionChange, SessionCommand, TaskCommand};
-use crate::agent::protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
-use crate::agent::protocol::query::Query;
-use crate::agent::protocol::run::RetryMode;
-use crate::agent::protocol::run::{OnRepeat, SteerMode};
-use crate::agent::protocol::trust::Folder;
-use crate::agent::provider::http::RuntimeThread;
-use crate::agent::session::Session;
-use crate::agent::settings::MAX_BYTES;
-use crate::agent::settings::paths;
-use crate::app::background::{AUTO, Background};
-use crate::app::boot::Boot;
-use crate::app::geometry::{Motion, ScreenKind, Size};
-use crate::app::offer::Offers;
-use crate::app::request::NO_TICKET;
-use crate::app::{self, Msg};
-use crate::cli::attach::link::{self, Linked};
-use crate::cli::attach::requests::AttachedRequests;
-use crate::cli::attach::server::Server;
-use crate::cli::compose::{ComposedAgent, DEFAULT_THEME, Setup, sandbox};
-use crate::cli::environment::{Connections, OnBadConfig};
-use crate::cli::exit::{Exit, Refusal, fail};
-use crate::cli::profile::FrontEndProfile;
-use crate::cli::signals::Signals;
-use crate::cli::{crash, environment, offers, prompts, sessions};
-use crate::tools::regular_files::read_text;
-use crate::view::Memo;
-use crate::view::theme::Theme;
+use crate::attach::link::{self, Linked};
+use crate::attach::requests::AttachedRequests;
+use crate::attach::server::Server;
+use crate::compose::{ComposedAgent, DEFAULT_THEME, Setup, sandbox};
+use crate::environment::{Connections, OnBadConfig};
+use crate::exit::{Exit, Refusal, fail};
+use crate::profile::FrontEndProfile;
+use crate::signals::Signals;
+use crate::{crash, environment, offers, prompts, sessions};
+use tau_agent::engine::behavior::OnAsk;
+use tau_agent::engine::task;
+use tau_agent::provider::http::RuntimeThread;
+use tau_agent::session::Session;
+use tau_agent::settings::MAX_BYTES;
+use tau_agent::settings::paths;
+use tau_app::background::{AUTO, Background};
+use tau_app::boot::Boot;
+use tau_app::geometry::{Motion, ScreenKind, Size};
+use tau_app::offer::Offers;
+use tau_app::request::NO_TICKET;
+use tau_app::{self, Msg};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
+use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
+use tau_protocol::query::Query;
+use tau_protocol::run::RetryMode;
+use tau_protocol::run::{OnRepeat, SteerMode};
+use tau_protocol::trust::Folder;
+use tau_tools::regular_files::read_text;
+use tau_view::Memo;
+use tau_view::theme::Theme;
 
 /// Replies that may wait for the loop.
 const REPLIES: usize = 64;
@@ -153,7 +153,7 @@ fn show(
         Err(error) => return fail(Exit::Config, &format!("cannot use the terminal: {error}")),
     };
     tty.announcer = Announcer::of_terminal(terminal_use);
-    let (model, effects) = app::boot(boot);
+    let (model, effects) = tau_app::boot(boot);
     let measuring = Measuring::new(setup.paths.terminals());
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording, measuring);
     // Asked after the first frame, which does not wait for the answers.
@@ -207,11 +207,11 @@ async fn connect(
     }
     if let Some(path) = offer {
         let command = AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }));
-        screen.effects.push_back(crate::app::Effect::Agent(command));
+        screen.effects.push_back(tau_app::Effect::Agent(command));
     }
     // The commands of prompt templates and skills, which were loaded with the system prompt.
     let query = Query::Commands;
-    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+    screen.effects.push_back(tau_app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
         ticket: NO_TICKET,
         query,
     })));
@@ -236,7 +236,7 @@ fn attach_to(
     let here = Arc::new(Services::of(setup.clone(), setup.prompt_of_nobody()?));
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
     let query = Query::Commands;
-    screen.effects.push_back(crate::app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
+    screen.effects.push_back(tau_app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
         ticket: NO_TICKET,
         query,
     })));

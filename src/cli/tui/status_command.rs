@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use crate::tools::paths;
-use crate::tools::process::ChildEnv;
-use crate::tools::sandbox::confinement::{Confinement, Surroundings};
-use crate::tools::sandbox::{SandboxPolicy, Start};
+use tau_tools::paths;
+use tau_tools::process::ChildEnv;
+use tau_tools::sandbox::confinement::{Confinement, Surroundings};
+use tau_tools::sandbox::{SandboxPolicy, Start};
 
 /// How long it may take.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -97,9 +97,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_script_that_commands_can_change_is_sandboxed() {
-        use crate::tools::sandbox::SandboxLevel;
+        use tau_tools::sandbox::SandboxLevel;
 
-        if crate::tools::sandbox::support::Support::here().landlock == 0 {
+        if tau_tools::sandbox::support::Support::here().landlock == 0 {
             return;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -23,8 +23,8 @@ use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 use super::widths::Widths;
-use crate::app::geometry::{ScreenKind, TerminalUse};
-pub use crate::cli::plain::line as plain;
+pub use crate::plain::line as plain;
+use tau_app::geometry::{ScreenKind, TerminalUse};
 
 use frames::FullScreen;
 pub use frames::{Drawn, Painted};

@@ -11,14 +11,14 @@ use std::time::SystemTime;
 
 use super::extension_watch::DirectoryWatch;
 use super::live_screen::LiveScreen;
-use crate::agent::AgentEvent;
-use crate::agent::extensions::watched::Interest;
-use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
-use crate::agent::settings::MAX_BYTES;
-use crate::app::Msg;
-use crate::app::background::AUTO;
-use crate::tools::regular_files::read_text;
-use crate::view::theme::Theme;
+use tau_agent::extensions::watched::Interest;
+use tau_agent::settings::MAX_BYTES;
+use tau_app::Msg;
+use tau_app::background::AUTO;
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::{NoticeLevel, TaskEvent};
+use tau_tools::regular_files::read_text;
+use tau_view::theme::Theme;
 
 /// How a file's name ends.
 const ENDING: &str = ".toml";

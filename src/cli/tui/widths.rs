@@ -10,7 +10,7 @@ use ratatui::buffer::CellWidth;
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthChar;
 
-use crate::view::frame::Frame;
+use tau_view::frame::Frame;
 
 const JOINER: char = '\u{200D}';
 const KEYCAP: char = '\u{20E3}';

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Replacement;
 use super::matching::MatchKind;
 use super::splice::{Splice, line_number};
-use crate::tools::counted::counted;
+use crate::counted::counted;
 
 /// Most places that are listed.
 const PLACES: usize = 20;

@@ -9,9 +9,9 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
-use crate::tools::budget;
-use crate::tools::counted::counted;
-use crate::tools::walk::MAX_BYTES;
+use crate::budget;
+use crate::counted::counted;
+use crate::walk::MAX_BYTES;
 
 /// Bytes of the lines of one file that are kept.
 const KEPT: usize = 4 * 1024 * 1024;

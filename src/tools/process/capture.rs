@@ -3,9 +3,9 @@
 //! Raw bytes; `line_output.rs` makes text of them. Costs one copy and one count of newlines per
 //! byte, whatever the output is.
 
-use crate::tools::encoding;
-use crate::tools::line_output;
-use crate::tools::line_output::Colours;
+use crate::encoding;
+use crate::line_output;
+use crate::line_output::Colours;
 
 /// Bytes kept from the start.
 const HEAD: usize = 64 * 1024;

@@ -89,7 +89,7 @@ impl ChildEnv {
     }
 
     /// The variables without secrets, and nothing added.
-    pub(crate) fn without_secrets(
+    pub fn without_secrets(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         secrets: &[String],
         pass: &[String],
@@ -100,18 +100,18 @@ impl ChildEnv {
     }
 
     /// What tau's own helpers get: git, programs for the clipboard. What is not known to be needed is left out.
-    pub(crate) fn of_helpers() -> Self {
+    pub fn of_helpers() -> Self {
         let known = |name: &OsStr| PLAIN.iter().chain(HELPER).any(|known| name == OsStr::new(known));
         ChildEnv { variables: std::env::vars_os().filter(|(name, _)| known(name)).collect() }
     }
 
     /// Gives a program this environment and no other.
-    pub(crate) fn apply(&self, command: &mut Command) {
+    pub fn apply(&self, command: &mut Command) {
         command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 
     /// The value of a variable.
-    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_os_str())
     }
 

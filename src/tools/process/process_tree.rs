@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The variable that marks the processes of a command.
-pub(crate) const MARK: &str = "TAU_RUN_ID";
+pub const MARK: &str = "TAU_RUN_ID";
 
 /// How long processes have after TERM.
 const TERM_GRACE: Duration = Duration::from_millis(1_000);

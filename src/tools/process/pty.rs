@@ -155,7 +155,7 @@ impl Pty {
 
 /// A descriptor whose readiness can be awaited, in the runtime that this is called in.
 #[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
-pub(crate) fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+pub fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped
     // by the value made here, which takes it off the list first.
     unsafe { Ok(AsyncFd::register_with_interest(descriptor, interest)?) }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::capture::Capture;
-use crate::tools::TerminalOutput;
+use crate::TerminalOutput;
 
 /// Called with output: what came since the last call, and all of it so far.
 pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
@@ -35,7 +35,7 @@ pub enum Flow {
 
 impl Flow {
     /// For receivers that look at the state so far and not at what is new.
-    pub(crate) const LITTLE: Flow = Flow::Newest(2 * SHOWN);
+    pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
 }
 
 /// Output that was not reported yet.

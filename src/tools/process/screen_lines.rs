@@ -5,7 +5,7 @@
 
 use super::pty::WindowSize;
 use super::report::whole_characters;
-use crate::tools::vt::{ScreenLine, TerminalScreen, ToCursor};
+use crate::vt::{ScreenLine, TerminalScreen, ToCursor};
 
 /// The screen of a command, read in pieces.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use crate::tools::recognise;
+use crate::recognise;
 
 /// Parts of words that make a value secret.
 const PARTS: [&str; 9] = [
@@ -69,7 +69,7 @@ const KEY_BEGINNINGS: [&str; 1] = ["OP_SESSION_"];
 
 /// What the name of a variable says of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SecretName {
+pub enum SecretName {
     /// The value is a secret.
     Value,
     /// It has to do with one, or may be one: `KEY_NAME`, `TOKEN_URL`, `BASIC_AUTH`.
@@ -77,7 +77,7 @@ pub(crate) enum SecretName {
 }
 
 /// What the name says; `None` if it says nothing of secrets.
-pub(crate) fn secret_name(name: &OsStr) -> Option<SecretName> {
+pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     let name = name.to_string_lossy();
     let upper = name.to_uppercase();
     if PASSED.contains(&upper.as_str()) {

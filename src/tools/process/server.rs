@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use super::process_tree::{MARK, ProcessTree};
 use super::spawn::{Life, own_session, run_id};
 use super::{ChildEnv, signals};
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::sandbox::confinement::{Confinement, Surroundings};
-use crate::tools::scratch::Scratch;
+use crate::sandbox::SandboxPolicy;
+use crate::sandbox::confinement::{Confinement, Surroundings};
+use crate::scratch::Scratch;
 
 /// A program to start.
 #[derive(Clone, Copy, Debug)]

@@ -16,8 +16,8 @@ use tokio::process::{Child, Command};
 use super::process_tree::{self, ProcessTree};
 use super::pty::Pty;
 use super::{ChildEnv, CommandIo, CommandLine, git, signals};
-use crate::tools::sandbox::confinement::{Confinement, Surroundings};
-use crate::tools::scratch::Scratch;
+use crate::sandbox::confinement::{Confinement, Surroundings};
+use crate::scratch::Scratch;
 
 /// The size asked for the pipe, so that a fast writer is not woken too often.
 pub(super) const PIPE_SIZE: usize = 512 * 1024;
@@ -144,7 +144,7 @@ fn confinement(
 /// Names a run: unique among the processes of this machine and the runs of this process.
 pub(super) fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    format!("{}-{}", crate::tools::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// What a child is started for.

@@ -6,8 +6,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::capture::Capture;
-use crate::tools::paths;
-use crate::tools::scratch::{Scratch, SpillFile};
+use crate::paths;
+use crate::scratch::{Scratch, SpillFile};
 
 /// Pieces under way between reader and writer; with the reader's piece size, the memory used.
 const UNDER_WAY: usize = 4;

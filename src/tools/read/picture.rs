@@ -12,7 +12,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use crate::tools::{Content, Details, ToolError, ToolOutput};
+use crate::{Content, Details, ToolError, ToolOutput};
 
 /// Longest side that all providers take without scaling it themselves, in pixels.
 const MAX_SIDE: u32 = 2_000;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::budget;
-use crate::tools::counted::counted;
-use crate::tools::encoding::{self, Encoding};
+use crate::budget;
+use crate::counted::counted;
+use crate::encoding::{self, Encoding};
 
 /// Most bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;

@@ -21,15 +21,15 @@ use values::{Place, is_placeholder, plausible, random};
 
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// Where it begins, in bytes.
-    pub(crate) start: usize,
+    pub start: usize,
     /// Where it ends.
-    pub(crate) end: usize,
+    pub end: usize,
     /// What kind of secret it is.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Its value, if that differs from the text.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
 }
 
 /// What a word in the text may be part of.
@@ -65,7 +65,7 @@ fn anchors() -> Vec<(&'static str, Anchor)> {
 }
 
 /// Shortest value that is looked for where it stands alone, in bytes: a shorter one is as likely to be a word.
-pub(crate) const SHORTEST: usize = 8;
+pub const SHORTEST: usize = 8;
 
 type Words = (AhoCorasick, Vec<Anchor>);
 
@@ -93,7 +93,7 @@ fn hits<'t>(
 }
 
 /// The secrets in `text`, in order and without overlaps.
-pub(crate) fn find(text: &str) -> Vec<Found> {
+pub fn find(text: &str) -> Vec<Found> {
     let Some(words) = WORDS.as_ref() else { return Vec::new() };
     let mut found: Vec<Found> = Vec::new();
     // Words before this place belong to something that was looked at.
@@ -157,7 +157,7 @@ fn of_block(block: blocks::Block) -> Found {
 const VAGUE: [&str; 5] = ["password", "token", "secret", "api key", "key"];
 
 /// In order, and those that overlap as one, which has the kind that says more.
-pub(crate) fn joined(mut found: Vec<Found>) -> Vec<Found> {
+pub fn joined(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
     let mut out: Vec<Found> = Vec::with_capacity(found.len());
     for next in found {
@@ -199,7 +199,7 @@ fn password(text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
 }
 
 /// The passwords of all addresses in `text`, whatever they look like.
-pub(crate) fn passwords(text: &str) -> impl Iterator<Item = &str> {
+pub fn passwords(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").filter_map(|(at, mark)| {
         let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let rest = text.get(at + mark.len()..)?.split(ends).next()?;
@@ -215,7 +215,7 @@ pub(crate) fn passwords(text: &str) -> impl Iterator<Item = &str> {
 
 /// How much of a text that continues can be shown: from there on something may turn out to be a secret
 /// once its rest has arrived.
-pub(crate) fn settled(text: &str) -> usize {
+pub fn settled(text: &str) -> usize {
     let Some(words) = WORDS.as_ref() else { return text.len() };
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let mut open_block = None;
@@ -264,19 +264,19 @@ fn value_start(text: &str, at: usize) -> Option<usize> {
 
 /// Whether a value is found where it stands alone too, once it is known: it must not be a word or a
 /// number that may mean something else there.
-pub(crate) fn is_telling(value: &str) -> bool {
+pub fn is_telling(value: &str) -> bool {
     let digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     value.len() >= SHORTEST && digit && letter
 }
 
 /// Whether a value of a variable that has to do with secrets looks like one.
-pub(crate) fn looks_secret(value: &str) -> bool {
+pub fn looks_secret(value: &str) -> bool {
     is_telling(value) && plausible(value, names::Kind::Secret, Place::Variable)
 }
 
 /// Whether the value of a variable whose name says that it is secret can be looked for: it stands for no other
 /// one and is no path, address or number.
-pub(crate) fn is_own_secret(value: &str) -> bool {
+pub fn is_own_secret(value: &str) -> bool {
     looks_secret(value) || (!is_placeholder(value) && !values::is_reference(value))
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Guard;
 use super::support::Enforced;
 use super::{SandboxLevel, SandboxPolicy, protected};
-use crate::tools::paths;
+use crate::paths;
 
 /// Most lines of output that are read, from its end.
 const MOST_LINES: usize = 200;

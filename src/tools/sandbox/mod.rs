@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 pub use denial::{SandboxDenial, SandboxRule};
-pub(crate) use workspace_program::Start;
+pub use workspace_program::Start;
 
 use super::paths;
 

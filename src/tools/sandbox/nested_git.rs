@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::tools::{git_index, paths};
+use crate::{git_index, paths};
 
 /// Largest index that is read, in bytes.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use super::nested_git::{self, GitLinks};
 use super::protected;
-use crate::tools::file_at::FileAt;
-use crate::tools::ids;
-use crate::tools::process::ChildEnv;
+use crate::file_at::FileAt;
+use crate::ids;
+use crate::process::ChildEnv;
 
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
 /// configuration or that of others from there, or run what they name.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::{SandboxPolicy, protected};
-use crate::tools::paths;
+use crate::paths;
 
 /// How many links of a name are looked at.
 const MAX_LINKS: usize = 40;
@@ -57,16 +57,16 @@ const SEPARATORS: [char; 14] = [' ', '\t', '\r', '\n', '\'', '"', ';', '|', '&',
 
 /// A program that tau is about to start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Start<'a> {
+pub struct Start<'a> {
     /// The directory it starts in.
-    pub(crate) cwd: &'a Path,
+    pub cwd: &'a Path,
     /// Where programs are looked for: `PATH`.
-    pub(crate) path: Option<&'a OsStr>,
+    pub path: Option<&'a OsStr>,
 }
 
 impl SandboxPolicy {
     /// Whether commands can change what runs when this program is started with these arguments.
-    pub(crate) fn can_change_program<'a>(
+    pub fn can_change_program<'a>(
         &self,
         start: Start<'_>,
         program: &str,
@@ -78,7 +78,7 @@ impl SandboxPolicy {
     }
 
     /// The same for a text that a shell runs.
-    pub(crate) fn can_change_script(&self, start: Start<'_>, text: &str) -> bool {
+    pub fn can_change_script(&self, start: Start<'_>, text: &str) -> bool {
         let roots = self.roots();
         if roots.is_empty() {
             return false;

@@ -32,7 +32,7 @@ pub struct SgrStyle {
 impl SgrStyle {
     /// Applies a sequence, given what is between `ESC [` and `m`. One with a private mark is not SGR
     /// and changes nothing.
-    pub(crate) fn apply(&mut self, parameters: &str) {
+    pub fn apply(&mut self, parameters: &str) {
         let known = |byte: u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
         if !parameters.bytes().all(known) {
             return;

@@ -20,11 +20,11 @@ use super::panel::{behind, text_rows};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use crate::app::Model;
-use crate::app::approval::{Approval, MarkedText};
-use crate::app::transcript::panel::ToolPanel;
-use crate::app::transcript::{EntryBody, TranscriptEntry};
-use crate::tools::details::FileDiff;
+use tau_app::Model;
+use tau_app::approval::{Approval, MarkedText};
+use tau_app::transcript::panel::ToolPanel;
+use tau_app::transcript::{EntryBody, TranscriptEntry};
+use tau_tools::details::FileDiff;
 
 /// Beside everything that is asked.
 const BAR: &str = "┃ ";

@@ -4,18 +4,18 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::typed;
-use crate::agent::protocol::approval::RuleScope;
-use crate::app::Model;
-use crate::app::action::Action;
-use crate::app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft, UNSEEN};
-use crate::app::geometry::ScreenKind;
-use crate::app::line_edit::LineEdit;
-use crate::app::printable::{Printable, printable_line};
-use crate::view::layout::regions;
-use crate::view::panel::both_ends;
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap;
+use crate::layout::regions;
+use crate::panel::both_ends;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::approval::{AlwaysList, Approval, Coverage, MarkedText, PromptStage, RuleDraft, UNSEEN};
+use tau_app::geometry::ScreenKind;
+use tau_app::line_edit::LineEdit;
+use tau_app::printable::{Printable, printable_line};
+use tau_protocol::approval::RuleScope;
 
 /// Calls that wait shown at once.
 const LISTED: usize = 5;

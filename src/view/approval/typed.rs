@@ -2,9 +2,9 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::app::line_edit::LineEdit;
-use crate::app::printable::printable_line;
-use crate::view::wrap;
+use crate::wrap;
+use tau_app::line_edit::LineEdit;
+use tau_app::printable::printable_line;
 
 /// The text behind `label`, each row at most `width` cells wide, and the cursor's row and column.
 pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {

@@ -4,11 +4,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::{DiffLine, Sign, lines};
-use crate::tools::details::{FileDiff, Hunk};
-use crate::view::highlight::{self, Highlighter};
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap::{self, Break};
+use crate::highlight::{self, Highlighter};
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap::{self, Break};
+use tau_tools::details::{FileDiff, Hunk};
 
 /// The least width for two columns.
 pub(crate) const LEAST_SPLIT: u16 = 60;

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::Frame;
-use crate::view::row::{Row, RowLink, Rows};
+use crate::row::{Row, RowLink, Rows};
 
 /// Rows that must be saved from being drawn for rows to be moved.
 const WORTH: usize = 3;
@@ -17,7 +17,7 @@ const WORTH: usize = 3;
 /// A row of the transcript or of what is below it, or a blank one. It holds its rows and not only its
 /// number among them, so what was drawn can be compared with what is to be drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct DrawnRow {
+pub struct DrawnRow {
     /// `None` for a blank row.
     rows: Option<Rows>,
     index: usize,
@@ -26,7 +26,7 @@ pub(crate) struct DrawnRow {
 
 /// A mark in the last column of a row, in place of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub struct Edge {
     pub mark: &'static str,
     pub style: Style,
 }
@@ -36,7 +36,7 @@ impl DrawnRow {
     pub(crate) const BLANK: DrawnRow = DrawnRow { rows: None, index: 0, edge: None };
 
     /// A row of a part.
-    pub(crate) fn of(rows: &Rows, index: usize) -> Self {
+    pub fn of(rows: &Rows, index: usize) -> Self {
         DrawnRow { rows: Some(Arc::clone(rows)), index, edge: None }
     }
 
@@ -67,7 +67,7 @@ impl DrawnRow {
 impl Frame {
     /// Begins a frame in a style for its text. `rows` stay as they are, for [`Frame::draw_row`] and
     /// [`Frame::put_lines`] to draw all of them. All others are blank.
-    pub(crate) fn begin(&mut self, style: Style, rows: Range<u16>) {
+    pub fn begin(&mut self, style: Style, rows: Range<u16>) {
         self.clear_layers();
         let mut blank = Cell::EMPTY;
         blank.set_style(style);
@@ -88,7 +88,7 @@ impl Frame {
     }
 
     /// Something is drawn over these rows.
-    pub(crate) fn touch(&mut self, rows: Range<u16>) {
+    pub fn touch(&mut self, rows: Range<u16>) {
         self.forget(usize::from(rows.start)..usize::from(rows.end));
     }
 
@@ -98,7 +98,7 @@ impl Frame {
     }
 
     /// Moves the rows of an area to where they are wanted, if that saves drawing some.
-    pub(crate) fn move_rows(&mut self, area: Rect, wanted: &[DrawnRow]) {
+    pub fn move_rows(&mut self, area: Rect, wanted: &[DrawnRow]) {
         let top = usize::from(area.y);
         let Some(shown) = self.drawn.get(top..top + wanted.len()) else { return };
         let kept = |by: isize| {
@@ -154,7 +154,7 @@ impl Frame {
     }
 
     /// Draws a row, unless it is there already.
-    pub(crate) fn draw_row(&mut self, area: Rect, wanted: DrawnRow) {
+    pub fn draw_row(&mut self, area: Rect, wanted: DrawnRow) {
         let text = Rect { width: area.width.saturating_sub(u16::from(wanted.edge.is_some())), ..area };
         if let Some(row) = wanted.row() {
             self.place_layers(text, row);
@@ -240,14 +240,14 @@ impl Frame {
 }
 
 /// What is known of the rows of two frames without a look at their cells.
-pub(crate) struct KnownRows<'a> {
+pub struct KnownRows<'a> {
     old: &'a [Option<DrawnRow>],
     new: &'a [Option<DrawnRow>],
 }
 
 impl<'a> KnownRows<'a> {
     /// Nothing is known where the same row looks different on them.
-    pub(crate) fn of(old: &'a Frame, new: &'a Frame) -> Self {
+    pub fn of(old: &'a Frame, new: &'a Frame) -> Self {
         match old.blank == new.blank {
             true => KnownRows { old: &old.drawn, new: &new.drawn },
             false => KnownRows { old: &[], new: &[] },
@@ -255,7 +255,7 @@ impl<'a> KnownRows<'a> {
     }
 
     /// Whether a row of the old frame was drawn like one of the new; `None` where that is not known.
-    pub(crate) fn are_alike(&self, old_y: usize, new_y: usize) -> Option<bool> {
+    pub fn are_alike(&self, old_y: usize, new_y: usize) -> Option<bool> {
         match (self.old.get(old_y), self.new.get(new_y)) {
             (Some(Some(old)), Some(Some(new))) => Some(old.is_like(new)),
             _ => None,

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
 
 /// Least cells of a column.
 const COLUMN: u16 = 36;

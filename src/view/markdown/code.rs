@@ -6,11 +6,11 @@
 use ratatui::text::{Line, Span};
 
 use super::{blank, span};
-use crate::app::blocks::CodePart;
-use crate::view::highlight::{Highlighter, LineTokens};
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap::{self, Break};
+use crate::highlight::{Highlighter, LineTokens};
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap::{self, Break};
+use tau_app::blocks::CodePart;
 
 /// Below this width the border is left out.
 const BORDERED: u16 = 12;
@@ -78,7 +78,7 @@ fn push_line(
 }
 
 /// A line of code in its colours.
-pub(in crate::view) fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
+pub(crate) fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
     let plain = theme.style(ThemeToken::Code);
     let mut spans = Vec::with_capacity(2 * tokens.len() + 1);
     let mut at = 0;

@@ -9,10 +9,10 @@ use ratatui::style::{Modifier, Style};
 use unicode_width::UnicodeWidthChar;
 
 use super::span;
-use crate::app::geometry::Addresses;
-use crate::app::printable::printable_line;
-use crate::view::link::{Link, LinkedLine};
-use crate::view::theme::{Theme, ThemeToken};
+use crate::link::{Link, LinkedLine};
+use crate::theme::{Theme, ThemeToken};
+use tau_app::geometry::Addresses;
+use tau_app::printable::printable_line;
 
 /// Lines of styled text.
 pub(super) type InlineLines = Vec<LinkedLine>;

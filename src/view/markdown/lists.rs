@@ -4,7 +4,7 @@ use pulldown_cmark::{Event, Tag};
 use ratatui::text::Line;
 
 use super::Writer;
-use crate::view::theme::ThemeToken;
+use crate::theme::ThemeToken;
 
 /// The signs before the items of unordered lists, by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];

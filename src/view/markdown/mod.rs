@@ -10,7 +10,7 @@
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "most events and tags of the parser mean nothing here")]
 
-pub(in crate::view) mod code;
+pub(crate) mod code;
 mod inline;
 mod lists;
 mod open;
@@ -28,9 +28,9 @@ use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap::{self, Break};
-use crate::app::blocks::{self, CodePart, MarkdownBlock};
-use crate::app::geometry::TextLayout;
-use crate::app::printable::printable;
+use tau_app::blocks::{self, CodePart, MarkdownBlock};
+use tau_app::geometry::TextLayout;
+use tau_app::printable::printable;
 
 /// The rows of a block, each at most `width` cells wide.
 pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {

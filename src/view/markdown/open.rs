@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::app::blocks::MarkdownBlock;
+use tau_app::blocks::MarkdownBlock;
 
 /// Longest text of a link that is waited for, in bytes.
 const LONGEST: usize = 200;

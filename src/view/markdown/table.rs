@@ -10,10 +10,10 @@ use ratatui::text::{Line, Span};
 
 use super::inline::InlineLines;
 use super::span;
-use crate::view::link::LinkedLine;
-use crate::view::row::{Row, RowLink};
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap;
+use crate::link::LinkedLine;
+use crate::row::{Row, RowLink};
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
 
 /// Cells between two columns: ` │ `.
 const BETWEEN: usize = 3;

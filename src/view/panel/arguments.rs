@@ -5,14 +5,14 @@ use ratatui::text::Span;
 
 use super::hidden_lines;
 use super::output::SLACK;
-use crate::app::printable::Printable;
-use crate::app::transcript::arguments::{ArgumentText, CallArguments};
-use crate::app::transcript::panel::ToolPanel;
-use crate::view::highlight::Highlighter;
-use crate::view::markdown::code;
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap::{self, Break};
+use crate::highlight::Highlighter;
+use crate::markdown::code;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap::{self, Break};
+use tau_app::printable::Printable;
+use tau_app::transcript::arguments::{ArgumentText, CallArguments};
+use tau_app::transcript::panel::ToolPanel;
 
 /// Rows of a command shown while folded.
 const COMMAND_ROWS: usize = 8;

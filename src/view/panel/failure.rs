@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::app::ansi::AnsiLine;
+use tau_app::ansi::AnsiLine;
 
 /// Lines shown of a failed command, if there are as many.
 pub(super) const FAILED_LINES: usize = 15;
@@ -128,7 +128,7 @@ fn is_harmless(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::ansi;
+    use tau_app::ansi;
 
     /// What is shown of an output, with `…` for what is not.
     fn excerpt(output: &str) -> Vec<String> {

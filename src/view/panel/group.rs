@@ -3,12 +3,12 @@
 use ratatui::text::Span;
 
 use super::head_row;
-use crate::app::msg::Millis;
-use crate::app::time_format::noticeable;
-use crate::app::transcript::panel::{CallState, ToolPanel};
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::msg::Millis;
+use tau_app::time_format::noticeable;
+use tau_app::transcript::panel::{CallState, ToolPanel};
 
 /// Cells kept for "and 3 more".
 const MORE: usize = 10;

@@ -15,13 +15,13 @@ use super::highlight::Highlighter;
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
-use crate::app::msg::Millis;
-use crate::app::printable::Printable;
-use crate::app::time_format::{noticeable, seconds};
-use crate::app::transcript::call_end;
-use crate::app::transcript::command_panel::{CommandEnd, CommandPanel};
-use crate::app::transcript::hidden_secrets::HiddenSecrets;
-use crate::app::transcript::panel::{CallState, PanelOutput, ToolPanel};
+use tau_app::msg::Millis;
+use tau_app::printable::Printable;
+use tau_app::time_format::{noticeable, seconds};
+use tau_app::transcript::call_end;
+use tau_app::transcript::command_panel::{CommandEnd, CommandPanel};
+use tau_app::transcript::hidden_secrets::HiddenSecrets;
+use tau_app::transcript::panel::{CallState, PanelOutput, ToolPanel};
 
 /// Output lines of a folded call.
 const CALL_LINES: usize = 7;

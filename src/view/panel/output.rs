@@ -5,15 +5,15 @@
 use ratatui::text::{Line, Span};
 
 use super::{failure, hidden_lines};
-use crate::app::ansi::AnsiLine;
-use crate::app::printable::Printable;
-use crate::app::transcript::panel::PanelOutput;
-use crate::tools::counted::counted;
-use crate::view::highlight::Highlighter;
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::wrap::{self, Break};
-use crate::view::{diff, terminal_text};
+use crate::highlight::Highlighter;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap::{self, Break};
+use crate::{diff, terminal_text};
+use tau_app::ansi::AnsiLine;
+use tau_app::printable::Printable;
+use tau_app::transcript::panel::PanelOutput;
+use tau_tools::counted::counted;
 
 /// Lines that are hidden take the place of a row that says so, and are hidden only if that saves four rows.
 pub(super) const SLACK: usize = 4;

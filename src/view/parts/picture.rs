@@ -1,11 +1,11 @@
 //! The pictures of an entry, each a part of its own after the others.
 
-use crate::app::Model;
-use crate::app::geometry::ScreenKind;
-use crate::app::picture::{MessagePicture, PictureRoom};
-use crate::app::transcript::{EntryBody, TranscriptEntry};
-use crate::view::memo::Memo;
-use crate::view::row::{MARGIN, Rows};
+use crate::memo::Memo;
+use crate::row::{MARGIN, Rows};
+use tau_app::Model;
+use tau_app::geometry::ScreenKind;
+use tau_app::picture::{MessagePicture, PictureRoom};
+use tau_app::transcript::{EntryBody, TranscriptEntry};
 
 /// The picture that a part shows: those of an entry are its last parts.
 pub(super) fn of_part(entry: &TranscriptEntry, part: u32) -> Option<&MessagePicture> {

@@ -5,13 +5,13 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::marked;
-use crate::app::blocks::MarkdownBlocks;
-use crate::app::fuzzy;
-use crate::app::picker::Picker;
-use crate::view::highlight::Highlighter;
-use crate::view::row::Row;
-use crate::view::theme::{Theme, ThemeToken};
-use crate::view::{markdown, wrap};
+use crate::highlight::Highlighter;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::{markdown, wrap};
+use tau_app::blocks::MarkdownBlocks;
+use tau_app::fuzzy;
+use tau_app::picker::Picker;
 
 /// Most rows of the line with what is sought.
 const FOUND_ROWS: usize = 3;

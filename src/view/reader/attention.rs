@@ -7,14 +7,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::speech::words;
-use crate::app::Model;
-use crate::app::overlay::Overlay;
-use crate::app::picker::Picker;
-use crate::app::status::Activity;
-use crate::view::inline::BoxRows;
-use crate::view::memo::Memo;
-use crate::view::theme::ThemeToken;
-use crate::view::{approval, console, overlay, shown_overlay};
+use crate::inline::BoxRows;
+use crate::memo::Memo;
+use crate::theme::ThemeToken;
+use crate::{approval, console, overlay, shown_overlay};
+use tau_app::Model;
+use tau_app::overlay::Overlay;
+use tau_app::picker::Picker;
+use tau_app::status::Activity;
 
 /// Rows of a list that are said when it opens.
 const LISTED: usize = 9;

@@ -1,19 +1,19 @@
 //! The transcript as lines to be said: who speaks, what a call did and how it ended, text in sentences.
 //!
 //! The lines of an entry only grow while it does, so how many were said is all that has to be known:
-//! it is the row of [`Laid::printed`](crate::app::geometry::Laid::printed).
+//! it is the row of [`Laid::printed`](tau_app::geometry::Laid::printed).
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use crate::agent::protocol::event::NoticeLevel;
-use crate::app::Model;
-use crate::app::blocks::{MarkdownBlock, MarkdownBlocks};
-use crate::app::geometry::{Anchor, EntryId};
-use crate::app::transcript::panel::{CallState, ToolPanel};
-use crate::app::transcript::{EntryBody, TranscriptEntry};
-use crate::view::memo::Memo;
-use crate::view::row::Row;
-use crate::view::{panel, parts, transcript};
+use crate::memo::Memo;
+use crate::row::Row;
+use crate::{panel, parts, transcript};
+use tau_app::Model;
+use tau_app::blocks::{MarkdownBlock, MarkdownBlocks};
+use tau_app::geometry::{Anchor, EntryId};
+use tau_app::transcript::panel::{CallState, ToolPanel};
+use tau_app::transcript::{EntryBody, TranscriptEntry};
+use tau_protocol::event::NoticeLevel;
 
 /// Lines said at once, so that a frame stays small.
 const AT_ONCE: usize = 200;

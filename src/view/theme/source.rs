@@ -15,8 +15,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{ColorDepth, Theme, ThemeError, ThemeToken};
-use crate::view::color::{self, Palette};
-use crate::view::contrast;
+use crate::color::{self, Palette};
+use crate::contrast;
 
 /// A table of a theme file.
 type Table = BTreeMap<Spanned<String>, toml::Value>;

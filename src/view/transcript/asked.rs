@@ -6,13 +6,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Place, Walk};
-use crate::app::geometry::Laid;
-use crate::app::transcript::EntryBody;
-use crate::tools::counted::counted;
-use crate::view::approval::{self, Prompt};
-use crate::view::frame::Frame;
-use crate::view::theme::ThemeToken;
-use crate::view::wrap;
+use crate::approval::{self, Prompt};
+use crate::frame::Frame;
+use crate::theme::ThemeToken;
+use crate::wrap;
+use tau_app::geometry::Laid;
+use tau_app::transcript::EntryBody;
+use tau_tools::counted::counted;
 
 /// Rows of the transcript that the prompt leaves, where there is room.
 const CONTEXT: usize = 2;

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::{Place, Walk};
-use crate::agent::protocol::needle::Needle;
-use crate::app::transcript::EntryBody;
-use crate::app::transcript::find::Occurrence;
-use crate::view::parts;
-use crate::view::row::Row;
+use crate::parts;
+use crate::row::Row;
+use tau_app::transcript::EntryBody;
+use tau_app::transcript::find::Occurrence;
+use tau_protocol::needle::Needle;
 
 /// Cells of an occurrence on one row of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +136,7 @@ fn in_line(rows: &[Row], line: Range<usize>, needle: &Needle, found: &mut Vec<Ve
             }
             before = Some(run);
             text.push_str(&needle.fold(cell.text, false));
-            let width = crate::view::width::cells(cell.text) as u16;
+            let width = crate::width::cells(cell.text) as u16;
             cells.push((text.len(), index, cell.column..cell.column.saturating_add(width)));
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     use ratatui::text::{Line, Span};
 
     use super::*;
-    use crate::view::wrap::{self, Break};
+    use crate::wrap::{self, Break};
 
     fn columns(rows: &[Row], query: &str) -> Vec<Vec<(usize, u16, u16)>> {
         let found = Needle::new(query).map(|needle| occurrences(rows, &needle)).unwrap_or_default();

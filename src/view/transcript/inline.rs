@@ -9,13 +9,13 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Place, Walk};
-use crate::app::Model;
-use crate::app::geometry::{Anchor, EntryId, Laid};
-use crate::app::transcript::{EntryBody, TranscriptEntry};
-use crate::view::frame::Frame;
-use crate::view::memo::Memo;
-use crate::view::parts;
-use crate::view::theme::ThemeToken;
+use crate::frame::Frame;
+use crate::memo::Memo;
+use crate::parts;
+use crate::theme::ThemeToken;
+use tau_app::Model;
+use tau_app::geometry::{Anchor, EntryId, Laid};
+use tau_app::transcript::{EntryBody, TranscriptEntry};
 
 /// Rows printed at once, so that a frame stays small.
 const AT_ONCE: usize = 400;
@@ -24,7 +24,7 @@ const OPENED: usize = 200;
 
 /// The rows that are not in the terminal's scrollback.
 #[derive(Default)]
-pub(in crate::view) struct Unprinted {
+pub(crate) struct Unprinted {
     finished: Vec<Place>,
     /// A row says that the session has more before.
     is_cut: bool,
@@ -92,7 +92,7 @@ impl Unprinted {
 
 /// Whether nothing can change a part any more; without a part, whether nothing can be added to the
 /// entry.
-pub(in crate::view) fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
+pub(crate) fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
     if part.is_some_and(|part| parts::closed_block(entry, part).is_some()) {
         return true;
     }

@@ -5,14 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{Place, Walk};
-use crate::app::action::Action;
-use crate::app::geometry::{Hit, Laid};
-use crate::app::transcript::EntryBody;
-use crate::tools::counted::counted;
-use crate::view::frame::{Edge, Frame};
-use crate::view::row::MARGIN;
-use crate::view::theme::ThemeToken;
-use crate::view::{parts, wrap};
+use crate::frame::{Edge, Frame};
+use crate::row::MARGIN;
+use crate::theme::ThemeToken;
+use crate::{parts, wrap};
+use tau_app::action::Action;
+use tau_app::geometry::{Hit, Laid};
+use tau_app::transcript::EntryBody;
+use tau_tools::counted::counted;
 
 /// Least rows of a transcript in which the prompt and the scroll bar have room.
 const LEAST_ROWS: u16 = 4;

@@ -6,9 +6,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{Place, Walk};
-use crate::app::transcript::selected_panel::PanelId;
-use crate::view::parts;
-use crate::view::theme::ThemeToken;
+use crate::parts;
+use crate::theme::ThemeToken;
+use tau_app::transcript::selected_panel::PanelId;
 
 /// Where the panel is: its entry, and its parts.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use super::{Place, Walk};
-use crate::app::geometry::{Anchor, Point, SelectionUnit};
+use tau_app::geometry::{Anchor, Point, SelectionUnit};
 
-use crate::view::parts;
-use crate::view::row::{Row, Rows};
+use crate::parts;
+use crate::row::{Row, Rows};
 
 /// Characters that are part of a word besides letters and digits, so that a path, an address or a
 /// flag is one word.
@@ -266,7 +266,7 @@ mod tests {
     use ratatui::text::{Line, Span};
 
     use super::*;
-    use crate::view::wrap::{self, Break};
+    use crate::wrap::{self, Break};
 
     fn word(text: &str, width: u16, row: usize, column: u16) -> String {
         let rows = wrap::rows(&[Span::raw(text)], width, 0, Break::Words);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::size;
-use crate::agent::protocol::message::Message;
+use tau_protocol::message::Message;
 
 /// A message of the context and the entry it comes from.
 pub(crate) type ContextItem = (Arc<str>, Arc<Message>);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::protocol::message::{Message, ToolCall};
+use tau_protocol::message::{Message, ToolCall};
 
 /// Tools whose calls read the file `path`.
 const READ: [&str; 1] = ["read"];

@@ -12,9 +12,9 @@ use super::cut_point::{ContextItem, Keep};
 use super::file_ops::{FileOps, without_lists};
 use super::size;
 use super::transcript;
-use crate::agent::protocol::message::{Message, UserContent};
-use crate::agent::session::entry::Body;
-use crate::agent::session::tree::Tree;
+use crate::session::entry::Body;
+use crate::session::tree::Tree;
+use tau_protocol::message::{Message, UserContent};
 
 /// What the model is to do.
 const TASK: &str = include_str!("task.md");

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::agent::protocol::message::{Block, Message, StopReason, Usage, UserContent};
-use crate::agent::session::entry::{Body, Entry};
-use crate::agent::session::tree::Tree;
-use crate::tools::Content;
+use crate::session::entry::{Body, Entry};
+use crate::session::tree::Tree;
+use tau_protocol::message::{Block, Message, StopReason, Usage, UserContent};
+use tau_tools::Content;
 
 /// What a picture counts, in tokens.
 const PICTURE: u64 = 1_500;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::size;
-use crate::agent::protocol::message::{AssistantMessage, Block, Message};
-use crate::tools::Content;
+use tau_protocol::message::{AssistantMessage, Block, Message};
+use tau_tools::Content;
 
 /// The messages as text of at most `cap` tokens; what user and model said is kept complete if
 /// possible, results and arguments are cut to `result` bytes.

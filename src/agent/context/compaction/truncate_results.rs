@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::cut_point::ContextItem;
 use super::size;
 use super::transcript::ends;
-use crate::agent::protocol::message::{Message, UserContent};
-use crate::agent::session::entry::{Body, ContextReplacement};
-use crate::tools::Content;
+use crate::session::entry::{Body, ContextReplacement};
+use tau_protocol::message::{Message, UserContent};
+use tau_tools::Content;
 
 /// Share of the space that one result may take before it counts as huge.
 const HUGE: u64 = 4;

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::CompactionEnd;
 use super::summarize::summarize;
-use crate::agent::context::compaction::file_ops::FileOps;
-use crate::agent::context::compaction::transcript;
-use crate::agent::engine::context_usage;
-use crate::agent::engine::state::Engine;
-use crate::agent::protocol::message::{Message, Usage};
+use crate::context::compaction::file_ops::FileOps;
+use crate::context::compaction::transcript;
+use crate::engine::context_usage;
+use crate::engine::state::Engine;
+use tau_protocol::message::{Message, Usage};
 
 /// What the model is to do.
 const TASK: &str = include_str!("branch_summary.md");

@@ -14,15 +14,13 @@ use super::announce;
 use super::context_usage::{UNKNOWN, limit, overhead, total};
 use super::event_hooks;
 use super::state::{Engine, Phase};
-use crate::agent::context::compaction::cut_point::Keep;
-use crate::agent::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
-use crate::agent::context::compaction::{size, truncate_results};
-use crate::agent::protocol::event::{
-    CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent,
-};
-use crate::agent::protocol::model::Model;
-use crate::agent::provider::FailureKind;
+use crate::context::compaction::cut_point::Keep;
+use crate::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
+use crate::context::compaction::{size, truncate_results};
+use crate::provider::FailureKind;
 use summarize::{Summary, summarize};
+use tau_protocol::event::{CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent};
+use tau_protocol::model::Model;
 
 /// After a failure, compaction is tried again when the context has grown by this part of it.
 const RETRY_AFTER_GROWTH: u64 = 10;

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use crate::agent::context::compaction::SUMMARY_SYSTEM_PROMPT;
-use crate::agent::engine::clock::now;
-use crate::agent::engine::exchange;
-use crate::agent::engine::exchange::{Exchange, ExchangeEnd};
-use crate::agent::engine::hooks::Hooks;
-use crate::agent::engine::retry::AfterFailure;
-use crate::agent::engine::retry_wait::{WaitEnd, retries, wait};
-use crate::agent::engine::state::Engine;
-use crate::agent::protocol::event::RunEvent;
-use crate::agent::protocol::message::{Message, StopReason, Usage, UserContent, UserMessage};
-use crate::agent::protocol::model::{Model, ThinkingLevel};
-use crate::agent::provider::assemble::Assembler;
-use crate::agent::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use crate::context::compaction::SUMMARY_SYSTEM_PROMPT;
+use crate::engine::clock::now;
+use crate::engine::exchange;
+use crate::engine::exchange::{Exchange, ExchangeEnd};
+use crate::engine::hooks::Hooks;
+use crate::engine::retry::AfterFailure;
+use crate::engine::retry_wait::{WaitEnd, retries, wait};
+use crate::engine::state::Engine;
+use crate::provider::assemble::Assembler;
+use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
+use tau_protocol::event::RunEvent;
+use tau_protocol::message::{Message, StopReason, Usage, UserContent, UserMessage};
+use tau_protocol::model::{Model, ThinkingLevel};
 
 /// A summary as the model wrote it.
 #[derive(Clone, Debug)]

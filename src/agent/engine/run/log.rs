@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::agent::engine::loop_guard::LoopGuard;
-use crate::agent::engine::state::Engine;
-use crate::agent::protocol::event::TurnEvent;
-use crate::agent::protocol::message::{AssistantMessage, Message};
-use crate::agent::protocol::run::RunEnd;
+use crate::engine::loop_guard::LoopGuard;
+use crate::engine::state::Engine;
+use tau_protocol::event::TurnEvent;
+use tau_protocol::message::{AssistantMessage, Message};
+use tau_protocol::run::RunEnd;
 
 /// A run in progress.
 pub(crate) struct Run<'a> {

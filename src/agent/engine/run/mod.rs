@@ -12,13 +12,13 @@ use super::{
     accepted_plan, announce, attend, commands, compact, event_hooks, expand, folder_instructions, grants,
     mode_note, tool_calls, turn, written_calls,
 };
-use crate::agent::context::request;
-use crate::agent::protocol::command::{QuestionAnswer, Queue};
-use crate::agent::protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};
-use crate::agent::protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
-use crate::agent::protocol::model::Api;
-use crate::agent::protocol::run::{OnRepeat, RunEnd};
+use crate::context::request;
 use log::Run;
+use tau_protocol::command::{QuestionAnswer, Queue};
+use tau_protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};
+use tau_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
+use tau_protocol::model::Api;
+use tau_protocol::run::{OnRepeat, RunEnd};
 
 /// How often hooks may keep a run from ending.
 const MOST_HELD: u32 = 10;

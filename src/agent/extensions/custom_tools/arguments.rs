@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::tools::{ToolError, ToolSpec, args};
+use tau_tools::{ToolError, ToolSpec, args};
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::arguments::{Argument, ArgumentKind};
 use super::words::{TOOL_DIR, Text, is_name, placeholder_in_shell_text};
-use crate::agent::settings::{line_of, read_toml_text};
+use crate::settings::{line_of, read_toml_text};
 
 /// Longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 8_000;

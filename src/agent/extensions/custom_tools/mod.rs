@@ -23,9 +23,9 @@ pub use tool::CustomTool;
 use super::places::Place;
 use super::walk::{Entry, Walk};
 use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSION_FILE};
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use crate::agent::settings::private_files::read_capped;
-use crate::tools::{AnyTool, toolbox};
+use crate::settings::private_files::read_capped;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::{AnyTool, toolbox};
 use tool::ToolPlace;
 
 /// How the file of a tool ends.

@@ -2,10 +2,10 @@
 
 use super::definition::OutputKind;
 use super::unified;
-use crate::agent::extensions::long_text::within;
-use crate::tools::counted::counted;
-use crate::tools::read::picture;
-use crate::tools::{Details, ToolContext, ToolError, ToolOutput};
+use crate::extensions::long_text::within;
+use tau_tools::counted::counted;
+use tau_tools::read::picture;
+use tau_tools::{Details, ToolContext, ToolError, ToolOutput};
 
 /// Longest text of a program's errors beside its output, in characters.
 const LONGEST_NOTES: usize = 2_000;
@@ -86,7 +86,7 @@ async fn image(
         None => return Err(ToolError::aborted()),
     };
     if !notes.is_empty() {
-        output.content.push(crate::tools::Content::text(notes));
+        output.content.push(tau_tools::Content::text(notes));
     }
     Ok(output)
 }

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::definition::OutputKind;
 use super::output;
-use crate::tools::command_result::{self, Wording};
-use crate::tools::process::{self, CommandIo, CommandLine, FinishedCommand, Flow};
-use crate::tools::{Details, TerminalOutput, ToolContext, ToolError, ToolOutput, line_output, paths};
+use tau_tools::command_result::{self, Wording};
+use tau_tools::process::{self, CommandIo, CommandLine, FinishedCommand, Flow};
+use tau_tools::{Details, TerminalOutput, ToolContext, ToolError, ToolOutput, line_output, paths};
 
 /// The most that is kept of output that has to be complete, in bytes.
 const LARGEST: usize = 16 * 1024 * 1024;

@@ -8,9 +8,9 @@ use super::definition::{CommandWord, DeclaredAccess, Definition, ToolCommand};
 use super::run::{Call, Program};
 use super::words::{Text, quoted, quoted_word, word};
 use super::{arguments, run};
-use crate::agent::extensions::call_title;
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::tools::{
+use crate::extensions::call_title;
+use tau_protocol::extension::ExtensionSource;
+use tau_tools::{
     Access, AnyTool, Approved, Prepared, PreparingCall, Preview, ToolContext, ToolError, ToolSpec, args,
     paths,
 };

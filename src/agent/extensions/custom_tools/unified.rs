@@ -1,6 +1,6 @@
 //! Unified diffs as `diff -u` and git write them, read into changes of files.
 
-use crate::tools::{FileDiff, Hunk};
+use tau_tools::{FileDiff, Hunk};
 
 /// Most lines of hunks that are kept.
 const MOST_LINES: usize = 2_000;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::agent::settings::hooks::HookEvent;
+use crate::settings::hooks::HookEvent;
 
 /// The exit code that blocks.
 const BLOCKS: i32 = 2;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::protocol::approval::PermissionMode;
-use crate::tools::process::ChildEnv;
-use crate::tools::sandbox::{SandboxPolicy, Start};
-use crate::tools::scratch::Scratch;
+use tau_protocol::approval::PermissionMode;
+use tau_tools::process::ChildEnv;
+use tau_tools::sandbox::{SandboxPolicy, Start};
+use tau_tools::scratch::Scratch;
 
 /// What hooks learn of the session, and what they run in.
 #[derive(Clone, Debug)]

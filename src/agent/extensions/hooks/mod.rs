@@ -16,9 +16,9 @@ use std::time::Duration;
 pub use facts::HookFacts;
 pub use runner::{HookOutcome, HookPermission, HookRunner};
 
-use crate::agent::protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
-use crate::agent::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
-use crate::tools::counted::counted;
+use crate::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
+use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
+use tau_tools::counted::counted;
 
 /// How long a hook may run if nothing else is set.
 const USUAL_TIME: Duration = Duration::from_secs(60);

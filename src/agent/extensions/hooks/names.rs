@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::tools::paths;
+use tau_tools::paths;
 
 /// A tool of tau, its name for hooks, and its arguments: ours, theirs.
 struct Known {

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep_until};
 use super::Hook;
 use super::answer::HookEnd;
 use super::facts::HookFacts;
-use crate::tools::counted::counted;
-use crate::tools::process::server::{ServerCommand, ServerProcess};
+use tau_tools::counted::counted;
+use tau_tools::process::server::{ServerCommand, ServerProcess};
 
 /// Most that a hook may write to either of its streams, in bytes.
 const LARGEST: usize = 256 * 1024;

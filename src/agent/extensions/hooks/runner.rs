@@ -8,9 +8,9 @@ use super::Hook;
 use super::answer::{Answer, Said};
 use super::facts::HookFacts;
 use super::run::run;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::message::HookNote;
-use crate::agent::settings::hooks::{HookEvent, HookFail};
+use crate::settings::hooks::{HookEvent, HookFail};
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::message::HookNote;
 
 /// Longest text of a hook for the model, in bytes.
 const LONGEST_TEXT: usize = 32 * 1024;

@@ -18,8 +18,8 @@ use tokio::sync::Notify;
 
 use super::logging::Messages;
 use super::{Surroundings, elicitation};
-use crate::agent::settings::mcp_servers::McpServer;
-use crate::tools::{Content, Details, ToolOutput, ToolProgress};
+use crate::settings::mcp_servers::McpServer;
+use tau_tools::{Content, Details, ToolOutput, ToolProgress};
 
 /// Longest message of a progress that is shown, in characters.
 const LONGEST_PROGRESS: usize = 500;

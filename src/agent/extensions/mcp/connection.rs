@@ -28,12 +28,12 @@ use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::variables::{Forms, expand};
 use super::{Place, Surroundings, oauth};
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
-use crate::tools::ToolProgress;
-use crate::tools::counted::counted;
-use crate::tools::process::server::{ServerCommand, ServerProcess};
-use crate::tools::sandbox::support::Support;
-use crate::tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
+use crate::settings::mcp_servers::{McpServer, McpTransport};
+use tau_tools::ToolProgress;
+use tau_tools::counted::counted;
+use tau_tools::process::server::{ServerCommand, ServerProcess};
+use tau_tools::sandbox::support::Support;
+use tau_tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
 
 /// Longest wait for a server to be ready, if nothing else is set: the first start of one may download it.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -494,7 +494,7 @@ impl Program {
         };
         let variables = env.into_iter().map(variable).collect::<Result<_, String>>()?;
         let cwd = match cwd {
-            Some(cwd) => crate::tools::paths::resolve(session, &braces(&cwd.to_string_lossy())?),
+            Some(cwd) => tau_tools::paths::resolve(session, &braces(&cwd.to_string_lossy())?),
             None => session.to_owned(),
         };
         Ok(Program { command, arguments, variables, cwd })
@@ -522,7 +522,7 @@ impl Program {
                     )
                 }
                 io::ErrorKind::NotFound => format!("the directory {} does not exist", self.cwd.display()),
-                _ => format!("`{name}` cannot be started: {}", crate::tools::paths::reason(&error)),
+                _ => format!("`{name}` cannot be started: {}", tau_tools::paths::reason(&error)),
             },
         )?;
         let said = Arc::clone(trouble);

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{McpNews, Surroundings};
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::Question;
-use crate::agent::protocol::form::{self, FormField};
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::Question;
+use tau_protocol::form::{self, FormField};
 
 /// Longest message that is shown, in characters.
 const LONGEST: usize = 2_000;

@@ -13,9 +13,9 @@ use rmcp::transport::{StreamableHttpClientTransport, WorkerTransport};
 use super::Surroundings;
 use super::oauth::client::{LoginClient, tokens};
 use super::variables::{Forms, expand};
-use crate::agent::provider::Headers;
-use crate::agent::provider::http::ClientError;
-use crate::agent::settings::mcp_servers::OauthClient;
+use crate::provider::Headers;
+use crate::provider::http::ClientError;
+use crate::settings::mcp_servers::OauthClient;
 
 /// A connection to the server at `url`. It is made when something is sent.
 ///

@@ -45,16 +45,16 @@ use tokio_util::task::TaskTracker;
 
 pub use server::ConfiguredServer;
 
-use crate::agent::protocol::command::QuestionAnswer;
-use crate::agent::protocol::event::Question;
-use crate::agent::protocol::extension::{ArgumentValues, ExtensionRow};
-use crate::agent::provider::http::{Http, Network};
-use crate::tools::AnyTool;
-use crate::tools::process::ChildEnv;
-use crate::tools::sandbox::SandboxPolicy;
-use crate::tools::scratch::Scratch;
+use crate::provider::http::{Http, Network};
 use oauth::{LoginState, LoginStore};
 use server::Server;
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::Question;
+use tau_protocol::extension::{ArgumentValues, ExtensionRow};
+use tau_tools::AnyTool;
+use tau_tools::process::ChildEnv;
+use tau_tools::sandbox::SandboxPolicy;
+use tau_tools::scratch::Scratch;
 
 /// Most tools of a server, and most of anything else that it lists.
 const MOST_LISTED: usize = 512;
@@ -80,7 +80,7 @@ impl ReadServers {
 
 impl ReadServers {
     /// The same with further servers, in place of those of the same names.
-    pub(crate) fn with(self, more: Vec<ConfiguredServer>) -> Self {
+    pub fn with(self, more: Vec<ConfiguredServer>) -> Self {
         ReadServers::new(move |cwd| {
             let mut servers = (self.0)(cwd);
             servers.retain(|known| more.iter().all(|given| given.server.name != known.server.name));

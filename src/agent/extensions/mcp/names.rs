@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::agent::protocol::extension::plain_name;
+use tau_protocol::extension::plain_name;
 
 /// Most characters of a name that all providers take.
 const LONGEST: usize = 64;

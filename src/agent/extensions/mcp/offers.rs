@@ -15,11 +15,11 @@ use super::resources::{self, Mention};
 use super::server::Server;
 use super::template::{Completing, template_of};
 use super::{Mcp, McpNews, lock, names, result};
-use crate::agent::protocol::extension::{ArgumentValues, McpResource, PromptCommand};
-use crate::tools::access::FileFilter;
-use crate::tools::counted::counted;
-use crate::tools::scratch::Scratch;
-use crate::tools::{Content, OutputLimits, ToolOutput, ToolProgress};
+use tau_protocol::extension::{ArgumentValues, McpResource, PromptCommand};
+use tau_tools::access::FileFilter;
+use tau_tools::counted::counted;
+use tau_tools::scratch::Scratch;
+use tau_tools::{Content, OutputLimits, ToolOutput, ToolProgress};
 
 /// Longest wait for a prompt or a resource.
 const ANSWER_TIME: Duration = Duration::from_secs(60);

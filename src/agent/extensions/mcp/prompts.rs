@@ -6,8 +6,8 @@ use rmcp::model::{ArgumentInfo, CompleteRequestParams, CompletionContext, JsonOb
 use serde_json::Value;
 
 use super::names::plain;
-use crate::agent::extensions::templates::arguments::Arguments;
-use crate::agent::protocol::extension::PromptArgument;
+use crate::extensions::templates::arguments::Arguments;
+use tau_protocol::extension::PromptArgument;
 
 /// Longest description that is kept, in characters.
 const LONGEST_DESCRIPTION: usize = 1_000;

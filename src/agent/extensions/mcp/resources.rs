@@ -3,7 +3,7 @@
 use rmcp::model::{Resource, ResourceTemplate};
 
 use super::names::{matches, plain};
-use crate::agent::protocol::extension::McpResource;
+use tau_protocol::extension::McpResource;
 
 /// Longest description that is kept, in characters.
 const LONGEST_DESCRIPTION: usize = 300;

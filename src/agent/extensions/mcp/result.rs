@@ -5,10 +5,10 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use crate::agent::extensions::long_text::within;
-use crate::tools::counted::counted;
-use crate::tools::scratch::Scratch;
-use crate::tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
+use crate::extensions::long_text::within;
+use tau_tools::counted::counted;
+use tau_tools::scratch::Scratch;
+use tau_tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
 /// Largest picture that is kept, in bytes of base64; what is sent of it is smaller.
 const LARGEST_PICTURE: usize = 28 * 1024 * 1024;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::tools::{
+use tau_tools::{
     Access, AnyTool, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput, ToolSpec, Toolbox,
     args, budget,
 };

@@ -13,12 +13,12 @@ use super::connection::{self, Connection};
 use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
 use super::{Place, Surroundings, lenient, names, oauth, resources, search};
-use crate::agent::protocol::extension::{
+use crate::settings::mcp_servers::{McpServer, McpTransport};
+use tau_protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
 };
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
-use crate::tools::counted::counted;
-use crate::tools::{Access, AnyTool};
+use tau_tools::counted::counted;
+use tau_tools::{Access, AnyTool};
 
 /// Shortest time between two times that a server is asked for its tools again.
 const RELIST_PAUSE: Duration = Duration::from_millis(500);

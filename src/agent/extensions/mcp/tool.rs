@@ -10,9 +10,9 @@ use tokio::time::timeout;
 
 use super::connection::{CallFailure, Connection};
 use super::{lenient, result, schema};
-use crate::agent::extensions::call_title;
-use crate::tools::counted::counted;
-use crate::tools::{
+use crate::extensions::call_title;
+use tau_tools::counted::counted;
+use tau_tools::{
     Access, AnyTool, Approved, Details, Prepared, PreparingCall, ToolContext, ToolError, ToolOutput,
     ToolSpec, args,
 };

@@ -3,7 +3,7 @@
 //! The order depends on the names only, so that the prompt stays the same and providers keep it cached.
 
 use super::Skill;
-use crate::tools::budget::{TOKEN, token_weight};
+use tau_tools::budget::{TOKEN, token_weight};
 
 /// Tokens that the list may take if nothing else is set.
 pub const SKILL_BUDGET: u64 = 6_000;
@@ -94,7 +94,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::agent::protocol::extension::ExtensionSource;
+    use tau_protocol::extension::ExtensionSource;
 
     fn skill(name: &str, description: &str) -> Skill {
         Skill {

@@ -12,9 +12,9 @@ use super::front_matter::{FieldValue, FrontMatter, MAX_FRONT_MATTER};
 use super::places::Place;
 use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSION_FILE, MAX_EXTENSIONS, allowed_tools};
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::settings::private_files::open_regular;
-use crate::tools::encoding;
+use crate::settings::private_files::open_regular;
+use tau_protocol::extension::ExtensionSource;
+use tau_tools::encoding;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";

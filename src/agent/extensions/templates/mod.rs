@@ -14,8 +14,8 @@ use super::places::Place;
 use super::skills::{can_be_typed, head, tools};
 use super::walk::{Entry, Walk};
 use super::{MAX_EXTENSIONS, allowed_tools};
-use crate::agent::protocol::extension::ExtensionSource;
-use crate::agent::protocol::model::ThinkingLevel;
+use tau_protocol::extension::ExtensionSource;
+use tau_protocol::model::ThinkingLevel;
 
 /// How a template's file ends.
 const ENDING: &str = "md";

@@ -1,9 +1,9 @@
 //! A text from the network that is run: `curl … | sh` and its kind.
 
-use crate::agent::permissions::programs::{self, base, is_interpreter};
-use crate::agent::permissions::shell::{Analysis, Part, Word};
-use crate::agent::permissions::strict::inner_commands;
-use crate::agent::permissions::subcommands::has;
+use crate::permissions::programs::{self, base, is_interpreter};
+use crate::permissions::shell::{Analysis, Part, Word};
+use crate::permissions::strict::inner_commands;
+use crate::permissions::subcommands::has;
 
 const DOWNLOADING: &str = "curl wget fetch aria2c http https xh curlie lynx links w3m elinks nc ncat socat ftp lftp \
                            axel ssh scp sftp rsync";

@@ -2,8 +2,8 @@
 
 use super::Lost;
 use super::targets::Targets;
-use crate::agent::permissions::programs::Program;
-use crate::agent::permissions::shell::Word;
+use crate::permissions::programs::Program;
+use crate::permissions::shell::Word;
 
 /// Branches that others work on.
 const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 
-use crate::agent::permissions::links::followed;
-use crate::agent::permissions::path_pattern::{Places, normalised};
-use crate::agent::permissions::shell::{Part, Piece, Word};
-use crate::agent::permissions::words_as_paths::Scene;
+use crate::permissions::links::followed;
+use crate::permissions::path_pattern::{Places, normalised};
+use crate::permissions::shell::{Part, Piece, Word};
+use crate::permissions::words_as_paths::Scene;
 
 /// Most texts that a word with braces stands for.
 const MAX_BRACES: usize = 64;

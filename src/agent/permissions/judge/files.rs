@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use super::{Finding, Judge, allowed, of_rule};
-use crate::agent::permissions::folders::Search;
-use crate::agent::permissions::path_pattern::{JudgedPath, Match, PathPattern};
-use crate::agent::permissions::path_text::PathText;
-use crate::agent::permissions::protected::{Protected, Use, encloses, form_in, may_be_protected, protected};
-use crate::agent::permissions::read_only::{NotKnown, tracked};
-use crate::agent::permissions::rule::{Pattern, Rule};
-use crate::agent::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
-use crate::agent::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
-use crate::agent::permissions::{CallFacts, Verdict, folders, programs, suggest, writers};
-use crate::agent::protocol::approval::{ApprovalReason, PermissionMode};
-use crate::tools::access::Access;
+use crate::permissions::folders::Search;
+use crate::permissions::path_pattern::{JudgedPath, Match, PathPattern};
+use crate::permissions::path_text::PathText;
+use crate::permissions::protected::{Protected, Use, encloses, form_in, may_be_protected, protected};
+use crate::permissions::read_only::{NotKnown, tracked};
+use crate::permissions::rule::{Pattern, Rule};
+use crate::permissions::shell::{Analysis, Direction, Part, Piece, Redirect, Word};
+use crate::permissions::words_as_paths::{Named, NamedPath, Naming, Scene};
+use crate::permissions::{CallFacts, Verdict, folders, programs, suggest, writers};
+use tau_protocol::approval::{ApprovalReason, PermissionMode};
+use tau_tools::access::Access;
 
-/// Tools of tau that judge every file they come across by themselves ([`crate::tools::access::FileFilter`]).
+/// Tools of tau that judge every file they come across by themselves ([`tau_tools::access::FileFilter`]).
 const SEARCHING_TOOLS: [&str; 3] = ["grep", "find", "ls"];
 
 impl Judge<'_> {

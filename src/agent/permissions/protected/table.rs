@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::places::PLACES;
 use super::{Protected, Spelled};
-use crate::agent::permissions::path_text::{self, PathText};
+use crate::permissions::path_text::{self, PathText};
 
 /// Shortest name that is recognised without its dot.
 const MIN_DOTLESS: usize = 5;

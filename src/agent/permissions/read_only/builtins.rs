@@ -2,7 +2,7 @@
 //! options and operands of which that is known. Others may run a word, evaluate an index, or more in the next version.
 
 use super::{is_harmless_variable, shown};
-use crate::agent::permissions::shell::{Piece, Word};
+use crate::permissions::shell::{Piece, Word};
 
 /// What may follow the options.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::{Surroundings, excluded, repository, shown, unknown_arguments};
-use crate::agent::permissions::links;
-use crate::agent::permissions::shell::Word;
+use crate::permissions::links;
+use crate::permissions::shell::Word;
 
 /// Subcommands that only read whatever their operands are. Those that show changes share their options.
 const READING: [&str; 27] = [

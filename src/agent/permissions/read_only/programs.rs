@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Surroundings;
-use crate::agent::permissions::links;
-use crate::agent::permissions::path_pattern::normalised;
+use crate::permissions::links;
+use crate::permissions::path_pattern::normalised;
 
 /// A program that prints its version without more, with the options for that.
 struct Versioned {

@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use super::git_config::{Setting, settings};
-use crate::agent::permissions::path_pattern::normalised;
-use crate::tools::git_index::{self, IndexEntry};
+use crate::permissions::path_pattern::normalised;
+use tau_tools::git_index::{self, IndexEntry};
 
 /// Largest file of settings, and largest of the small files beside it, in bytes.
 const MAX_CONFIG: u64 = 256 * 1024;
@@ -230,7 +230,7 @@ fn in_index(
 ///
 /// # Errors
 /// It is not known what is tracked.
-pub(in crate::agent::permissions) fn tracked(
+pub(in crate::permissions) fn tracked(
     start: &Path,
     sought: &str,
     is_sought: impl Fn(&Path) -> bool,
@@ -248,4 +248,4 @@ pub(in crate::agent::permissions) fn tracked(
 
 /// What a repository tracks is not known.
 #[derive(Debug)]
-pub(in crate::agent::permissions) struct NotKnown;
+pub(in crate::permissions) struct NotKnown;

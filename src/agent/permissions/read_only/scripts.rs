@@ -1,7 +1,7 @@
 //! sed and awk: scripts that only print.
 
 use super::{excluded, unknown_arguments};
-use crate::agent::permissions::shell::Word;
+use crate::permissions::shell::Word;
 
 /// Why sed may do more than print: `-i`, or a script with `w`, `e`, `r`, or anything that is not plain.
 pub(super) fn sed(arguments: &[Word], more_arguments: bool) -> Option<String> {

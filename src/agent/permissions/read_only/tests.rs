@@ -5,10 +5,10 @@ mod projects;
 use std::path::Path;
 
 use super::runs_nothing_else;
-use crate::agent::permissions::shell::analyse;
-use crate::agent::permissions::{CallFacts, Permissions, Verdict};
-use crate::agent::protocol::approval::PermissionMode;
-use crate::tools::access::Access;
+use crate::permissions::shell::analyse;
+use crate::permissions::{CallFacts, Permissions, Verdict};
+use tau_protocol::approval::PermissionMode;
+use tau_tools::access::Access;
 
 fn is_free(command: &str, cwd: &Path) -> bool {
     let (access, home) = (Access::command(command), Some(Path::new("/home/me")));

@@ -13,8 +13,8 @@ use std::ops::Range;
 pub(super) use structure::{Direction, Redirect};
 pub(super) use words::{Doubt, Piece, Word};
 
-use crate::tools::invisible::is_invisible;
 use structure::Simple;
+use tau_tools::invisible::is_invisible;
 use wrappers::Unwrapped;
 
 /// Longest command that is analysed, in bytes; what is longer is asked.

@@ -18,14 +18,14 @@ const MOST_OPERATORS: usize = 1_500;
 
 /// How a file is redirected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::agent::permissions) enum Direction {
+pub(in crate::permissions) enum Direction {
     Read,
     Write,
 }
 
 /// A redirection to or from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::agent::permissions) struct Redirect {
+pub(in crate::permissions) struct Redirect {
     pub direction: Direction,
     pub target: Word,
 }
@@ -33,7 +33,7 @@ pub(in crate::agent::permissions) struct Redirect {
 impl Redirect {
     /// Whether bash may open a connection instead of a file: it does for `/dev/tcp/…` and `/dev/udp/…`, after
     /// variables and quotes are replaced, and compares nothing but the text.
-    pub(in crate::agent::permissions) fn may_connect(&self) -> bool {
+    pub(in crate::permissions) fn may_connect(&self) -> bool {
         // These are the shell's own, and no folder on the way to a connection.
         const FOLDERS: [&str; 4] = ["HOME", "PWD", "OLDPWD", "TMPDIR"];
         let mut known = String::new();
@@ -58,7 +58,7 @@ impl Redirect {
 
 /// A command without operators in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::agent::permissions) struct Simple {
+pub(in crate::permissions) struct Simple {
     /// Where it is, in bytes.
     pub span: Range<usize>,
     /// The variables that are set before it, or by it alone.
@@ -519,7 +519,7 @@ fn evaluates(test: &ExtendedTestExpr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::permissions::shell::analyse;
+    use crate::permissions::shell::analyse;
 
     #[test]
     fn a_here_document_without_a_delimiter_is_not_parsed() {

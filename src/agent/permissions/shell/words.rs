@@ -13,7 +13,7 @@ pub(super) const DEEPEST: usize = 24;
 
 /// Something whose effect is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::agent::permissions) struct Doubt {
+pub(in crate::permissions) struct Doubt {
     /// Where it is, in bytes.
     pub span: Range<usize>,
     /// What it is, as in "eval runs a text as a command".
@@ -28,7 +28,7 @@ impl Doubt {
 
 /// A part of a word, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::agent::permissions) enum Piece {
+pub(in crate::permissions) enum Piece {
     /// Text that stays as it is.
     Text(String),
     /// An unquoted `*`, `?`, `[` or `]`.
@@ -43,7 +43,7 @@ pub(in crate::agent::permissions) enum Piece {
 
 impl Piece {
     /// Its text, if that stays as it is.
-    pub(in crate::agent::permissions) fn text(&self) -> Option<&str> {
+    pub(in crate::permissions) fn text(&self) -> Option<&str> {
         match self {
             Piece::Text(text) => Some(text),
             Piece::Glob(_) | Piece::Home | Piece::Variable(_) | Piece::Unknown => None,
@@ -60,7 +60,7 @@ pub(super) struct Nested {
 
 /// A word as it is written, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::agent::permissions) struct Word {
+pub(in crate::permissions) struct Word {
     /// Where it is, in bytes.
     pub span: Range<usize>,
     pub pieces: Vec<Piece>,
@@ -75,12 +75,12 @@ pub(in crate::agent::permissions) struct Word {
 
 impl Word {
     /// A word without quotes that is this text.
-    pub(in crate::agent::permissions) fn of_text(text: &str) -> Self {
+    pub(in crate::permissions) fn of_text(text: &str) -> Self {
         Word { pieces: vec![Piece::Text(text.to_owned())], ..Word::default() }
     }
 
     /// What it is, if nothing in it depends on anything.
-    pub(in crate::agent::permissions) fn literal(&self) -> Option<String> {
+    pub(in crate::permissions) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for piece in &self.pieces {
             let Piece::Text(piece) = piece else { return None };
@@ -90,18 +90,18 @@ impl Word {
     }
 
     /// Whether it may begin with `-`, or be more words than one.
-    pub(in crate::agent::permissions) fn may_be_option(&self) -> bool {
+    pub(in crate::permissions) fn may_be_option(&self) -> bool {
         let plain = matches!(self.pieces.first(), Some(Piece::Text(text)) if !text.is_empty() && !text.starts_with('-'));
         self.splits || !(plain || self.pieces.first() == Some(&Piece::Home))
     }
 
     /// Whether it is a pattern, which becomes the files that match it.
-    pub(in crate::agent::permissions) fn has_glob(&self) -> bool {
+    pub(in crate::permissions) fn has_glob(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)))
     }
 
     /// What is behind `NAME=`, if the word begins with that.
-    pub(in crate::agent::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
+    pub(in crate::permissions) fn value_of(mut self, name: &str) -> Option<Word> {
         let Some(Piece::Text(text)) = self.pieces.first_mut() else { return None };
         let value = text.strip_prefix(name)?.strip_prefix('=')?.to_owned();
         *text = value;

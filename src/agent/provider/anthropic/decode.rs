@@ -12,7 +12,7 @@ use super::super::finish::Finish;
 use super::super::json::{Boxed, FrameData, Text, count, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
 use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::message::{StopReason, Usage};
+use tau_protocol::message::{StopReason, Usage};
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, Headers, HttpRequest, ModelRequest};
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::tools::{Content, ToolSpec};
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::{Content, ToolSpec};
 
 /// Limit of an answer where neither request nor model says one, in tokens.
 const DEFAULT_MAX_TOKENS: u64 = 8_192;

@@ -13,7 +13,7 @@ use super::super::finish::Finish;
 use super::super::json::{Boxed, Count, FirstOf, FrameData, Text, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
 use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::message::Usage;
+use tau_protocol::message::Usage;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::agent::protocol::model::ThinkingLevel;
-use crate::tools::{Content, ToolSpec};
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_protocol::model::ThinkingLevel;
+use tau_tools::{Content, ToolSpec};
 
 /// In place of the signature of a call that another model made; without one, Gemini 3 refuses
 /// the conversation. Source: ai.google.dev/gemini-api/docs/thought-signatures.

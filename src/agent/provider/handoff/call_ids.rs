@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::agent::protocol::model::{Api, Model};
+use tau_protocol::model::{Api, Model};
 
 /// What ids a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

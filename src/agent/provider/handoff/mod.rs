@@ -13,12 +13,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::protocol::message::{
-    AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage,
-};
-use crate::agent::protocol::model::{Api, Model};
-use crate::tools::{Content, Details};
 use call_ids::CallIds;
+use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
+use tau_protocol::model::{Api, Model};
+use tau_tools::{Content, Details};
 
 /// In place of a missing result.
 const INTERRUPTED: &str = "no result: the call was interrupted";

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::UNSEEN;
-use crate::agent::protocol::message::{BashExecution, Block, Message, UserContent, UserMessage};
-use crate::agent::protocol::model::Model;
+use tau_protocol::message::{BashExecution, Block, Message, UserContent, UserMessage};
+use tau_protocol::model::Model;
 
 /// The user message that stands for `message`; `None` when the model does not get it.
 /// `shared` is the same message, returned when nothing changes.

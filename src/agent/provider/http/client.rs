@@ -13,7 +13,7 @@ use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, redirect};
 use rustix::fs::OFlags;
 
 use super::cause;
-use crate::agent::provider::{Failure, FailureKind};
+use crate::provider::{Failure, FailureKind};
 
 /// Largest file of certificates that is read, in bytes.
 const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::guarded::{GuardedFailure, GuardedHttp};
 use super::{address, authority};
-use crate::agent::provider::{Failure, FailureKind};
+use crate::provider::{Failure, FailureKind};
 
 impl GuardedHttp {
     /// Sends the request and gives its answer, a redirect as well: none is followed. At most `limit` bytes of

@@ -19,7 +19,7 @@ use url::Url;
 
 use super::client::{Roots, build_with};
 use super::{Network, Peer, ProxyChoice, authority, is_loopback, transport_failure};
-use crate::agent::provider::Failure;
+use crate::provider::Failure;
 
 /// Most header lines of an answer.
 const MAX_HEADERS: usize = 200;

@@ -13,7 +13,7 @@ use super::client::{self, Roots};
 use super::{
     Network, PRIVATE_CA, Peer, ProxyChoice, address, authority, header_map, is_loopback, transport_failure,
 };
-use crate::agent::provider::{Failure, FailureKind, Headers};
+use crate::provider::{Failure, FailureKind, Headers};
 
 /// Longest time for a request that is not a stream.
 const REQUEST: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const LARGEST: usize = 256 * 1024 * 1024;
 
 /// A server, and how it is reached.
 #[derive(Clone, Debug)]
-pub(crate) struct TauServer {
+pub struct TauServer {
     client: Client,
     base: Url,
     headers: HeaderMap,
@@ -34,7 +34,7 @@ pub(crate) struct TauServer {
 
 /// An answer that was read to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerAnswer {
+pub struct ServerAnswer {
     pub status: u16,
     pub body: Vec<u8>,
     /// The name of the file that it is, if it is one.
@@ -43,7 +43,7 @@ pub(crate) struct ServerAnswer {
 
 /// An answer that is read as it comes.
 #[derive(Debug)]
-pub(crate) struct ServerStream {
+pub struct ServerStream {
     response: Response,
     name: String,
 }
@@ -54,7 +54,7 @@ impl TauServer {
     ///
     /// # Errors
     /// When the address or a header is not valid, or the client cannot be set up.
-    pub(crate) fn at(
+    pub fn at(
         url: &str,
         socket: Option<PathBuf>,
         headers: &Headers,
@@ -77,12 +77,12 @@ impl TauServer {
     }
 
     /// Its name for the user: host and port, or the socket.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether what is sent there can be read by nobody else on the way.
-    pub(crate) fn is_private(&self) -> bool {
+    pub fn is_private(&self) -> bool {
         self.is_private
     }
 
@@ -90,7 +90,7 @@ impl TauServer {
     ///
     /// # Errors
     /// When there is no answer, or it is too large.
-    pub(crate) async fn post(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
+    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<ServerAnswer, Failure> {
         let request = self.client.post(self.place(path)?).header("content-type", "application/json");
         self.read(request.body(body)).await
     }
@@ -99,7 +99,7 @@ impl TauServer {
     ///
     /// # Errors
     /// As [`TauServer::post`].
-    pub(crate) async fn get(&self, path: &str) -> Result<ServerAnswer, Failure> {
+    pub async fn get(&self, path: &str) -> Result<ServerAnswer, Failure> {
         self.read(self.client.get(self.place(path)?)).await
     }
 
@@ -107,7 +107,7 @@ impl TauServer {
     ///
     /// # Errors
     /// As [`TauServer::post`].
-    pub(crate) async fn stream(&self, path: &str) -> Result<Result<ServerStream, ServerAnswer>, Failure> {
+    pub async fn stream(&self, path: &str) -> Result<Result<ServerStream, ServerAnswer>, Failure> {
         let request = self.client.get(self.place(path)?).header("accept", "text/event-stream");
         let sent = tokio::time::timeout(REQUEST, request.headers(self.headers.clone()).send()).await;
         let response = sent.map_err(|_| self.silent())?.map_err(|error| self.failed(&error))?;
@@ -157,7 +157,7 @@ impl ServerStream {
     ///
     /// # Errors
     /// When the connection is lost.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let piece = self.response.chunk().await;
         Ok(piece.map_err(|error| failed(&error, &self.name))?.map(Vec::from))
     }

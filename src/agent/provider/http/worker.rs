@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A thread that runs async tasks, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct RuntimeThread {
+pub struct RuntimeThread {
     handle: Handle,
     /// The thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
@@ -21,7 +21,7 @@ impl RuntimeThread {
     ///
     /// # Errors
     /// The system has no thread, or no descriptors, to give.
-    pub(crate) fn start(name: &str) -> io::Result<Self> {
+    pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
@@ -34,7 +34,7 @@ impl RuntimeThread {
     }
 
     /// What spawns tasks there.
-    pub(crate) fn handle(&self) -> &Handle {
+    pub fn handle(&self) -> &Handle {
         &self.handle
     }
 }

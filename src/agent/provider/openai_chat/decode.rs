@@ -14,8 +14,8 @@ use super::super::sse::SseFrame;
 use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use super::reasoning::Reasoning;
 use super::usage;
-use crate::agent::protocol::message::StopReason;
-use crate::agent::provider::partial_json;
+use crate::provider::partial_json;
+use tau_protocol::message::StopReason;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {

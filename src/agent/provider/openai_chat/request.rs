@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
 use super::reasoning::FIELDS;
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::tools::{Content, ToolSpec};
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_tools::{Content, ToolSpec};
 
 /// The request as this format puts it.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {

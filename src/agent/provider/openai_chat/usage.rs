@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::json::count;
-use crate::agent::protocol::message::Usage;
+use tau_protocol::message::Usage;
 
 /// The counts of a `usage` object; `None` when it holds no numbers.
 ///

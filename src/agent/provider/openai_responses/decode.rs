@@ -15,7 +15,7 @@ use super::super::finish::Finish;
 use super::super::json::{FrameData, StringOrJson, Text, count, lenient, malformed, raw_value};
 use super::super::sse::SseFrame;
 use super::super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
-use crate::agent::protocol::message::Usage;
+use tau_protocol::message::Usage;
 
 #[derive(Deserialize)]
 struct Event<'a> {

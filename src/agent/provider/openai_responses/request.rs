@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::quirks::{self, Quirks};
 use super::super::{Failure, HttpRequest, ModelRequest};
-use crate::agent::protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
-use crate::tools::{Content, ToolSpec};
+use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
+use tau_tools::{Content, ToolSpec};
 
 /// Longest cache key that is taken, in characters.
 const MAX_CACHE_KEY: usize = 64;

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::protocol::event::Delta;
-use crate::agent::protocol::message::{StopReason, ToolCall, Usage};
-use crate::agent::provider::partial_json;
-use crate::agent::provider::sse::SseFrame;
-use crate::agent::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use crate::provider::partial_json;
+use crate::provider::sse::SseFrame;
+use crate::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
+use tau_protocol::event::Delta;
+use tau_protocol::message::{StopReason, ToolCall, Usage};
 
 /// One event as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -225,11 +225,11 @@ impl WireDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::message::AssistantMessage;
-    use crate::agent::protocol::model::Model;
-    use crate::agent::provider::assemble::Assembler;
-    use crate::agent::provider::reader::AnswerReader;
-    use crate::agent::provider::scripted::{calls, says, text_block};
+    use crate::provider::assemble::Assembler;
+    use crate::provider::reader::AnswerReader;
+    use crate::provider::scripted::{calls, says, text_block};
+    use tau_protocol::message::AssistantMessage;
+    use tau_protocol::model::Model;
 
     fn message(events: &[StreamEvent]) -> AssistantMessage {
         let mut assembler = Assembler::new(&Model::default(), 0);

@@ -6,8 +6,8 @@ use super::motion::{self, Reach};
 use super::object::{self, Span};
 use super::text::{Place, Text};
 use super::{Change, Mode, VimKey, place_after};
-use crate::app::composer::Composer;
-use crate::app::composer::register::SpanKind;
+use crate::composer::Composer;
+use crate::composer::register::SpanKind;
 
 impl Composer {
     pub(super) fn run(&mut self, command: Command, width: u16) -> VimKey {

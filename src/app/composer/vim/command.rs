@@ -2,7 +2,7 @@
 
 use std::str::Chars;
 
-use crate::app::composer::register::SpanKind;
+use crate::composer::register::SpanKind;
 
 /// The longest count.
 const MOST: usize = 10_000;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::command::{Operator, Side};
 use super::object::Span;
 use super::text::{Place, Text};
-use crate::app::composer::register::{Register, SpanKind};
+use crate::composer::register::{Register, SpanKind};
 
 /// Blanks that `>` adds to a line.
 const INDENT: &str = "    ";

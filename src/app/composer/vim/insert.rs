@@ -3,7 +3,7 @@
 use super::command::{Command, InsertAt, Verb};
 use super::edit;
 use super::{Change, Insertion, Mode, place_after};
-use crate::app::composer::Composer;
+use crate::composer::Composer;
 
 impl Composer {
     pub(super) fn repeat(&mut self, count: Option<usize>, width: u16) {

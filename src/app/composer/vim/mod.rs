@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use super::Composer;
 use super::register::SpanKind;
-use crate::app::key::{Key, KeyCode, Mods};
+use crate::key::{Key, KeyCode, Mods};
 use command::{Command, Find, InsertAt, NoCommand, Verb};
 use text::{Place, Text};
 

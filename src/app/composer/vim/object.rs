@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::command::{Object, ObjectKind, WordKind};
 use super::motion::{closing, opening, run_end, run_start};
 use super::text::Text;
-use crate::app::composer::register::SpanKind;
+use crate::composer::register::SpanKind;
 
 /// A part of the text, and what it is made of. Lines are without the last line break.
 #[derive(Clone, Debug, PartialEq)]

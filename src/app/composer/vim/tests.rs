@@ -1,7 +1,7 @@
 //! Commands as vim documents them: text with `|` at the cursor, keys in normal mode, the same after.
 
-use crate::app::composer::Composer;
-use crate::app::key::{Key, KeyCode};
+use crate::composer::Composer;
+use crate::key::{Key, KeyCode};
 
 /// A composer in normal mode with the cursor at `|`.
 fn normal(text: &str) -> Composer {

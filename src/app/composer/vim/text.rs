@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::app::composer::chips::Chips;
-use crate::app::composer::segments::{self, SegmentKind};
+use crate::composer::chips::Chips;
+use crate::composer::segments::{self, SegmentKind};
 
 /// Row and column, in lines and characters.
 pub(super) type Place = (usize, usize);

@@ -1,12 +1,12 @@
 //! A search while more text comes: what has changed is searched again, and nothing else.
 
 use super::{Find, occurrences};
-use crate::app::geometry::EntryId;
-use crate::app::transcript::Transcript;
+use crate::geometry::EntryId;
+use crate::transcript::Transcript;
 
 impl Find {
     /// Notes that an entry has to be searched again.
-    pub(in crate::app::transcript) fn entry_changed(&mut self, id: EntryId) {
+    pub(in crate::transcript) fn entry_changed(&mut self, id: EntryId) {
         self.changed.insert(id);
     }
 }

@@ -7,10 +7,10 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::agent::provider::http::tau_server::ServerStream;
-use crate::agent::provider::sse::{SseFrame, SseParser};
-use crate::cli::attach::server::{Server, Trouble};
-use crate::cli::attach::wire::{Closed, Greeting, Happened, Joining, frame};
+use crate::attach::server::{Server, Trouble};
+use crate::attach::wire::{Closed, Greeting, Happened, Joining, frame};
+use tau_agent::provider::http::tau_server::ServerStream;
+use tau_agent::provider::sse::{SseFrame, SseParser};
 
 /// Longest silence of a stream: the server says that it is there three times as often.
 const SILENCE: Duration = Duration::from_secs(45);

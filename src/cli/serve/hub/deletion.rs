@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 
 use super::{Hub, blocking, in_use};
-use crate::agent::session::lock::{self, Life};
-use crate::cli::serve::live::Fate;
-use crate::cli::serve::problem::Problem;
+use crate::serve::live::Fate;
+use crate::serve::problem::Problem;
+use tau_agent::session::lock::{self, Life};
 
 impl Hub {
     /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Who follows it

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::{Answer, Ended, LiveSession};
-use crate::agent::protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
-use crate::agent::protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::cli::serve::event_log::{Following, Position};
+use crate::serve::event_log::{Following, Position};
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
+use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
 
 /// Screens that are remembered; beyond them those that left first are forgotten.
 const REMEMBERED: usize = 64;

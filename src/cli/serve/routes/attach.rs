@@ -11,10 +11,10 @@ use super::super::attached;
 use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
-use crate::app::request::ShellReply;
-use crate::cli::attach::wire::{
+use crate::attach::wire::{
     Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted, spoken,
 };
+use tau_app::request::ShellReply;
 
 /// Longest name of a client, in bytes.
 const NAME: usize = 64;

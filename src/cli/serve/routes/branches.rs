@@ -12,11 +12,11 @@ use super::super::extract::{JsonBody, Opened};
 use super::super::live::{Ended, LiveSession};
 use super::super::problem::Problem;
 use super::sessions::detail;
-use crate::agent::protocol::command::{RunCommand, SessionCommand};
-use crate::agent::protocol::event::{RunEvent, SessionEvent};
-use crate::agent::protocol::query::{Query, QueryAnswer};
-use crate::agent::protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
-use crate::agent::{AgentCommand, AgentEvent};
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::{RunCommand, SessionCommand};
+use tau_protocol::event::{RunEvent, SessionEvent};
+use tau_protocol::query::{Query, QueryAnswer};
+use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
 
 /// Shows the tree of a session: a row for each entry, parents before children, and where the conversation is.
 #[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(

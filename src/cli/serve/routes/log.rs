@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::agent::session::entry::{iso, now};
-use crate::cli::args::serve::LogFormat;
-use crate::cli::{plain, stderr};
+use crate::args::serve::LogFormat;
+use crate::{plain, stderr};
+use tau_agent::session::entry::{iso, now};
 
 /// Longest path that is written, in characters.
 const PATH: usize = 200;

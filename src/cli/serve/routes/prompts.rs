@@ -17,10 +17,10 @@ use super::super::stream::EventStream;
 use super::super::types::{
     Accepted, Disposition, EventFrame, ImageBlock, PromptAnywhere, PromptSession, QueueMessage,
 };
-use crate::agent::AgentCommand;
-use crate::agent::protocol::command::{Queue, QueueCommand, RunCommand, TaskCommand};
-use crate::agent::protocol::message::Block;
-use crate::agent::protocol::query::Query;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{Queue, QueueCommand, RunCommand, TaskCommand};
+use tau_protocol::message::Block;
+use tau_protocol::query::Query;
 
 /// Sends a prompt, and streams the events until the agent has nothing left to do.
 ///

@@ -20,13 +20,13 @@ use super::super::types::{
     CommandList, CommandRow, EventFrame, EventParams, ExportFormat, ExportParams, HistoryOfSession,
     HistoryParams,
 };
-use crate::agent::AgentEvent;
-use crate::agent::export::Format;
-use crate::agent::protocol::event::TurnEvent;
-use crate::agent::protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Session};
-use crate::cli::{export as documents, protocol};
+use crate::{export as documents, protocol};
+use tau_agent::export::Format;
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, Session};
+use tau_protocol::event::AgentEvent;
+use tau_protocol::event::TurnEvent;
+use tau_protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
 
 /// Streams the events of a session as they happen, for as long as it is open. Opens it.
 ///
@@ -101,7 +101,7 @@ pub(super) async fn history(
 }
 
 fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Problem> {
-    let failed = |error: crate::agent::session::SessionError| Problem::failed(error.to_string());
+    let failed = |error: tau_agent::session::SessionError| Problem::failed(error.to_string());
     let session = Session::open_tail(path, Access::Read, TAIL).map_err(failed)?;
     let from = PageFrom::Before { position: before };
     let page = session.branch_page(from, PageGoal::Next).map_err(failed)?;
@@ -153,7 +153,7 @@ pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, 
     let Ok(QueryAnswer::Commands(found)) = answer else {
         return Err(Problem::failed("the agent did not list its commands"));
     };
-    let row = |command: crate::agent::protocol::extension::PromptCommand| CommandRow {
+    let row = |command: tau_protocol::extension::PromptCommand| CommandRow {
         name: command.name,
         description: command.description,
         argument_hint: command.argument_hint,

@@ -31,7 +31,7 @@ pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     (status = 200, description = "The models", body = ModelList),
 ))]
 pub(super) async fn models(State(app): State<App>) -> Json<ModelList> {
-    let row = |model: std::sync::Arc<crate::agent::protocol::model::Model>| ModelRow {
+    let row = |model: std::sync::Arc<tau_protocol::model::Model>| ModelRow {
         id: model.id.clone(),
         name: model.name.clone(),
         provider: model.provider.clone(),

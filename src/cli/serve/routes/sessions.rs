@@ -18,12 +18,12 @@ use super::super::problem::Problem;
 use super::super::types::{
     ChangeSession, CreateSession, ListParams, QueuedTexts, SessionDetail, SessionList, SessionSummary,
 };
-use crate::agent::AgentCommand;
-use crate::agent::protocol::approval::PermissionMode;
-use crate::agent::protocol::command::{SessionChange, SessionCommand, SettingsCommand};
-use crate::agent::protocol::session_row::SessionRow;
-use crate::agent::session::entry::iso;
-use crate::agent::session::list;
+use tau_agent::session::entry::iso;
+use tau_agent::session::list;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SessionChange, SessionCommand, SettingsCommand};
+use tau_protocol::session_row::SessionRow;
 
 /// Sessions on a page if nothing else is asked for.
 const PAGE: u32 = 100;

@@ -1,7 +1,7 @@
 //! Pasted content: how large it may be, and the errors.
 
-use crate::app::request::Pasted;
-use crate::cli::tui::decode::unify_line_ends;
+use crate::tui::decode::unify_line_ends;
+use tau_app::request::Pasted;
 
 /// The most that is pasted, in bytes; pictures may not be larger either.
 pub(super) const MOST: usize = 20 << 20;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::content::{EMPTY, text_of, too_large};
 use super::terminal;
 use super::{ClipboardProgram, is_set, usable};
-use crate::app::request::Pasted;
-use crate::cli::tui::call::Call;
-use crate::cli::tui::files::picture_of;
+use crate::tui::call::Call;
+use crate::tui::files::picture_of;
+use tau_app::request::Pasted;
 
 /// How long a program may take to hand out the clipboard, which it may have to ask another for.
 const PATIENCE: Duration = Duration::from_secs(5);

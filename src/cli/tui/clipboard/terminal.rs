@@ -9,12 +9,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::content::{EMPTY, MOST, text_of, too_large};
 use super::{is_remote, is_set, route};
-use crate::app::request::Pasted;
-use crate::cli::tui::call::Call;
-use crate::cli::tui::color_support::answers_questions;
-use crate::cli::tui::event::ClipboardAnswer;
-use crate::cli::tui::files::picture_of;
-use crate::cli::tui::questions::{ClipboardAsk, ClipboardQuestion};
+use crate::tui::call::Call;
+use crate::tui::color_support::answers_questions;
+use crate::tui::event::ClipboardAnswer;
+use crate::tui::files::picture_of;
+use crate::tui::questions::{ClipboardAsk, ClipboardQuestion};
+use tau_app::request::Pasted;
 
 /// How long a terminal may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
 //! What the terminal answers when it is asked about itself.
 
-use crate::app::background::Background;
-use crate::app::terminal_facts::TerminalAnswer;
-use crate::tools::vt::sequence::{Csi, StringKind};
+use tau_app::background::Background;
+use tau_app::terminal_facts::TerminalAnswer;
+use tau_tools::vt::sequence::{Csi, StringKind};
 
 /// The most of a terminal's name and version that is kept, in characters.
 const VERSION_CHARS: usize = 100;

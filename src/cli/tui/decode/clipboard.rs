@@ -10,7 +10,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::super::event::ClipboardAnswer;
-use crate::tools::vt::sequence::Csi;
+use tau_tools::vt::sequence::Csi;
 
 /// The longest answer that is kept, in bytes: 20 MB as base64.
 pub const LONGEST: usize = 28 << 20;

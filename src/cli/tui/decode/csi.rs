@@ -1,8 +1,8 @@
 //! What control sequences mean: the numbers of xterm and of the kitty keyboard protocol.
 
 use super::super::event::TerminalEvent;
-use crate::app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
-use crate::tools::vt::sequence::Csi;
+use tau_app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
+use tau_tools::vt::sequence::Csi;
 
 /// The meaning of a control sequence; `None` for releases of keys and for unknown sequences.
 pub fn meaning(csi: &Csi<'_>) -> Option<TerminalEvent> {

@@ -11,8 +11,8 @@ use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch,
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-use crate::agent::extensions::watched::Interest;
-use crate::tools::process::pty::watched;
+use tau_agent::extensions::watched::Interest;
+use tau_tools::process::pty::watched;
 
 /// Events that are read at once, in bytes.
 const BUFFER: usize = 16 * 1024;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::agent::extensions::watched::Interest;
+use tau_agent::extensions::watched::Interest;
 
 /// Never made.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use ratatui::buffer::{Cell, CellWidth};
 use ratatui::style::{Color, Modifier};
 
 use super::{Row, SEEN_ON_BLANK, is_blank, same};
-use crate::cli::tui::widths::Kind;
-use crate::view::link::Link;
+use crate::tui::widths::Kind;
+use tau_view::link::Link;
 
 /// Erases the row from the cursor on (EL).
 const ERASE_ROW: &[u8] = b"\x1b[K";

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::*;
-use crate::view::picture::{PreparedPicture, PreparedPixels};
+use tau_view::picture::{PreparedPicture, PreparedPixels};
 
 fn picture() -> Arc<PreparedPicture> {
     let strips = (0..3).map(|row| format!("<strip {row}>")).collect();

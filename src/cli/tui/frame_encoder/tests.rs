@@ -314,8 +314,8 @@ fn rows_that_are_kept_reach_the_screen_as_all_others() {
 
     use ratatui::text::Line;
 
-    use crate::view::frame::DrawnRow;
-    use crate::view::row::{Row as TextRow, Rows as TextRows};
+    use tau_view::frame::DrawnRow;
+    use tau_view::row::{Row as TextRow, Rows as TextRows};
 
     let rows = |texts: std::ops::Range<usize>| -> TextRows {
         texts.map(|at| TextRow::from(Line::raw(format!("row {at}")))).collect::<Vec<_>>().into()

@@ -13,8 +13,8 @@ use image::imageops::{self, FilterType};
 use image::{ImageFormat, Rgba, RgbaImage};
 
 use super::sixel;
-use crate::app::picture::PictureFormat;
-use crate::view::picture::{PictureKey, PreparedPixels};
+use tau_app::picture::PictureFormat;
+use tau_view::picture::{PictureKey, PreparedPixels};
 
 /// Most base64 in one sequence of the kitty graphics protocol.
 const CHUNK: usize = 4096;
@@ -103,7 +103,7 @@ fn file(png: &str, columns: u16) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::picture::{PictureId, PictureRoom};
+    use tau_app::picture::{PictureId, PictureRoom};
 
     fn prepared(format: PictureFormat) -> PreparedPixels {
         let mut picture = RgbaImage::from_pixel(40, 40, Rgba([200, 10, 20, 255]));

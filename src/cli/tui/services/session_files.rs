@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::super::call::Call;
 use super::Services;
-use crate::agent::protocol::query::SessionSource;
-use crate::agent::session::index::SessionIndex;
-use crate::agent::session::tail::TAIL;
-use crate::agent::session::{Access, Session, list, search};
-use crate::app::request::{FoundSessions, SessionRows, ShellReply};
-use crate::cli::{export, sessions};
-use crate::tools::counted::counted;
+use crate::{export, sessions};
+use tau_agent::session::index::SessionIndex;
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, Session, list, search};
+use tau_app::request::{FoundSessions, SessionRows, ShellReply};
+use tau_protocol::query::SessionSource;
+use tau_tools::counted::counted;
 
 /// Session rows that are sent together.
 const BATCH: usize = 64;

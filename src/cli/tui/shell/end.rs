@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::Shell;
-use crate::agent::protocol::command::TaskCommand;
-use crate::agent::protocol::event::{NoticeLevel, TaskEvent};
-use crate::agent::{AgentCommand, AgentEvent};
-use crate::app::connection::Connection;
-use crate::app::{Model, Msg};
-use crate::cli::attach::server::Server;
+use crate::attach::server::Server;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_app::connection::Connection;
+use tau_app::{Model, Msg};
+use tau_protocol::command::TaskCommand;
+use tau_protocol::event::{NoticeLevel, TaskEvent};
 
 /// How long the agent may take to shut down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);

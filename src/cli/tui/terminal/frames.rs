@@ -19,7 +19,7 @@ use super::super::questions::{Questions, WHERE_IS_THE_CURSOR};
 use super::super::widths::{KINDS, Widths};
 use super::kept_pictures::KeptPictures;
 use super::{PATIENCE, Surface, Tty, size};
-use crate::view::frame::Frame;
+use tau_view::frame::Frame;
 
 /// What became of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use ratatui::layout::Rect;
 
 use super::super::{frame_encoder, modes};
 use super::Painted;
-use crate::view::frame::Frame;
+use tau_view::frame::Frame;
 
 /// The region.
 #[derive(Debug, Default)]

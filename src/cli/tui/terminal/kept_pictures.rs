@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::view::frame::Frame;
-use crate::view::picture::PreparedPixels;
+use tau_view::frame::Frame;
+use tau_view::picture::PreparedPixels;
 
 /// From this many on, those that are not on the screen are deleted.
 const KEPT: usize = 32;
@@ -71,7 +71,7 @@ mod tests {
     use ratatui::layout::Rect;
 
     use super::*;
-    use crate::view::picture::{PictureRow, PreparedPicture};
+    use tau_view::picture::{PictureRow, PreparedPicture};
 
     fn frame(numbers: &[u32]) -> Frame {
         let mut frame = Frame::blank(Rect::new(0, 0, 10, 10));

@@ -8,8 +8,8 @@ use base64::Engine;
 
 use super::super::modes::{self, TerminalMode};
 use super::{Tty, plain};
-use crate::app::effect::TERMINAL_COPY;
-use crate::app::geometry::CursorShape;
+use tau_app::effect::TERMINAL_COPY;
+use tau_app::geometry::CursorShape;
 
 /// Some terminals take progress away that is not reported again for a while.
 const PROGRESS_AGAIN: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::agent::export::pen;
+use crate::export::pen;
 
 /// The path of the address.
 const PATH: &str = "/callback";

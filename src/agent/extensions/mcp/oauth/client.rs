@@ -16,8 +16,8 @@ use url::Url;
 
 use super::store::LoginStore;
 use super::{OwnClient, Tokens};
-use crate::agent::provider::http::{ClientError, Http};
-use crate::agent::settings::mcp_servers::OauthClient;
+use crate::provider::http::{ClientError, Http};
+use crate::settings::mcp_servers::OauthClient;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 

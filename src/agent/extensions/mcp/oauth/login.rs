@@ -16,8 +16,8 @@ use super::super::http::has_authorization;
 use super::callback::{Arrival, Callback, Page};
 use super::store::{LoginStore, Record, address};
 use super::{Login, OwnClient, addresses, requests, said, without};
-use crate::agent::provider::http::Network;
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+use crate::provider::http::Network;
+use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 
 /// The name under which tau registers itself.
 const CLIENT_NAME: &str = "tau";

@@ -24,7 +24,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationMetadata, OAuthTokenResponse
 use serde::{Deserialize, Serialize};
 
 use super::variables::{Forms, expand};
-use crate::agent::settings::mcp_servers::OauthClient;
+use crate::settings::mcp_servers::OauthClient;
 
 /// Longest text of a server in an error, in characters.
 const LONGEST_SAID: usize = 300;

@@ -10,8 +10,8 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use super::{addresses, said};
-use crate::agent::provider::http::Network;
-use crate::agent::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
+use crate::provider::http::Network;
+use crate::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
 
 /// Largest document or answer of an authorization server, in bytes.
 const LARGEST: usize = 256 * 1024;

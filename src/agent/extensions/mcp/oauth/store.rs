@@ -12,8 +12,8 @@ use url::Url;
 
 use super::super::variables::{Forms, expand};
 use super::Login;
-use crate::agent::settings::mcp_servers::{McpServer, McpTransport};
-use crate::agent::settings::private_files::{LockFile, read_capped, write_private};
+use crate::settings::mcp_servers::{McpServer, McpTransport};
+use crate::settings::private_files::{LockFile, read_capped, write_private};
 
 /// Largest file of a login, in bytes.
 const LARGEST: u64 = 1024 * 1024;

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::store::{LoginStore, Record};
 use super::{Login, OwnClient, requests, said};
-use crate::agent::provider::http::Http;
+use crate::provider::http::Http;
 
 /// How long before they expire tokens are renewed; half their life, if that is less.
 const BEFORE: Duration = Duration::from_secs(60);
