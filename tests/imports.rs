@@ -18,7 +18,7 @@ const ROOMS: [&[&str]; 7] = [
     &["extensions", "web"],
     &["context", "undo"],
     &["engine"],
-    &["api", "demo"],
+    &["api", "demo", "prelude"],
 ];
 
 /// The crate that lies in the folder of another.

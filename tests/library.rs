@@ -15,7 +15,7 @@ use tau::agent::api::Hooks;
 use tau::agent::api::{Agent, AgentBuilder, AgentError, CodingAgent, KeyFn};
 use tau::agent::protocol::attachment::Attachment;
 use tau::agent::protocol::command::{Queue, QueueCommand};
-use tau::agent::protocol::event::{AgentEvent, QueueEvent, ShellEvent, TaskEvent};
+use tau::agent::protocol::event::{AgentEvent, QuestionEvent, QueueEvent, ShellEvent, TaskEvent};
 use tau::agent::protocol::message::{Block, Message, StopReason, UserContent, UserMessage};
 use tau::agent::protocol::model::{Model, ThinkingLevel};
 use tau::agent::protocol::run::{QueueMode, SteerMode};
@@ -26,6 +26,8 @@ use tau::tools::{Content, Toolbox};
 use crate::fake::Step::{Call, Fail, Hang, Say, Stop};
 use crate::fake::{Manner, Player, Step, brief, model, said, tools};
 use crate::time_limit::InTime;
+use tau::agent::prelude::function;
+use tau::agent::protocol::approval::PermissionMode;
 
 const STOP: Step = Stop(StopReason::Stop);
 const USE: Step = Stop(StopReason::ToolUse);
@@ -492,4 +494,72 @@ async fn a_coding_agent_has_tools_a_prompt_a_directory_and_a_session() {
     agent.new_session().in_time("the agent to take `new_session`").await.unwrap();
     assert_ne!(agent.state().session.id, before);
     assert!(agent.state().messages.is_empty());
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Sum {
+    /// The numbers to add.
+    numbers: Vec<u32>,
+}
+
+#[tokio::test]
+async fn a_closure_is_a_tool_and_its_arguments_are_checked() {
+    let calls = vec![Call("a", "sum", json!({ "numbers": [1, 2, 3] })), Call("b", "sum", json!({})), USE];
+    let player = Player::new(vec![calls, vec![Say("six"), STOP]]);
+    let sum = function("sum", "Adds numbers.", |args: Sum, _| async move {
+        Ok(args.numbers.iter().sum::<u32>().to_string())
+    });
+    // It changes nothing, so nobody is asked.
+    let agent = builder(&player).permission_mode(PermissionMode::Ask).tool(sum.read_only()).start();
+    assert_eq!(agent.run("add").in_time("the end of the run").await.unwrap().text(), "six");
+    let results: Vec<String> = agent
+        .state()
+        .messages
+        .iter()
+        .filter_map(|message| match message.as_ref() {
+            Message::ToolResult(result) => Some(format!("{:?}", result.content)),
+            _ => None,
+        })
+        .collect();
+    assert!(results.len() == 2 && results[0].contains("\"6\""), "{results:?}");
+    // The other call lacks an argument, and is told which.
+    assert!(results[1].contains("numbers"), "{results:?}");
+}
+
+#[tokio::test]
+async fn a_closure_that_may_change_something_is_asked() {
+    let player =
+        Player::new(vec![vec![Call("a", "touch", json!({ "numbers": [] })), USE], vec![Say("done"), STOP]]);
+    let touch = function("touch", "Changes something.", |_: Sum, _| async move { Ok("changed") });
+    let agent = builder(&player).permission_mode(PermissionMode::Ask).tool(touch).start();
+    let mut events = agent.subscribe();
+    agent.prompt("go", []).await.unwrap();
+    while let Some(event) = events.recv().in_time("the question").await {
+        if let AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) = event {
+            assert_eq!(request.tool_name, "touch");
+            return;
+        }
+    }
+    panic!("nobody was asked");
+}
+
+#[tokio::test]
+async fn an_abort_returns_when_the_run_has_ended() {
+    for _ in 0..20 {
+        let player = Player::new(vec![vec![Say("so"), Hang]]);
+        let agent = builder(&player).start();
+        agent.prompt("go", []).await.unwrap();
+        until(&agent, |state| state.is_streaming).await;
+        agent.abort().in_time("the agent to abort").await.unwrap();
+        assert!(!agent.state().is_streaming);
+    }
+}
+
+#[tokio::test]
+async fn a_small_program_of_the_documents_is_the_example() {
+    let read =
+        |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (document, example) = (read("docs/library.md"), read("examples/embed.rs"));
+    let program = example.split_once("its terminal\")]\n\n").unwrap().1;
+    assert!(document.contains(&format!("```rust\n{program}```\n")), "docs/library.md has another program");
 }

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod export;
 pub mod extensions;
 pub mod permissions;
+pub mod prelude;
 pub mod provider;
 pub mod secrets;
 pub mod session;
@@ -36,3 +37,4 @@ pub use tau_protocol::event::{
 };
 
 pub use api::{Agent, CodingAgent};
+pub use {schemars, serde_json, tau_tools as tools};

@@ -27,6 +27,7 @@ pub mod file_names;
 pub mod file_task;
 pub mod file_versions;
 pub mod find;
+pub mod function;
 pub mod git_index;
 pub mod grep;
 pub mod ids;
@@ -50,6 +51,8 @@ pub mod user;
 pub mod vt;
 pub mod walk;
 pub mod write;
+
+pub use {schemars, serde_json};
 
 use std::future::Future;
 use std::path::Path;

@@ -60,7 +60,10 @@ fn trouble(text: &str) -> Option<String> {
 fn files_of_settings_are_understood() {
     let (mut seen, mut faults) = (0, Vec::new());
     for document in documents() {
-        for block in document.fenced().into_iter().filter(|block| block.language == "toml") {
+        let is_ours = |text: &str| !text.starts_with("# Cargo.toml");
+        for block in
+            document.fenced().into_iter().filter(|block| block.language == "toml" && is_ours(block.text))
+        {
             seen += 1;
             let fault = trouble(block.text).map(|fault| format!("{}: {fault}", document.path));
             faults.extend(fault);

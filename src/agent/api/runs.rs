@@ -133,12 +133,14 @@ impl Agent {
         state.model.as_ref().map(|_| ()).ok_or_else(no_model)
     }
 
-    /// Stops the run: the model, its tools, a wait before a retry. Queued messages stay queued.
+    /// Stops the run: the model, its tools, a wait before a retry; returns when it has ended. Queued messages
+    /// stay queued.
     ///
     /// # Errors
     /// When the agent has ended.
     pub async fn abort(&self) -> Result<(), AgentError> {
-        self.act(RunCommand::Abort).await
+        self.command(RunCommand::Abort).await?;
+        self.wait_for_idle().await
     }
 
     /// Waits until every requested run has ended.

@@ -135,6 +135,21 @@ pub struct Model {
 }
 
 impl Model {
+    /// A model behind any server with OpenAI's chat completions, such as `http://127.0.0.1:8080/v1`. It takes text;
+    /// sizes and price are unknown. Set the fields for what else it has.
+    pub fn openai_compatible(base_url: impl Into<String>, id: impl Into<String>) -> Self {
+        let id = id.into();
+        Model {
+            name: id.clone(),
+            id,
+            api: Api::OpenaiCompletions,
+            provider: "openai-compatible".to_owned(),
+            base_url: base_url.into(),
+            input: vec!["text".to_owned()],
+            ..Model::default()
+        }
+    }
+
     /// `provider/id`, the name that is unique.
     pub fn reference(&self) -> String {
         format!("{}/{}", self.provider, self.id)
