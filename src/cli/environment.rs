@@ -4,13 +4,14 @@
 //! is not used here. What an agent needs beyond this is in `compose`.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::CliArgs;
 use super::exit::Refusal;
 use super::project_settings::ProjectSettings;
 use super::{hook_files, mcp_servers, offers, permission_rules};
+use parking_lot::Mutex;
 use tau_agent::catalogue::keys::{EnvLookup, KeySource, Keys};
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, local_provider};
 use tau_agent::catalogue::user::{AdHoc, UserFile};
@@ -228,7 +229,7 @@ impl HttpClients {
     /// The client for these settings.
     fn of(&self, settings: &Settings, connections: Connections) -> Arc<Http> {
         let network = settings.network();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let same = known.iter().find(|(own, how, _)| *own == network && *how == connections);
         if let Some((.., http)) = same {
             return Arc::clone(http);

@@ -8,7 +8,6 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-
 use tracing_subscriber::EnvFilter;
 
 /// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.

@@ -4,8 +4,9 @@
 //! has something to say leaves it in a bounded queue. As long as the reader keeps up, a write is
 //! done when it returns, so that messages stay in order with standard output.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 use tau_tools::counted::counted;
 
@@ -61,7 +62,7 @@ pub fn write(bytes: &[u8]) {
 /// Waits, not for ever, until everything is written. To be called when the program ends.
 pub fn finish() {
     if let Some(writer) = writer() {
-        drop(writer.wait(writer.lock(), FAREWELL));
+        writer.wait(&mut writer.pending.lock(), FAREWELL);
     }
 }
 
@@ -81,12 +82,8 @@ impl io::Write for Stderr {
 }
 
 impl Writer {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn push(&self, bytes: &[u8]) {
-        let mut pending = self.lock();
+        let mut pending = self.pending.lock();
         if pending.bytes.len() + bytes.len() > QUEUE {
             pending.dropped += 1;
             return;
@@ -94,29 +91,25 @@ impl Writer {
         pending.bytes.extend_from_slice(bytes);
         self.changed.notify_all();
         if !pending.stalled {
-            let mut pending = self.wait(pending, PATIENCE);
+            self.wait(&mut pending, PATIENCE);
             pending.stalled = !pending.is_done();
         }
     }
 
-    fn wait<'a>(&self, pending: MutexGuard<'a, Pending>, most: Duration) -> MutexGuard<'a, Pending> {
-        let waited = self.changed.wait_timeout_while(pending, most, |pending| !pending.is_done());
-        waited.unwrap_or_else(PoisonError::into_inner).0
+    fn wait(&self, pending: &mut MutexGuard<'_, Pending>, most: Duration) {
+        self.changed.wait_while_for(pending, |pending| !pending.is_done(), most);
     }
 
     /// Writes what is pending, for ever.
     fn run(&self) {
-        let mut pending = self.lock();
+        let mut pending = self.pending.lock();
         loop {
-            pending = self
-                .changed
-                .wait_while(pending, |pending| pending.bytes.is_empty())
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut pending, |pending| pending.bytes.is_empty());
             let bytes = std::mem::take(&mut pending.bytes);
             pending.busy = true;
             drop(pending);
             write_now(&bytes);
-            pending = self.lock();
+            pending = self.pending.lock();
             pending.busy = false;
             match std::mem::take(&mut pending.dropped) {
                 0 => pending.stalled &= !pending.is_done(),

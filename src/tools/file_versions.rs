@@ -10,8 +10,9 @@ use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 /// Largest text kept for showing what changed.
@@ -97,7 +98,7 @@ pub(crate) type Turn = OwnedMutexGuard<()>;
 impl FileVersions {
     /// Records that the model knows this version. `content` is the complete file, if it was read.
     pub fn record(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) {
-        let mut book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut book = self.seen.lock();
         book.clock += 1;
         let text = content.filter(|content| content.len() <= KEPT_TEXT).map(Arc::from);
         let seen = Seen { stamp, hash: content.map(hash), text, at: book.clock };
@@ -110,7 +111,7 @@ impl FileVersions {
 
     /// Compares the file as it is now with what the model knows.
     pub(crate) fn freshness(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Freshness {
-        let book = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let book = self.seen.lock();
         let Some(seen) = book.entries.get(path) else { return Freshness::Unseen };
         let same = match (seen.hash, content) {
             (Some(known), Some(content)) => known == hash(content),
@@ -122,7 +123,7 @@ impl FileVersions {
     /// Waits for the calls on this file that came before.
     pub async fn turn(&self, path: &Path) -> Turn {
         let queue = {
-            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queues = self.queues.lock();
             queues.retain(|_, queue| queue.strong_count() > 0);
             match queues.get(path).and_then(Weak::upgrade) {
                 Some(queue) => queue,
@@ -190,7 +191,7 @@ mod tests {
         for n in 0..40 {
             file_versions.record(Path::new(&format!("/{n}")), stamp(n), Some(&text));
         }
-        assert!(file_versions.seen.lock().unwrap().kept <= KEPT_IN_ALL);
+        assert!(file_versions.seen.lock().kept <= KEPT_IN_ALL);
         assert_eq!(
             file_versions.freshness(Path::new("/0"), stamp(7), Some(b"other")),
             Freshness::Changed(None)

@@ -3,10 +3,11 @@
 //! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobSet};
 use ignore::{DirEntry, WalkState};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::budget;
@@ -142,7 +143,7 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
         is_folder(entry) || early.fits(entry)
     });
     walk.build_parallel().run(|| {
-        let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || found.lock();
         let mut batch = Batch::new(move |hits: Vec<Hit>| {
             let mut found = lock();
             for hit in hits {
@@ -177,7 +178,7 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
     if wanted.is_cancelled() {
         return Err(ToolError::aborted());
     }
-    let (first, unreadable, whole) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (first, unreadable, whole) = found.into_inner();
     Ok(answer(first, whole, &unreadable, &args.pattern, &place, scope, limit))
 }
 

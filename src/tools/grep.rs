@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grep_matcher::LineTerminator;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkState};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
@@ -213,7 +213,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn found(&self) -> MutexGuard<'_, Found<'a>> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock()
     }
 
     fn searcher(&self, named: Named) -> Searcher {
@@ -324,8 +324,7 @@ impl<'a> Search<'a> {
     }
 
     fn answer(self, args: &GrepArgs, scope: Scope) -> ToolOutput {
-        let Found { first, unreadable, whole } =
-            self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Found { first, unreadable, whole } = self.found.into_inner();
         let seen = first.seen();
         let mut shown = ShownLines::default();
         for lines in first.into_sorted() {

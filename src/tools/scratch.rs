@@ -10,9 +10,10 @@ use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
@@ -79,7 +80,7 @@ impl Scratch {
     /// # Errors
     /// When the folder or the file cannot be made.
     pub fn create(&self, stem: &str) -> io::Result<SpillFile> {
-        let mut shelf = lock(&self.shelf);
+        let mut shelf = self.shelf.lock();
         let (path, file) = match shelf.make(&self.base, stem) {
             // Cleaners of /tmp remove folders under a running program.
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -97,7 +98,7 @@ impl Scratch {
     /// # Errors
     /// When it cannot be made.
     pub(crate) fn private_folder(&self) -> io::Result<TempDir> {
-        let mut shelf = lock(&self.shelf);
+        let mut shelf = self.shelf.lock();
         match shelf.private_folder(&self.base) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 shelf.folder = None;
@@ -109,7 +110,7 @@ impl Scratch {
 
     /// The folder, if it was made already.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
-        lock(&self.shelf).folder.clone()
+        self.shelf.lock().folder.clone()
     }
 
     /// Removes the folders of dead processes after three days. Slow on a full disk: for a
@@ -182,10 +183,6 @@ impl Shelf {
     }
 }
 
-fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A file in the scratch folder while it is written. It stays when this is dropped.
 #[derive(Debug)]
 pub struct SpillFile {
@@ -206,7 +203,7 @@ impl SpillFile {
     /// [`ErrorKind::FileTooLarge`] at the bound (what fitted is written), or the disk's error.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let wanted = bytes.len() as u64;
-        let granted = lock(&self.shelf).grant(&self.path, wanted);
+        let granted = self.shelf.lock().grant(&self.path, wanted);
         let part = usize::try_from(granted).ok().and_then(|granted| bytes.get(..granted)).unwrap_or(bytes);
         self.file.write_all(part)?;
         if granted < wanted { Err(ErrorKind::FileTooLarge.into()) } else { Ok(()) }
@@ -215,7 +212,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        let mut shelf = lock(&self.shelf);
+        let mut shelf = self.shelf.lock();
         if let Some(file) = shelf.files.iter_mut().find(|file| file.path == self.path) {
             file.writing = false;
         }

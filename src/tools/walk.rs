@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ignore::{DirEntry, WalkBuilder};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{FolderFilter, LeftOut};
@@ -68,14 +69,14 @@ impl SearchRoot {
             return true;
         }
         let shown = self.shown(path, if is_folder { "/" } else { "" });
-        let mut all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.left_out.lock();
         all.add(left_out, order(self.below(path)), shown);
         false
     }
 
     /// Lines about what was left out, for the end of an answer.
     pub fn left_out(&self) -> String {
-        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).lines()
+        self.left_out.lock().lines()
     }
 
     /// The path below the root; empty for the root itself.

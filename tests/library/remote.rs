@@ -50,7 +50,7 @@ async fn proxy(upstream: Arc<dyn Transport>) -> String {
     let catalogue = Arc::new(Catalogue::load(&paths, &settings, None).unwrap());
     let keys = Keys::new(&paths, &settings, Arc::clone(&catalogue), Arc::new(|_| None), None);
     let serving = Serving {
-        tokens: Mutex::new(TokenFile::open(home.path().join("proxy.toml")).unwrap()),
+        tokens: parking_lot::Mutex::new(TokenFile::open(home.path().join("proxy.toml")).unwrap()),
         accounts: Accounts::new(Ledger::default(), home.path().join("used.json")),
         catalogue,
         keys: Arc::new(keys),

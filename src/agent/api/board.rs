@@ -1,8 +1,9 @@
 //! What the handle knows: the state, the subscribers and the open queries, kept by the events.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::Subscribers;
@@ -44,7 +45,7 @@ impl Board {
 }
 
 pub(super) fn open(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
-    board.lock().unwrap_or_else(PoisonError::into_inner)
+    board.lock()
 }
 
 /// Folds the events until the agent has ended.

@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::{Stream, StreamExt};
+use parking_lot::Mutex;
 
 use tau_protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
 
@@ -42,7 +43,7 @@ impl Stream for Events {
     type Item = AgentEvent;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.line.lock();
         match line.waiting.pop_front() {
             Some(event) => Poll::Ready(Some(event)),
             None if line.ended => Poll::Ready(None),
@@ -75,7 +76,7 @@ impl Subscribers {
     pub(super) fn send(&mut self, event: &AgentEvent) {
         self.lines.retain(|line| Arc::strong_count(line) > 1);
         for line in &self.lines {
-            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut line = line.lock();
             let joined = line.waiting.len() >= JOINED_FROM
                 && line.waiting.back_mut().is_some_and(|last| join(last, event, usize::MAX));
             if !joined {
@@ -89,7 +90,7 @@ impl Subscribers {
     pub(super) fn end(&mut self) {
         self.ended = true;
         for line in self.lines.drain(..) {
-            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut line = line.lock();
             line.ended = true;
             line.waker.take().into_iter().for_each(Waker::wake);
         }
@@ -169,7 +170,7 @@ mod tests {
         let mut subscribers = Subscribers::default();
         let events = subscribers.add();
         pieces.for_each(|(index, delta)| subscribers.send(&piece(index, delta)));
-        let line = events.line.lock().unwrap();
+        let line = events.line.lock();
         assert_eq!(line.waiting.len(), waiting);
         let texts = line.waiting.iter().map(|event| match event {
             AgentEvent::Turn(TurnEvent::MessageUpdate {

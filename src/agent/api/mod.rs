@@ -16,9 +16,10 @@ mod run_events;
 mod runs;
 mod state;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use super::engine::behavior::{Behavior, OnAsk, RuleEdit, SaveRule};

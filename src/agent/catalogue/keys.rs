@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::{Catalogue, is_loopback, key_command};
@@ -130,7 +131,7 @@ impl Keys {
     }
 
     fn files(&self) -> KeyFiles {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.files.lock().clone()
     }
 
     /// The models that the keys are for.
@@ -141,7 +142,7 @@ impl Keys {
     /// Takes over what files say of keys and models now, as read for `newer`.
     pub fn adopt(&self, newer: &Keys) {
         let files = newer.files();
-        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
+        *self.files.lock() = files;
     }
 
     /// Where a key of this provider comes from if none is in `auth.json`. Runs no command.
@@ -227,7 +228,7 @@ impl Keys {
         }));
         values.extend(self.proxy_token.iter().cloned());
         values.extend(catalogue.header_secrets().iter().cloned());
-        values.extend(self.given.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        values.extend(self.given.lock().iter().cloned());
         values.retain(|value| !value.is_empty());
         let mut unique: Vec<Secret> = Vec::with_capacity(values.len());
         values.into_iter().for_each(|value| {
@@ -360,7 +361,7 @@ impl Keys {
 
     /// Remembers a key that is given out, for redaction.
     fn remember(&self, key: &Secret) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock();
         if !given.contains(key) {
             given.push(key.clone());
         }

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::Content;
 use tau_tools::read::picture;
@@ -101,7 +102,7 @@ impl FittedPictures {
         let mut hasher = DefaultHasher::new();
         (data, mime_type).hash(&mut hasher);
         let key = (data.len(), hasher.finish());
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock();
         if let Some(known) = lock().get(&key) {
             return known.clone();
         }

@@ -1,8 +1,9 @@
 //! Tools by name. A command names the tools to enable, so it stays plain data; the tools
 //! themselves are kept here.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tau_tools::{AnyTool, Toolbox};
 
 /// Tools by name. Clones share their contents.
@@ -49,6 +50,6 @@ impl ToolRegistry {
     }
 
     fn tools(&self) -> MutexGuard<'_, Vec<Arc<dyn AnyTool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,13 +3,14 @@
 
 use std::future::pending;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::spawn_blocking;
 
 use crate::undo::{CallStart, SessionUndo, UndoOptions};
@@ -63,7 +64,7 @@ impl UndoPlace {
     }
 
     fn calls(&self) -> MutexGuard<'_, CallGroup> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 
     /// Whether a command of the user's has run beside the calls that are running.
@@ -104,7 +105,7 @@ impl UndoPlace {
 
     /// Uses it. Blocks.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut SessionUndo) -> T) -> T {
-        let mut undo = self.undo.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut undo = self.undo.lock();
         let open = || SessionUndo::open(&self.options, &self.session, &self.cwd, self.temporary);
         work(undo.get_or_insert_with(open))
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::changes::{self, ExtensionChange, FileStamps};
@@ -293,17 +294,17 @@ impl Extensions {
 
     /// Uses these options from the next time on that something is loaded.
     pub fn set_options(&self, options: ExtensionOptions) {
-        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = options;
+        *self.options.lock() = options;
     }
 
     /// Loads what there is for a session that works in `cwd`. Blocks.
     pub fn load(&self, cwd: &Path) -> Arc<Loaded> {
         let Some(places) = &self.places else { return self.loaded() };
-        let options = self.options.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let options = self.options.lock().clone();
         let origin = Origin { cwd: cwd.to_owned(), places: places(cwd) };
         let loaded = Arc::new(Loaded::from_places(&origin.places, &options));
         self.origin.send_if_modified(|old| std::mem::replace(old, origin.clone()) != origin);
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&loaded);
+        *self.loaded.lock() = Arc::clone(&loaded);
         loaded
     }
 
@@ -321,18 +322,18 @@ impl Extensions {
 
     /// What was loaded last.
     pub fn loaded(&self) -> Arc<Loaded> {
-        Arc::clone(&self.loaded.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.loaded.lock())
     }
 
     /// Also lists rows that do not come from these places. `rows` must not block.
     pub fn add_rows(&self, rows: impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static) {
-        self.more.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(rows));
+        self.more.lock().push(Box::new(rows));
     }
 
     /// Everything there is, by kind and name.
     pub fn rows(&self) -> Vec<ExtensionRow> {
         let mut rows = self.loaded().rows.clone();
-        for more in self.more.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for more in self.more.lock().iter() {
             rows.extend(more());
         }
         rows.sort_by(|one, other| {

@@ -1,10 +1,11 @@
 //! Transports without a network: scripts for tests and demos, and the switch between transports.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -112,16 +113,16 @@ impl Scripted {
 
     /// Adds a script after those that wait.
     pub fn push(&self, script: impl Into<Script>) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push_back(script.into());
+        self.queue.lock().push_back(script.into());
     }
 
     /// The requests so far.
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().clone()
     }
 
     fn script(&self, request: &ModelRequest) -> Script {
-        let queued = self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let queued = self.queue.lock().pop_front();
         match (queued, &self.answering) {
             (Some(script), _) => script,
             (None, Some(answer)) => answer(request),
@@ -136,7 +137,7 @@ impl Scripted {
 impl Transport for Scripted {
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream {
         let steps: VecDeque<ScriptStep> = self.script(&request).0.into();
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        self.requests.lock().push(request);
         Box::pin(stream::unfold(Some((steps, cancel)), |state| async move {
             let (mut steps, cancel) = state?;
             match play(&mut steps, &cancel).await? {

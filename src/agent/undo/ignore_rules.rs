@@ -9,10 +9,11 @@ use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::Gitignore;
+use parking_lot::Mutex;
 
 use super::state::{Stamp, StoredPath};
 use tau_tools::ignore_files;
@@ -96,12 +97,12 @@ impl RuleBook {
     /// The rules of `dir` itself, whose file with rules has this stamp.
     pub(super) fn of(&self, dir: &Path, stamp: Stamp) -> Gitignore {
         let known = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.lock();
             known.get(dir).filter(|(of, _)| *of == stamp).map(|(_, own)| own.clone())
         };
         known.unwrap_or_else(|| {
             let own = ignore_files::rules(dir, &ignore_files::text(&dir.join(FILE)));
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             known.insert(dir.to_owned(), (stamp, own.clone()));
             own
         })

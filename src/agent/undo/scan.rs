@@ -10,9 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Condvar, Mutex};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -150,7 +151,7 @@ impl Scanner {
             all.rules ^= part.rules;
         }
         (all.entries, all.ignored) = (in_order(entries), in_order(ignored));
-        all.incomplete = walk.shared.into_inner().unwrap_or_else(PoisonError::into_inner).stop;
+        all.incomplete = walk.shared.into_inner().stop;
         self.add_tracked(&mut all, tracked, covering);
         Ok(all)
     }
@@ -223,7 +224,7 @@ impl Walk<'_> {
         for _ in 0..most {
             let Some(task) = self.next() else { break };
             let (inner, count) = self.look(task, &mut names, &mut found);
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.shared.lock();
             shared.count = shared.count.saturating_add(count);
             if shared.count > MOST {
                 shared.stop = Some(format!("it has more than {MOST} files"));
@@ -238,12 +239,12 @@ impl Walk<'_> {
     }
 
     fn has_more(&self) -> bool {
-        let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.shared.lock();
         shared.left > 0 && shared.stop.is_none()
     }
 
     fn next(&self) -> Option<Task> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         loop {
             if shared.left == 0 || shared.stop.is_some() {
                 return None;
@@ -251,7 +252,7 @@ impl Walk<'_> {
             if let Some(task) = shared.open.pop() {
                 return Some(task);
             }
-            shared = self.more.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            self.more.wait(&mut shared);
         }
     }
 

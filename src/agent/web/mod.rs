@@ -14,8 +14,9 @@ mod page;
 mod parse;
 mod search;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use url::Url;
 
 use super::catalogue::keys::Keys;
@@ -96,7 +97,7 @@ impl Shared {
         let options = Arc::new(Mutex::new(options));
         let current = Arc::clone(&options);
         let guard: Guard =
-            Arc::new(move |host, address| address::admits(&lock(&current).allow_private, host, address));
+            Arc::new(move |host, address| address::admits(&current.lock().allow_private, host, address));
         Shared {
             options,
             limits,
@@ -108,16 +109,12 @@ impl Shared {
     }
 
     fn options(&self) -> MutexGuard<'_, WebOptions> {
-        lock(&self.options)
+        self.options.lock()
     }
 
     fn cache(&self) -> MutexGuard<'_, PageCache> {
-        lock(&self.cache)
+        self.cache.lock()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Web {

@@ -1,11 +1,12 @@
 //! The system prompt of one agent: where it comes from, and how it changes while the agent runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::Setup;
 use crate::exit::Refusal;
 use crate::prompts;
+use parking_lot::Mutex;
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau_tools::Toolbox;
@@ -30,7 +31,7 @@ impl AgentPrompt {
     /// The prompt for an agent that works in `cwd` from now on. When that is another directory,
     /// `project` gives the prompt files of its project.
     pub(crate) fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         if current.source.cwd != cwd {
             current.source.project = project();
         }
@@ -44,7 +45,7 @@ impl AgentPrompt {
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn replace(&self, setup: &Setup) -> Result<Option<String>, Refusal> {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.0.lock();
         // The date stays that of the start, the directory that of the session.
         let (date, cwd) = (current.source.date.clone(), current.source.cwd.clone());
         current.source = PromptSource { date, cwd, ..setup.prompt_source(&setup.tools()?)? };

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -22,13 +23,13 @@ struct Pad(Arc<Mutex<Vec<u8>>>);
 
 impl Pad {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl Write for Pad {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -98,7 +99,7 @@ fn agent(scripts: Vec<Vec<AgentEvent>>) -> (AgentHandle, Arc<Mutex<Vec<String>>>
                 AgentCommand::Run(RunCommand::Prompt { text, .. }) => text.clone(),
                 other => serde_json::to_value(other).unwrap()["type"].as_str().unwrap().to_owned(),
             };
-            log.lock().unwrap().push(name);
+            log.lock().push(name);
             let reply = match command {
                 AgentCommand::Run(RunCommand::Prompt { .. }) => scripts.next().unwrap(),
                 AgentCommand::Run(RunCommand::Abort) => {
@@ -144,7 +145,7 @@ async fn run_with(
     change(&mut options, &mut streams);
     let (handle, commands) = agent(scripts);
     let exit = run(handle, options, streams, signals).await;
-    let commands = commands.lock().unwrap().clone();
+    let commands = commands.lock().clone();
     Ran { exit, out: out.text(), err: err.text(), commands }
 }
 

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use futures_util::{Stream, StreamExt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -72,7 +73,7 @@ impl Accounts {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Ledger) -> T) -> T {
-        work(&mut self.ledger.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.ledger.lock())
     }
 
     /// Writes the file.
@@ -168,7 +169,7 @@ impl Serving {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = given.and_then(|value| value.split_once(' '));
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.lock();
         let table = tokens.current().map_err(|error| {
             // What is in the file is not the client's business.
             tracing::error!(error, "cannot read the tokens");

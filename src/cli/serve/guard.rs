@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 use axum::http::{HeaderMap, Uri, header};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 
 use super::problem::Problem;
@@ -112,7 +111,7 @@ impl Guard {
     pub fn rate(&self, address: Option<IpAddr>, now: Instant) -> Result<(), Problem> {
         let Some(address) = address else { return Ok(()) };
         let most = self.rate * BURST;
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if buckets.len() >= ADDRESSES && !buckets.contains_key(&address) {
             buckets.retain(|_, bucket| now.duration_since(bucket.at).as_secs_f64() < BURST);
         }

@@ -7,9 +7,10 @@ mod deletion;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::spawn_blocking;
 
@@ -109,7 +110,7 @@ impl Hub {
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSession>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     /// The session of this id, if it is open here.
@@ -283,7 +284,7 @@ impl Hub {
     /// Starts the agent of a session, and waits until it is known what it begins with.
     async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
         let Composed { config, services, notices } = composed;
-        if *self.closing.lock().unwrap_or_else(PoisonError::into_inner) {
+        if *self.closing.lock() {
             return Err(about_to_end());
         }
         let info = config.session.info().clone();
@@ -358,7 +359,7 @@ impl Hub {
 
     /// Takes no more sessions, lets what runs continue for `grace`, then ends everything.
     pub async fn shut_down(&self, grace: Duration) {
-        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.closing.lock() = true;
         let all = self.all();
         let idle = async {
             for live in &all {
@@ -373,7 +374,7 @@ impl Hub {
 
     /// Whether the server is about to end.
     pub fn is_closing(&self) -> bool {
-        *self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.closing.lock()
     }
 }
 

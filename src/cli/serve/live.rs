@@ -4,11 +4,12 @@
 mod attach;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, watch};
 
@@ -191,7 +192,7 @@ impl LiveSession {
     }
 
     fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+        self.board.lock()
     }
 
     /// Reads what is known; the position at which it holds comes with it.

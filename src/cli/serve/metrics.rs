@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{RunEvent, TurnEvent};
 use tau_protocol::message::{Message, StopReason};
@@ -69,7 +70,7 @@ impl Metrics {
 
     /// Counts a request that was answered.
     pub fn request(&self, route: &str, method: &str, status: u16, time: Duration) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock();
         let times = requests.entry((route.to_owned(), method.to_owned(), status)).or_default();
         let seconds = time.as_secs_f64();
         for (bucket, bound) in times.buckets.iter_mut().zip(BUCKETS) {
@@ -183,7 +184,7 @@ impl Metrics {
     }
 
     fn requests_text(&self, text: &mut String) {
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let requests = self.requests.lock().clone();
         let name = "tau_http_request_seconds";
         let mut rows = Vec::new();
         for ((route, method, status), times) in requests {

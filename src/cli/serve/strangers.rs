@@ -4,8 +4,9 @@
 //! out by connections that wait.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// Connections without a token that may be open at a time.
@@ -31,7 +32,7 @@ impl Strangers {
     }
 
     fn open(&self) -> MutexGuard<'_, VecDeque<(u64, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn remove(&self, id: u64) {

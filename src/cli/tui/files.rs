@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
+use parking_lot::Mutex;
 use unicode_normalization::UnicodeNormalization;
 
 use tau_agent::undo::git_index::{GitIndex, GitPlace};
@@ -100,7 +101,7 @@ impl FileIndex {
     }
 
     fn files(&self, rules: FilterOf<'_>, stop: &dyn Fn() -> bool) -> Arc<Vec<IndexedFile>> {
-        let mut walked = self.walked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut walked = self.walked.lock();
         if let Some((_, files)) = walked.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Arc::clone(files);
         }

@@ -7,9 +7,9 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::output;
@@ -112,7 +112,7 @@ pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
 /// Standard input is no terminal.
 pub(crate) fn enter_raw() -> io::Result<()> {
     let stdin = rustix::stdio::stdin();
-    let mut former = FORMER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut former = FORMER.lock();
     if set(TerminalMode::Raw).is_some() || former.is_none() {
         *former = Some(tcgetattr(stdin)?);
     }
@@ -125,11 +125,7 @@ pub(crate) fn enter_raw() -> io::Result<()> {
 
 fn leave_raw() {
     // A panic while the lock is held must not keep the terminal from being restored.
-    let former = match FORMER.try_lock() {
-        Ok(former) => former,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
-    };
+    let Some(former) = FORMER.try_lock() else { return };
     if let Some(former) = former.as_ref().filter(|_| unset(TerminalMode::Raw).is_some()) {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, former);
     }

@@ -5,9 +5,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -15,7 +16,7 @@ use tokio_util::context::TokioContext;
 
 use super::call::Call;
 use super::questions::ClipboardAsk;
-use super::services::{Services, locked};
+use super::services::Services;
 use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
 use crate::reload;
@@ -186,10 +187,10 @@ impl RequestRunner {
     pub fn save(&self, setting: SavedSetting) {
         let (services, attached) = (Arc::clone(&self.services), self.attached.is_some());
         let waiting = Arc::clone(&self.to_save);
-        locked(&waiting.0).push_back(setting);
+        waiting.0.lock().push_back(setting);
         self.runtime.spawn_blocking(move || {
-            let _writes = locked(&waiting.1);
-            let Some(setting) = locked(&waiting.0).pop_front() else { return };
+            let _writes = waiting.1.lock();
+            let Some(setting) = waiting.0.lock().pop_front() else { return };
             if let Err(error) = services.save(&setting, attached) {
                 tracing::warn!(%error, ?setting, "the setting could not be stored");
             }

@@ -3,7 +3,7 @@
 mod session_files;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::call::Call;
 use super::clipboard;
@@ -15,6 +15,7 @@ use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::environment::{self, Connections};
 use crate::keycheck::{KeyCheck, check_key};
 use crate::{auth, local_servers, reload, setting_list};
+use parking_lot::{Mutex, MutexGuard};
 use tau_agent::catalogue::demo;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
@@ -78,10 +79,6 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(format!("internal error: {error}")))
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PerformRequest for Services {
@@ -216,7 +213,7 @@ impl PerformRequest for Services {
     async fn reload(self: &Arc<Self>, _: &Call) -> Result<Applied, String> {
         let services = Arc::clone(self);
         blocking(move || {
-            let mut setup = locked(&services.setup);
+            let mut setup = services.setup.lock();
             let reloaded = reload::reload_everything(&setup, &services.prompt);
             let (renewed, mut applied) =
                 reloaded.map_err(|refusal| format!("not reloaded: {}", refusal.text))?;
@@ -231,7 +228,7 @@ impl PerformRequest for Services {
     async fn settings(self: &Arc<Self>, _: &Call) -> Result<SettingList, String> {
         let services = Arc::clone(self);
         blocking(move || {
-            let rows = setting_list::rows(&locked(&services.setup));
+            let rows = setting_list::rows(&services.setup.lock());
             Ok(SettingList { rows, applied: Applied::default() })
         })
         .await
@@ -274,7 +271,7 @@ impl PerformRequest for Services {
 
     async fn status_command(self: &Arc<Self>, _: &Call, facts: Box<StatusFacts>) -> Result<String, String> {
         let (command, env, policy) = {
-            let setup = locked(&self.setup);
+            let setup = self.setup.lock();
             let command = setup.settings.status_command.clone().unwrap_or_default();
             let policy = sandbox::policy(&setup.settings, &setup.paths, &self.cwd);
             (command, setup.child_env(&facts.session.id), policy)
@@ -285,7 +282,7 @@ impl PerformRequest for Services {
 
     async fn folders(self: &Arc<Self>, _: &Call) -> Result<Vec<Folder>, String> {
         let services = Arc::clone(self);
-        blocking(move || locked(&services.setup).refresh_projects().map_err(|refusal| refusal.text)).await
+        blocking(move || services.setup.lock().refresh_projects().map_err(|refusal| refusal.text)).await
     }
 
     async fn trust(self: &Arc<Self>, _: &Call, root: PathBuf, trusted: bool) -> Result<Applied, String> {
@@ -341,13 +338,13 @@ impl PerformRequest for Services {
         ending: String,
         _: EditorUse,
     ) -> Result<Option<String>, String> {
-        let env = locked(&self.setup).program_env();
+        let env = self.setup.lock().program_env();
         editor::edit(&text, &ending, &env).await
     }
 
     async fn open_in_editor(self: &Arc<Self>, _: &Call, source: EditorSource) -> Result<String, String> {
         let (dir, env) = {
-            let setup = locked(&self.setup);
+            let setup = self.setup.lock();
             (setup.project_dir.clone(), setup.program_env())
         };
         editor::open(&source, &dir, &env).await
@@ -377,13 +374,13 @@ impl Services {
     }
 
     pub(crate) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
-        locked(&self.setup)
+        self.setup.lock()
     }
 
     /// The models that can be used now; the demo is always one.
     fn usable_models(&self) -> Vec<Arc<Model>> {
         let mut models = self.keys.catalogue().configured(&self.keys);
-        models.extend(locked(&self.served).iter().cloned());
+        models.extend(self.served.lock().iter().cloned());
         models.push(Arc::new(demo()));
         models
     }
@@ -411,7 +408,7 @@ impl Services {
             }
             served.extend(server.models.iter().map(|said| Arc::new(said.clone().model(&endpoint))));
         }
-        *locked(&self.served) = served;
+        *self.served.lock() = served;
         let row = |server: local_servers::LocalServer| LocalModelServer {
             name: server.name,
             base_url: server.base_url,
@@ -422,7 +419,7 @@ impl Services {
 
     /// Stores an answer about a folder as it was shown, and applies the settings that follow.
     fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
-        let mut setup = locked(&self.setup);
+        let mut setup = self.setup.lock();
         let Some(shown) = setup.project.shown(root) else {
             return Err("this folder no longer has settings".to_owned());
         };

@@ -31,8 +31,8 @@ mod workspace_program;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 pub use denial::{SandboxDenial, SandboxRule};
@@ -226,7 +226,7 @@ impl SandboxPolicy {
 fn unmoved(path: &Path) -> Option<PathBuf> {
     static FIRST: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
 
-    let mut first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut first = FIRST.lock();
     let known = first.entry(path.to_path_buf()).or_insert_with(|| paths::identity(path));
     path.canonicalize().ok().filter(|real| real == known)
 }

@@ -10,9 +10,10 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::{git_index, paths};
+use parking_lot::Mutex;
 
 /// Largest index that is read, in bytes.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
@@ -65,7 +66,7 @@ pub(super) fn git_links(dir: &Path) -> GitLinks {
         metadata.ctime(),
         metadata.ctime_nsec(),
     );
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     let known = known.get_or_insert_default();
     if let Some((_, links)) = known.get(&path).filter(|(of, _)| *of == version) {
         return Arc::clone(links);

@@ -8,9 +8,10 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use landlock::RulesetCreated;
+use parking_lot::Mutex;
 use seccompiler::BpfProgram;
 
 use super::SandboxPolicy;
@@ -45,7 +46,7 @@ pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<Rule
     hidden.sort();
     hidden.dedup();
     let stamps = stamps(&hidden)?;
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.lock();
     let is_same = |known: &Kept| known.private == private && known.hidden == hidden;
     if let Some(known) = kept.iter().find(|known| is_same(known) && known.stamps == stamps) {
         return known.ruleset.try_clone();

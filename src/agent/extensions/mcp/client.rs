@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
@@ -75,7 +76,7 @@ impl Client {
     }
 
     fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, ToolProgress>> {
-        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.progress.lock()
     }
 }
 

@@ -6,9 +6,10 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, CompleteRequest, CompleteRequestParams, ListToolsRequest,
     PaginatedRequestParams, Prompt, RequestId, Resource, ResourceTemplate, ServerPeerInfo, ServerResult,
@@ -171,14 +172,14 @@ impl Connection {
                 ServerResult::CustomResult(page) => {
                     let (tools, next, unread) =
                         lenient::tools(&page.0).ok_or(ServiceError::UnexpectedResponse)?;
-                    odd.lock().unwrap_or_else(PoisonError::into_inner).extend(unread);
+                    odd.lock().extend(unread);
                     Ok((tools, next))
                 }
                 _ => Err(ServiceError::UnexpectedResponse),
             }
         };
         let tools = within(self.start_time, "tools", self.pages("tools", page)).await?;
-        Ok((tools, odd.into_inner().unwrap_or_else(PoisonError::into_inner)))
+        Ok((tools, odd.into_inner()))
     }
 
     /// The prompts of the server.

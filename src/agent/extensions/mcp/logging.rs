@@ -2,8 +2,7 @@
 
 #![allow(deprecated, reason = "the newest protocol drops logging, but servers in use have it")]
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
@@ -48,7 +47,7 @@ impl Messages {
 
     /// How many messages there were before this one, lately.
     fn count(&self, now: Instant) -> u32 {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = self.0.lock();
         let (start, count) =
             window.filter(|(start, _)| now.duration_since(*start) < WINDOW).unwrap_or((now, 0));
         *window = Some((start, count.saturating_add(1)));

@@ -34,10 +34,11 @@ mod variables;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -234,7 +235,7 @@ impl Mcp {
     /// Starts the servers again that needed a login, if there is one now; in the background.
     pub(crate) fn start_logged_in(&mut self) {
         let Some(logins) = self.around.logins.clone() else { return };
-        let servers = lock(&self.servers).clone();
+        let servers = self.servers.lock().clone();
         let waiting: Vec<Arc<Server>> = servers.into_iter().filter(|server| server.wants_login()).collect();
         if waiting.is_empty() {
             return;
@@ -261,7 +262,7 @@ impl Mcp {
     /// What lists the servers for users. Never waits.
     pub(crate) fn rows(&self) -> impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static {
         let servers = Arc::clone(&self.servers);
-        move || lock(&servers).iter().map(|server| server.row()).collect()
+        move || servers.lock().iter().map(|server| server.row()).collect()
     }
 
     /// Waits until every server is ready or has failed, at most `limit` after they were started, but in any
@@ -283,7 +284,7 @@ impl Mcp {
 
     /// The tools of all servers, always in the same order.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
-        let servers = lock(&self.servers);
+        let servers = self.servers.lock();
         let mut taken = HashSet::new();
         let used = servers.iter().filter(|server| server.configured.server.enabled);
         let all = used.flat_map(|server| server.tools());
@@ -320,7 +321,7 @@ impl Fleet {
     /// Puts these servers in the place of those there are. Those that are configured as before stay, and the
     /// others are ended.
     fn adopt(&self, found: Vec<ConfiguredServer>, place: &Place) {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         let same = |configured: &ConfiguredServer| {
             servers.iter().find(|old| old.configured == *configured && old.is_at(place)).cloned()
         };
@@ -338,7 +339,7 @@ impl Fleet {
 
     /// Starts those that do not run.
     async fn start_all(&self) {
-        let servers = lock(&self.servers).clone();
+        let servers = self.servers.lock().clone();
         let starts = servers.into_iter().filter(|server| server.configured.server.enabled).map(|server| {
             let stop = self.around.stop.clone();
             self.around.tasks.spawn(async move { stop.run_until_cancelled(server.start()).await })
@@ -389,10 +390,6 @@ pub async fn try_server(
         problems.push("it is not ready".to_owned());
     }
     Tried { description, tools, problem: problems.into_iter().next() }
-}
-
-fn lock(servers: &Mutex<Vec<Arc<Server>>>) -> MutexGuard<'_, Vec<Arc<Server>>> {
-    servers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::prompts::{McpPrompt, suggested};
 use super::resources::{self, Mention};
 use super::server::Server;
 use super::template::{Completing, template_of};
-use super::{Mcp, McpNews, lock, names, result};
+use super::{Mcp, McpNews, names, result};
 use tau_protocol::extension::{ArgumentValues, McpResource, PromptCommand};
 use tau_tools::access::FileFilter;
 use tau_tools::counted::counted;
@@ -162,7 +162,7 @@ impl Mcp {
 
     /// The servers that are not off.
     fn used(&self) -> Vec<Arc<Server>> {
-        let servers = lock(&self.servers);
+        let servers = self.servers.lock();
         servers.iter().filter(|server| server.configured.server.enabled).cloned().collect()
     }
 }

@@ -1,10 +1,11 @@
 //! A configured server: started when it is needed, and again after it has ended.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
@@ -303,7 +304,7 @@ impl Server {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -2,9 +2,9 @@
 //! what it sent.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -106,7 +106,7 @@ impl Trouble {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -8,11 +8,11 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use super::git_config::{Setting, settings};
 use crate::permissions::path_pattern::normalised;
+use parking_lot::Mutex;
 use tau_tools::git_index::{self, IndexEntry};
 
 /// Largest file of settings, and largest of the small files beside it, in bytes.
@@ -187,7 +187,7 @@ fn in_index(
     let Ok(facts) = index.metadata() else { return Some(Vec::new()) };
     let modified = facts.modified().ok();
     let version = (facts.len(), facts.ino(), modified, (facts.ctime(), facts.ctime_nsec()));
-    let mut remembered = REMEMBERED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut remembered = REMEMBERED.lock();
     let is_known = |known: &Remembered| known.path == index && known.sought == sought;
     if let Some(known) = remembered.iter().find(|known| is_known(known) && known.version == version) {
         return Some(known.found.clone());

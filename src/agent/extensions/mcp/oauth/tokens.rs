@@ -4,10 +4,11 @@
 //! A token to renew with can often be used once only. So a lock is held from reading it to saving what came
 //! for it, whoever waited for the lock takes what the other has saved, and nothing aborts a renewal half-way.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oauth2::TokenResponse;
+use parking_lot::Mutex;
 use rmcp::transport::auth::{AuthError, CredentialStore, InMemoryCredentialStore, OAuthClientConfig};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::spawn_blocking;
@@ -94,7 +95,7 @@ impl Tokens {
 
     /// Saves whether the server needs a login, if that is news.
     pub(super) async fn note(&self, is_needed: bool) {
-        let noted = || self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = || self.noted.lock();
         if *noted() == Some(is_needed) {
             return;
         }
