@@ -48,9 +48,6 @@ pub async fn write(path: PathBuf, text: String) -> Result<(), String> {
 }
 
 /// Checks before anything is paid for that the file can be written, without touching it.
-///
-/// # Errors
-/// As [`write()`].
 pub fn check_writable(path: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| cannot_write(path, &error);
     let access = |path: &Path, access| rustix::fs::access(path, access).map_err(|error| failed(error.into()));

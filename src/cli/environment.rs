@@ -64,9 +64,6 @@ impl Environment {
     }
 
     /// As [`Environment::read`], with what the folder `cwd` sets, if it is trusted.
-    ///
-    /// # Errors
-    /// As [`Environment::read`].
     pub(crate) fn read_in(
         args: &CliArgs,
         on_bad_config: OnBadConfig,

@@ -41,9 +41,6 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
 
 /// As [`reload`], when the user asks for it: says everything that has changed, and everything that is
 /// wrong in the files.
-///
-/// # Errors
-/// As [`reload`].
 pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes { everything: true, ..Changes::default() };
@@ -88,9 +85,6 @@ fn keeping(old: &Setup, mut new: Setup) -> Setup {
 /// The setup for the directory that the open session runs in, and what differs there. Model and
 /// thinking level are those of the session. `None` when the settings of that directory apply already,
 /// or it does not exist.
-///
-/// # Errors
-/// As [`reload`].
 pub fn in_directory(
     old: &Setup,
     agent: &AgentPrompt,

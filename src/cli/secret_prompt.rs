@@ -36,8 +36,6 @@ pub fn read(question: &str) -> io::Result<Option<Secret>> {
 pub(super) struct Quiet(Termios);
 
 impl Quiet {
-    /// # Errors
-    /// Those of the terminal.
     pub(super) fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut quiet = before.clone();

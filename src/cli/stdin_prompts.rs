@@ -36,9 +36,6 @@ pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
 
 /// The prompts for json mode. Piped input is lines of JSON if its first line is one that is
 /// understood, else text.
-///
-/// # Errors
-/// As [`text`].
 pub fn json(arguments: &[String]) -> Result<JsonPrompts, String> {
     let mut stdin = io::stdin();
     if stdin.is_terminal() {

@@ -74,17 +74,11 @@ impl FileAt {
     }
 
     /// What the file system says of it, of a link itself.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Where the link leads.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn read_link(&self) -> io::Result<PathBuf> {
         let target = rustix::fs::readlinkat(&self.folder, &*self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
@@ -105,34 +99,22 @@ impl FileAt {
     }
 
     /// Gives it another name in its directory.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn rename(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.folder, &*self.name, &self.folder, name)?)
     }
 
     /// Removes it; a directory only if it is empty.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn remove(&self, is_directory: bool) -> io::Result<()> {
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         Ok(rustix::fs::unlinkat(&self.folder, &*self.name, flags)?)
     }
 
     /// Makes a directory.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn make_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(0o777))?)
     }
 
     /// Sets the permission bits of a file or directory, not of what a link leads to.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         let open = |flags| rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty());
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -152,9 +134,6 @@ impl FileAt {
     }
 
     /// Puts a link there, in the place of a file or link.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn put_link(&self, target: &Path) -> io::Result<()> {
         let name = temporary_name();
         rustix::fs::symlinkat(target, &self.folder, &*name)?;
@@ -166,9 +145,6 @@ impl FileAt {
     }
 
     /// A new file beside it. Removes itself when dropped.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
         let name = temporary_name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -199,9 +175,6 @@ pub struct Temporary<'a> {
 
 impl Temporary<'_> {
     /// Puts it in the place of what it was made for.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn replace(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         rustix::fs::renameat(&self.at.folder, &**name, &self.at.folder, &*self.at.name)?;

@@ -23,9 +23,6 @@ pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file for reading.
-///
-/// # Errors
-/// As [`open_with`].
 pub fn open_regular(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }

@@ -27,9 +27,6 @@ impl Agent {
 
     /// Starts a run with a message that is complete, for example one with attachments or in blocks. During a
     /// run it steers. A message without a time gets that of now.
-    ///
-    /// # Errors
-    /// As [`Agent::prompt`].
     pub async fn prompt_message(&self, message: impl Into<UserMessage>) -> Result<(), AgentError> {
         Self::ready(&self.state())?;
         self.act(RunCommand::PromptMessage { message: message.into(), streaming: Queue::Steer }).await

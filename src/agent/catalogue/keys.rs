@@ -250,9 +250,6 @@ impl Keys {
     }
 
     /// Removes a key from `auth.json`; returns whether there was one.
-    ///
-    /// # Errors
-    /// As [`Keys::store`].
     pub fn remove(&self, provider: &str) -> io::Result<bool> {
         let mut removed = false;
         self.change(|stored| removed = stored.remove(provider).is_some())?;

@@ -84,9 +84,6 @@ impl ServerLists {
     }
 
     /// Keeps what a server said.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn keep(&self, endpoint: &Model, models: &[ServerModel]) -> std::io::Result<()> {
         let Some(file) = self.file(&endpoint.provider) else { return Ok(()) };
         let kept = Kept { base_url: endpoint.base_url.clone(), models: models.to_vec() };

@@ -56,9 +56,6 @@ pub fn kept(cache: &Path, base: &str) -> Option<Vec<Model>> {
 }
 
 /// Keeps what the server at `base` said.
-///
-/// # Errors
-/// Those of the file system.
 pub fn keep(cache: &Path, base: &str, models: &[Model]) -> std::io::Result<()> {
     let list = List { base: base.to_owned(), models: models.to_vec() };
     write_private(&file(cache), &serde_json::to_vec(&list)?)

@@ -85,9 +85,6 @@ impl Transport for Direct {
 }
 
 /// The request as it is sent: in that wire format, and without NUL characters.
-///
-/// # Errors
-/// Those of [`WireFormat::encode`].
 pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpRequest, Failure> {
     format.encode(&without_nul(request))
 }

@@ -23,9 +23,6 @@ pub trait KeySource: Send + Sync {
 
     /// Another key than `refused`, which the provider did not accept; `None` when there is no other.
     /// A source with keys that expire gets a new one here; the default asks for the key again.
-    ///
-    /// # Errors
-    /// As [`KeySource::key`].
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
     }

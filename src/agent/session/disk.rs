@@ -14,9 +14,6 @@ use crate::settings::private_files::open_with;
 /// The operations; by default they really happen.
 pub trait Disk: Debug + Send + Sync {
     /// Opens or makes a regular file.
-    ///
-    /// # Errors
-    /// As [`open_with`].
     fn open(&self, options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         open_with(options, path)
     }
@@ -43,9 +40,6 @@ pub trait Disk: Debug + Send + Sync {
     }
 
     /// Removes what comes after `len`.
-    ///
-    /// # Errors
-    /// Those of the file system.
     fn cut(&self, file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)
     }
@@ -60,9 +54,6 @@ pub trait Disk: Debug + Send + Sync {
     }
 
     /// Brings the names in a folder to disk, where the file system can do that.
-    ///
-    /// # Errors
-    /// Those of the file system.
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         match File::open(folder).and_then(|folder| folder.sync_all()) {
             Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),

@@ -76,9 +76,6 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// All of it.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn whole(&mut self) -> Result<Vec<u8>, SessionError> {
         let failed = |source| SessionError::Io { path: self.path.clone(), source };
         io::Seek::rewind(&mut self.file).map_err(failed)?;
@@ -213,18 +210,12 @@ impl SessionFile {
     }
 
     /// Makes the file, with what waits.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(super) fn make(&mut self) -> io::Result<()> {
         self.due = true;
         self.drain()
     }
 
     /// Writes what waits, if the file is there or should be, and brings it to disk.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Open(_) | State::Refused) || self.due {
             self.drain()?;

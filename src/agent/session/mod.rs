@@ -108,9 +108,6 @@ impl Session {
     }
 
     /// Somebody continues it on the screen: lists show it, also if it was begun by a run whose answers are printed.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub fn continue_on_screen(&mut self) -> Result<(), SessionError> {
         let is_printed = header::Header::parse(self.header.as_bytes()).is_some_and(|header| header.printed);
         let is_adopted = |entry: &Entry| entry.custom_data(list::ADOPTED).is_some();
@@ -142,9 +139,6 @@ impl Session {
     }
 
     /// Makes the file now, so that others find the session by its ID.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn make_file(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let path = file.path().to_owned();
@@ -248,17 +242,11 @@ impl Session {
     }
 
     /// Appends an entry that is no message: a compaction, a label, an edit.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
         self.add(body, Flush::Later)
     }
 
     /// Appends data of this type that gives no message.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub(crate) fn append_custom(&mut self, custom_type: &str, data: Value) -> Result<(), SessionError> {
         self.take_external_appends();
         let mut entry = self.grow(Body::Other { line: Box::default() });
@@ -268,9 +256,6 @@ impl Session {
 
     /// Appends an entry without moving the conversation: a label of another
     /// entry does not belong to the branch.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub(crate) fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
         let written = self.append_body(body);
@@ -299,9 +284,6 @@ impl Session {
     }
 
     /// Notes the model that is now used, if it was another.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub fn set_model(&mut self, provider: &str, id: &str) -> Result<(), SessionError> {
         let model = (provider.to_owned(), id.to_owned());
         if self.tree.model().as_ref() == Some(&model) {
@@ -311,9 +293,6 @@ impl Session {
     }
 
     /// Notes the thinking level that is now set, if it was another.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), SessionError> {
         if self.tree.thinking() == Some(level) {
             return Ok(());
@@ -322,9 +301,6 @@ impl Session {
     }
 
     /// Names it, on one line; an empty name takes the name away.
-    ///
-    /// # Errors
-    /// As [`Session::append`].
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");

@@ -27,9 +27,6 @@ impl Session {
 
     /// As [`Session::open`], with more or less than the usual access. A file of an older version
     /// that is opened for reading only is read as if it had been rewritten.
-    ///
-    /// # Errors
-    /// As [`Session::open`].
     pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
         let mut opened = SessionFile::open(path, access)?;
         let bytes = opened.whole()?;

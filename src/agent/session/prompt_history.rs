@@ -56,9 +56,6 @@ impl PromptHistory {
     }
 
     /// Adds a prompt. Blank and very long ones are not kept.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn append(&self, cwd: &Path, text: &str) -> io::Result<()> {
         if text.trim().is_empty() || text.len() > MAX_PROMPT {
             return Ok(());

@@ -22,9 +22,6 @@ pub(crate) struct Contents {
 
 /// The header of a file, without reading a large one to its end. Lines before it that are no
 /// JSON are skipped; `None` if the first that is JSON is no header.
-///
-/// # Errors
-/// Those of the file system.
 pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
     let mut reader = BufReader::new(file.take(HEADER_LIMIT));
     let mut line = Vec::new();

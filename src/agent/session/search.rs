@@ -94,9 +94,6 @@ fn excerpt(text: &str, words: &[String]) -> String {
 }
 
 /// The last exchange of a session, without opening it whole.
-///
-/// # Errors
-/// Those of the file system.
 pub fn last_exchange(path: &Path) -> std::io::Result<LastExchange> {
     let mut file = open_regular(path)?;
     let len = file.metadata()?.len();

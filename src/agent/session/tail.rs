@@ -21,9 +21,6 @@ pub const TAIL: u64 = 512 * 1024;
 impl Session {
     /// As [`Session::open_as`], but of a large file only the end is read: the tree then begins
     /// with the first entry there, and [`Session::unread`] says what is missing.
-    ///
-    /// # Errors
-    /// As [`Session::open`].
     pub fn open_tail(path: &Path, access: Access, tail: u64) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let mut opened = SessionFile::open(path, access)?;

@@ -35,9 +35,6 @@ pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
 }
 
 /// Takes a server out of a `config.toml`. Whether there was one.
-///
-/// # Errors
-/// As [`add`].
 pub fn remove(file: &SharedFile, name: &str) -> Result<bool, SettingsError> {
     let mut is_removed = false;
     write::change(file, |all| {

@@ -96,17 +96,11 @@ pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), Settings
 }
 
 /// Takes a rule out of a list of the file, with the comment in its line.
-///
-/// # Errors
-/// As [`add`].
 pub fn remove(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
     change(file, Some((list, rule)), None)
 }
 
 /// Removes a rule and adds another in one go; in the same list the new one takes the place of the old.
-///
-/// # Errors
-/// As [`add`].
 pub fn change(
     file: &SharedFile,
     remove: Option<(Verdict, &Rule)>,

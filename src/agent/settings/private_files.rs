@@ -12,9 +12,6 @@ pub use tau_tools::regular_files::open_with;
 pub use tau_tools::regular_files::{open_regular, read_capped};
 
 /// Makes the folder and those above it that are missing, open to nobody else (0700).
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -71,9 +68,6 @@ pub struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl LockFile {
     /// Waits for the lock `path`, which is made when missing (0600) and never removed.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn take(path: &Path) -> io::Result<Self> {
         let file = Self::open(path)?;
         file.lock()?;
@@ -81,9 +75,6 @@ impl LockFile {
     }
 
     /// The lock `path` if nobody holds it, as [`LockFile::take`].
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = Self::open(path)?;
         match file.try_lock() {

@@ -39,9 +39,6 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
 }
 
 /// The value in a text that came from `path`.
-///
-/// # Errors
-/// As [`read_toml`].
 pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     let text = bare(text);
     toml::from_str(text).map_err(|error| {

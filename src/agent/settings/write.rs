@@ -21,9 +21,6 @@ pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), SettingsErr
 }
 
 /// Sets a setting to what is typed for it, or removes it.
-///
-/// # Errors
-/// As [`save`].
 pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
     let value = value.map(|text| typed(row.kind, text));
     match row.key.split_once('.') {
@@ -35,9 +32,6 @@ pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(
 }
 
 /// Sets the keys of actions, or removes what is set for them.
-///
-/// # Errors
-/// As [`save`].
 pub fn set_keys(
     file: &SharedFile,
     keys: &BTreeMap<String, Option<Vec<String>>>,

@@ -223,9 +223,6 @@ impl Journal {
     }
 
     /// Writes down that something is about to change files.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn begin(
         &mut self,
         cause: Cause,
@@ -236,9 +233,6 @@ impl Journal {
     }
 
     /// Writes down that files are about to become something else: each with what it is and what it is to be.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn begin_restoring(
         &mut self,
         cause: Cause,
@@ -250,33 +244,21 @@ impl Journal {
     }
 
     /// Writes down what the last record has changed.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<Lost>, shared: bool) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared, cut: false })
     }
 
     /// The same of a record that was cut off.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn end_cut_off(&mut self, changes: Vec<Change>, lost: Vec<Lost>) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared: false, cut: true })
     }
 
     /// Writes down that the contents of the first records are gone.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn drop_first(&mut self, records: usize) -> io::Result<()> {
         self.write(Line::Dropped { records })
     }
 
     /// Writes down which files git has ceased to track.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub(crate) fn untrack(&mut self, files: Vec<StoredPath>) -> io::Result<()> {
         self.write(Line::Untracked { files })
     }

@@ -37,9 +37,6 @@ impl Drop for FolderLock {
 }
 
 /// The lock of a session's folder; `None` if somebody else has it.
-///
-/// # Errors
-/// Those of the file system.
 pub(super) fn lock(folder: &Path) -> io::Result<Option<FolderLock>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);

@@ -147,9 +147,6 @@ pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
 }
 
 /// The same, where a link on the way means that there is nothing: what it leads to has another path.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
     observe(path, limit).or_else(|error| match is_behind_a_link(&error) {
         true => Ok(Observed::NOTHING),
@@ -204,9 +201,6 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The content of the file, or `None` if it is not the version of the stamp or no longer so in the end.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn read_unchanged(file: &File, stamp: Stamp) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or_default());
     file.take(stamp.size.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -49,9 +49,6 @@ pub(super) fn parse(text: &str) -> Result<Url, String> {
 }
 
 /// The same for a URL that is there already, such as the target of a redirect.
-///
-/// # Errors
-/// As [`parse`].
 pub(super) fn checked(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{}: is not fetched, only http: and https:", url.scheme()));

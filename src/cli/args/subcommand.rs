@@ -120,9 +120,6 @@ pub(crate) fn commands() -> Vec<Command> {
 
 impl Subcommand {
     /// The subcommand in the arguments, the program's name first; `None` if they are a conversation.
-    ///
-    /// # Errors
-    /// As [`super::CliArgs::read`].
     pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
         let rest = arguments.iter().skip(1);
         Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {

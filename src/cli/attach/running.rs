@@ -47,9 +47,6 @@ fn folder(paths: &Paths) -> PathBuf {
 }
 
 /// Writes the file of this process.
-///
-/// # Errors
-/// Those of the file system.
 pub(crate) fn announce(paths: &Paths, server: &RunningServer) -> io::Result<Announced> {
     let name = std::process::id().to_string();
     let lock = folder(paths).join(format!("{name}.lock"));

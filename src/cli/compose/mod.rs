@@ -100,9 +100,6 @@ impl Setup {
     }
 
     /// As [`Setup::read`], for a session in `cwd`, wherever the program was started.
-    ///
-    /// # Errors
-    /// As [`Setup::read`].
     pub(crate) fn read_at(args: CliArgs, profile: FrontEndProfile, cwd: &Path) -> Result<Self, Refusal> {
         let (environment, project) = Environment::read_in(&args, profile.on_bad_config, cwd)?;
         Self::choose(args, profile, environment, cwd.to_owned(), project)
@@ -110,9 +107,6 @@ impl Setup {
 
     /// A setup for a session of its own in `dir`, beside others in this process: with the settings of that
     /// directory, and extensions that no other session shares.
-    ///
-    /// # Errors
-    /// As [`Setup::read`].
     pub fn of_session(&self, dir: &Path) -> Result<Self, Refusal> {
         let setup = Self::read_at(self.args.clone(), self.profile, dir)?.keeping_server_model(self)?;
         Ok(Setup { http: self.http.clone(), ..setup })
@@ -120,17 +114,11 @@ impl Setup {
 
     /// The same for a session that runs in `dir`: with its project settings instead of those of
     /// the present directory.
-    ///
-    /// # Errors
-    /// As [`Setup::read`].
     pub fn in_directory(&self, dir: &Path) -> Result<Self, Refusal> {
         Setup { project_dir: dir.to_owned(), ..self.clone() }.reread()
     }
 
     /// Reads everything again, after the user has changed whether a directory is trusted.
-    ///
-    /// # Errors
-    /// As [`Setup::read`].
     pub(crate) fn reread(&self) -> Result<Self, Refusal> {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;

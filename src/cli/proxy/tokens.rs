@@ -175,9 +175,6 @@ pub struct TokenFile {
 
 impl TokenFile {
     /// Reads the file.
-    ///
-    /// # Errors
-    /// As [`TokenTable::read`].
     pub fn open(path: PathBuf) -> Result<Self, String> {
         let stamp = stamp(&path);
         Ok(TokenFile { table: TokenTable::read(&path)?, stamp, path })
@@ -185,9 +182,6 @@ impl TokenFile {
 
     /// The tokens as they are now. A file that has become wrong gives no tokens, because it may have
     /// been changed to take one away.
-    ///
-    /// # Errors
-    /// As [`TokenTable::read`].
     pub fn current(&mut self) -> Result<&TokenTable, String> {
         let stamp = stamp(&self.path);
         if stamp != self.stamp {

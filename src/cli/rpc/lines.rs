@@ -42,9 +42,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next line that is not blank; `None` at the end of input. Cancel safe.
-    ///
-    /// # Errors
-    /// Those of the stream.
     pub async fn next(&mut self) -> io::Result<Option<InputLine>> {
         loop {
             let bytes = self.reader.fill_buf().await?;

@@ -23,9 +23,6 @@ pub struct Recording(File);
 
 impl Recording {
     /// Begins a recording; the file must not be there yet.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn begin(path: &Path, boot: &Boot) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let mut recording = Recording(file);
@@ -34,9 +31,6 @@ impl Recording {
     }
 
     /// Adds a message.
-    ///
-    /// # Errors
-    /// Those of the file system.
     pub fn add(&mut self, stamped: &Stamped, secret: bool) -> io::Result<()> {
         if !secret {
             return self.line(stamped);

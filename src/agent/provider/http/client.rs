@@ -76,9 +76,6 @@ pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Res
 }
 
 /// The same with what `more` sets.
-///
-/// # Errors
-/// As [`build`].
 pub(super) fn build_with(
     network: &Network,
     proxy: &ProxyChoice,

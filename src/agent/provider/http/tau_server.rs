@@ -96,17 +96,11 @@ impl TauServer {
     }
 
     /// Sends a GET.
-    ///
-    /// # Errors
-    /// As [`TauServer::post`].
     pub async fn get(&self, path: &str) -> Result<ServerAnswer, Failure> {
         self.read(self.client.get(self.place(path)?)).await
     }
 
     /// Opens a stream; the response itself if it is not a stream.
-    ///
-    /// # Errors
-    /// As [`TauServer::post`].
     pub async fn stream(&self, path: &str) -> Result<Result<ServerStream, ServerAnswer>, Failure> {
         let request = self.client.get(self.place(path)?).header("accept", "text/event-stream");
         let sent = tokio::time::timeout(REQUEST, request.headers(self.headers.clone()).send()).await;

@@ -52,9 +52,6 @@ fn is_link_local(address: IpAddr) -> bool {
 }
 
 /// The address in a text of the authorization server.
-///
-/// # Errors
-/// As [`check`].
 pub(super) fn checked(server: &Url, text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|_| "an address that it publishes is not valid".to_owned())?;
     check(server, &url)?;

@@ -86,9 +86,6 @@ impl Tokens {
     }
 
     /// Another token after the server did not accept this one; `None` if a new login is needed.
-    ///
-    /// # Errors
-    /// As [`Tokens::access`].
     pub(super) async fn instead_of(self: &Arc<Self>, rejected: String) -> Result<Option<String>, String> {
         self.renew(rejected, Why::Rejected).await
     }
