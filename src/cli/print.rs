@@ -23,8 +23,8 @@ use super::progress::{BEAT, Liveliness, ProgressLine};
 use super::prompts::CliPrompt;
 use super::signals::Caught;
 use super::stderr::Stderr;
+use tau_agent::engine::base::retry::span;
 use tau_agent::engine::behavior::OnAsk;
-use tau_agent::engine::retry::span;
 use tau_protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
 
 use tau_agent::engine::task::AgentHandle;

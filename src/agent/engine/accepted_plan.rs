@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use super::clock::now;
 use super::state::Engine;
+use crate::engine::base::clock::now;
 use tau_protocol::event::SessionEvent;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_tools::plan::WorkPlan;

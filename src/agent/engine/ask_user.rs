@@ -1,9 +1,9 @@
 //! What tools want of the user: asked where a front end can, and what the answers do.
 
 use super::accepted_plan;
-use super::call_hooks;
 use super::gate;
 use super::state::Engine;
+use crate::engine::calls::call_hooks;
 use crate::secrets::vault::Vault;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::command::QuestionAnswer;

@@ -9,11 +9,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::announce;
 use super::ask_user;
-use super::clock::due;
 use super::commands;
 use super::shell::Shells;
 use super::state::Engine;
-use super::undo_queries;
+use crate::engine::base::clock::due;
+use crate::engine::queries::undo_queries;
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::{Question, QuestionEvent};
 

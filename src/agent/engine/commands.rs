@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::accepted_plan;
 use super::announce;
 use super::ask_user;
-use super::clock::now;
 use super::gate;
 use super::queries;
-use super::queue::QueueChangeOutcome;
-use super::sandbox_gate;
 use super::shell::{UserCommand, UserCommandEvent};
 use super::state::{Engine, Phase, ends_what_runs};
+use crate::engine::base::clock::now;
+use crate::engine::base::queue::QueueChangeOutcome;
+use crate::engine::gate::sandbox_gate;
 use crate::extensions::mcp::McpNews;
 use crate::session::entry::Body;
 use tau_protocol::command::{

@@ -5,9 +5,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::announce;
 use super::attend::{attend, attend_unless_stopped};
-use super::call_hooks::{HookEffects, runner};
-use super::clock::now;
 use super::state::Engine;
+use crate::engine::base::clock::now;
+use crate::engine::calls::call_hooks::{HookEffects, runner};
 use crate::extensions::hooks::{HookOutcome, HookRunner};
 use crate::settings::hooks::HookEvent;
 use tau_protocol::event::{CompactionReason, NoticeLevel};

@@ -8,10 +8,10 @@ use futures_util::StreamExt;
 use tokio::task::spawn_blocking;
 
 use super::attend::attend_unless_stopped;
-use super::fitted_pictures::has_pictures;
 use super::hooks::Hooks;
-use super::panics::{guarded, guarded_stream};
 use super::state::Engine;
+use crate::engine::base::fitted_pictures::has_pictures;
+use crate::engine::base::panics::{guarded, guarded_stream};
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::message::Message;

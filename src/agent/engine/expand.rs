@@ -12,12 +12,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::Instant;
 
-use super::approvals::{Decision, Review};
 use super::attend::{attend, attend_unless_stopped};
-use super::call_task::{self, CarriedOut};
-use super::clock::millis_since;
 use super::state::Engine;
-use super::{announce, call_hooks, event_hooks, gate, grants, tool_calls, undo_queries};
+use super::{announce, event_hooks, gate, grants};
+use crate::engine::base::approvals::{Decision, Review};
+use crate::engine::base::clock::millis_since;
+use crate::engine::calls::call_task::{self, CarriedOut};
+use crate::engine::calls::{call_hooks, tool_calls};
+use crate::engine::queries::undo_queries;
 use crate::extensions::prompt::{self, Meant};
 use crate::extensions::registry::Loaded;
 use crate::extensions::templates::Template;

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::attend::attend_unless_stopped;
-use super::clock::now;
 use super::state::Engine;
 use crate::context::instruction_files::{InstructionFiles, TOLD, told};
 use crate::context::system_prompt;
+use crate::engine::base::clock::now;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::{CustomMessage, Message, ToolCall, UserContent};
 use tau_tools::paths;

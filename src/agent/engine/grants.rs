@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::commands;
-use super::held_grants::{self, grant};
 use super::state::{Engine, HeldGrant, Restored};
+use crate::engine::gate::held_grants::{self, grant};
 use crate::extensions::allowed_tools;
 use crate::extensions::used_files::LastUse;
 use crate::permissions::Verdict;

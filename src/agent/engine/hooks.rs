@@ -4,8 +4,8 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::panics::guarded;
 use crate::context::request;
+use crate::engine::base::panics::guarded;
 use crate::provider::{Failure, FailureKind};
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;

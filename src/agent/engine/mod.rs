@@ -1,6 +1,7 @@
 //! The task that runs the agent: commands in, events out, and the loop between them.
 //!
-//! Everything works on one `Engine` struct. The files are layered, each uses only files in lower
+//! Everything works on one `Engine` struct. `base`, `gate`, `calls`, `queries` and `sessions` are rooms of files on one
+//! subject. The files are layered, each uses only files in lower
 //! layers (`tests/tidy.rs` keeps them free of circles); from the top down:
 //!
 //! - `task`: the main loop
@@ -21,59 +22,29 @@
 
 mod accepted_plan;
 mod announce;
-mod approvals;
 mod ask_user;
 mod attend;
+pub mod base;
 pub mod behavior;
-mod branch;
-mod call_hooks;
-mod call_order;
-mod call_plan;
-mod call_task;
-mod call_titles;
-mod clock;
+pub(crate) mod calls;
 mod commands;
 mod compact;
 pub mod config;
-mod context_usage;
 mod event_hooks;
-mod exact_calls;
 mod exchange;
 mod expand;
-mod fitted_pictures;
 mod folder_instructions;
 mod gate;
 mod grants;
-mod held_grants;
-mod history_cursor;
-mod history_paging;
 pub mod hooks;
-mod loop_guard;
-mod meter;
 mod mode_note;
-mod open_session;
-mod outbox;
-mod panics;
 mod queries;
-mod questions;
-mod queue;
-mod reached_paths;
 mod refused_parts;
-pub mod retry;
 mod retry_wait;
-mod rule_list;
 mod run;
-mod sandbox_gate;
-mod session_commands;
-mod session_usage;
+pub(crate) mod sessions;
 mod shell;
 mod state;
 pub mod task;
-mod tool_calls;
 pub mod tool_registry;
 mod turn;
-mod undo_commands;
-mod undo_place;
-mod undo_queries;
-mod user_requests;
-mod written_calls;

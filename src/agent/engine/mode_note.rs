@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::clock::now;
 use super::state::Engine;
+use crate::engine::base::clock::now;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_tools::plan::SUBMIT as SUBMIT_TOOL;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::clock::now;
+use crate::engine::base::clock::now;
 use crate::provider::{Failure, FailureKind};
 use tau_protocol::message::{
     AssistantMessage, Block, CustomMessage, Message, ToolResultMessage, UserContent, UserMessage,

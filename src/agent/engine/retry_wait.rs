@@ -6,9 +6,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::attend::attend_unless_stopped;
-use super::clock::now;
-use super::retry::Retries;
 use super::state::Engine;
+use crate::engine::base::clock::now;
+use crate::engine::base::retry::Retries;
 use tau_protocol::run::RetryMode;
 
 /// The type of the entries that say until when a provider wants no requests.

@@ -21,9 +21,9 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::clock::now;
 use super::config::AgentConfig;
-use super::panics::guarded;
+use crate::engine::base::clock::now;
+use crate::engine::base::panics::guarded;
 use tau_protocol::message::BashExecution;
 use tau_tools::command_result::last_lines;
 use tau_tools::paths;

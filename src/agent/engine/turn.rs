@@ -7,8 +7,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::call_titles::ArrivingTitles;
-use super::clock::now;
 use super::compact;
 use super::compact::CompactionEnd;
 use super::exchange;
@@ -16,11 +14,13 @@ use super::exchange::{Exchange, ExchangeEnd};
 use super::hooks::Hooks;
 use super::refused_parts;
 use super::refused_parts::RefusedParts;
-use super::retry::{AfterFailure, Retries};
 use super::retry_wait::{WaitEnd, keep, left, retries, wait};
 use super::run::log::Run;
 use super::state::Engine;
-use super::tool_calls;
+use crate::engine::base::call_titles::ArrivingTitles;
+use crate::engine::base::clock::now;
+use crate::engine::base::retry::{AfterFailure, Retries};
+use crate::engine::calls::tool_calls;
 use crate::provider::assemble::Assembler;
 use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::event::{Delta, NoticeLevel, RunEvent, TurnEvent};

@@ -11,7 +11,7 @@ use super::CompactionEnd;
 use super::summarize::summarize;
 use crate::context::compaction::file_ops::FileOps;
 use crate::context::compaction::transcript;
-use crate::engine::context_usage;
+use crate::engine::queries::context_usage;
 use crate::engine::state::Engine;
 use tau_protocol::message::{Message, Usage};
 

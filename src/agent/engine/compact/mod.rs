@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use super::accepted_plan;
 use super::announce;
-use super::context_usage::{UNKNOWN, limit, overhead, total};
 use super::event_hooks;
 use super::state::{Engine, Phase};
 use crate::context::compaction::cut_point::Keep;
 use crate::context::compaction::plan::{Attempt, Plan, has_user_message, plan};
 use crate::context::compaction::{size, truncate_results};
+use crate::engine::queries::context_usage::{UNKNOWN, limit, overhead, total};
 use crate::provider::FailureKind;
 use summarize::{Summary, summarize};
 use tau_protocol::event::{CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent};

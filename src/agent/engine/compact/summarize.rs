@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::context::compaction::SUMMARY_SYSTEM_PROMPT;
-use crate::engine::clock::now;
+use crate::engine::base::clock::now;
+use crate::engine::base::retry::AfterFailure;
 use crate::engine::exchange;
 use crate::engine::exchange::{Exchange, ExchangeEnd};
 use crate::engine::hooks::Hooks;
-use crate::engine::retry::AfterFailure;
 use crate::engine::retry_wait::{WaitEnd, retries, wait};
 use crate::engine::state::Engine;
 use crate::provider::assemble::Assembler;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::loop_guard::LoopGuard;
+use crate::engine::base::loop_guard::LoopGuard;
 use crate::engine::state::Engine;
 use tau_protocol::event::TurnEvent;
 use tau_protocol::message::{AssistantMessage, Message};

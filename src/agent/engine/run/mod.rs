@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use super::state::{Engine, Phase};
 use super::{
     accepted_plan, announce, attend, commands, compact, event_hooks, expand, folder_instructions, grants,
-    mode_note, tool_calls, turn, written_calls,
+    mode_note, turn,
 };
 use crate::context::request;
+use crate::engine::calls::{tool_calls, written_calls};
 use log::Run;
 use tau_protocol::command::{QuestionAnswer, Queue};
 use tau_protocol::event::{NoticeLevel, Question, QuestionEvent, RunEvent};

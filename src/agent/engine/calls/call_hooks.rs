@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::state::Engine;
+use crate::engine::state::Engine;
 use crate::extensions::hooks::names;
 use crate::extensions::hooks::{HookFacts, HookOutcome, HookPermission, HookRunner};
 use crate::secrets::masking::Masking;

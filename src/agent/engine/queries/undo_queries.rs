@@ -1,8 +1,8 @@
 //! Which prompts the session can go back to, and questions about what it changed. The answers are
 //! found on other threads.
 
-use super::state::Engine;
-use super::undo_place::{CallUndo, UndoNews};
+use crate::engine::base::undo_place::{CallUndo, UndoNews};
+use crate::engine::state::Engine;
 use crate::undo::{CallStart, last_prompt, prompts};
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_protocol::message::ToolCall;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use super::announce;
-use super::attend::attend;
 use super::branch;
-use super::clock::now;
-use super::state::Engine;
-use super::undo_place::CRASHED;
-use super::undo_queries::tell;
+use crate::engine::announce;
+use crate::engine::attend::attend;
+use crate::engine::base::clock::now;
+use crate::engine::base::undo_place::CRASHED;
+use crate::engine::queries::undo_queries::tell;
+use crate::engine::state::Engine;
 use crate::undo::{SessionUndo, prompts};
 use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};

@@ -1,6 +1,6 @@
 //! Runs the tool calls of an answer: each call gets exactly one result, in call order.
 //!
-//! [`super::call_order`] says which of them run at the same time. A call is a task of its own, so a crash becomes
+//! [`crate::engine::base::call_order`] says which of them run at the same time. A call is a task of its own, so a crash becomes
 //! its result and a tool that hangs cannot hold up an abort. Calls that never ran are reported like the others,
 //! with the reason as their result.
 
@@ -14,21 +14,21 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::approvals::Review;
-use super::attend::{attend, attend_unless_stopped};
 use super::call_hooks;
-use super::call_order::{CallOrder, HeldCall, Reach};
 use super::call_plan::{Outcome, Slot, arguments, plan};
 use super::call_task::{self, CarriedOut};
-use super::clock::{millis_since, now};
-use super::event_hooks;
-use super::folder_instructions;
-use super::gate;
-use super::grants;
-use super::panics;
-use super::run::log::Run;
-use super::state::Engine;
-use super::undo_queries;
+use crate::engine::attend::{attend, attend_unless_stopped};
+use crate::engine::base::approvals::Review;
+use crate::engine::base::call_order::{CallOrder, HeldCall, Reach};
+use crate::engine::base::clock::{millis_since, now};
+use crate::engine::base::panics;
+use crate::engine::event_hooks;
+use crate::engine::folder_instructions;
+use crate::engine::gate;
+use crate::engine::grants;
+use crate::engine::queries::undo_queries;
+use crate::engine::run::log::Run;
+use crate::engine::state::Engine;
 use tau_protocol::event::{NoticeLevel, TurnEvent};
 use tau_protocol::message::{AssistantMessage, Message, ToolResultMessage};
 use tau_protocol::run::SteerMode;

@@ -1,7 +1,7 @@
 //! Reports what a session had used when it was opened, so that a front end can show it from the
 //! start. What comes after that, a front end counts itself.
 
-use super::state::Engine;
+use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
 use tau_protocol::model::Api;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::state::Engine;
 use crate::context::compaction::size;
 use crate::context::instruction_files::{TOLD, told};
+use crate::engine::state::Engine;
 use tau_protocol::message::{Block, Message};
 use tau_protocol::model::Model;
 use tau_protocol::query::{ContextPart, ContextUsage};

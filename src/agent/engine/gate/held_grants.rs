@@ -1,7 +1,7 @@
 //! What skills and prompt templates allow, and what those would allow that are new or changed since they were used
 //! last.
 
-use super::state::{Engine, HeldGrant};
+use crate::engine::state::{Engine, HeldGrant};
 use crate::permissions::{self, Rule, Verdict};
 use tau_protocol::approval::ApprovalReason;
 use tau_protocol::event::{NoticeLevel, SettingsEvent};

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use super::announce;
-use super::compact::CompactionEnd;
-use super::compact::branch_summary::summarize_branch;
-use super::reached_paths::ReachedPaths;
-use super::state::Engine;
+use crate::engine::announce;
+use crate::engine::base::reached_paths::ReachedPaths;
+use crate::engine::compact::CompactionEnd;
+use crate::engine::compact::branch_summary::summarize_branch;
+use crate::engine::state::Engine;
 use crate::session::entry::{Body, Entry};
 use crate::session::outline::landing;
 use tau_protocol::command::BranchSummaryOptions;

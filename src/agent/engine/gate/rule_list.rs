@@ -1,15 +1,15 @@
 //! The rules in force: listed, changed, and what one would have covered.
 
-use super::behavior::RuleEdit;
 use super::sandbox_gate;
-use super::state::Engine;
+use crate::engine::behavior::RuleEdit;
+use crate::engine::state::Engine;
 use crate::permissions::{self, InvalidRule, Rule, RuleInForce, RuleSource, Verdict};
 use tau_protocol::approval::RuleScope;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
 
 /// All rules, for people.
-pub(super) fn listed(engine: &Engine) -> PermissionRules {
+pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
     let mut listed = engine.config.behavior.permissions.listed();
     listed.rules.extend(engine.approvals.exact.listed());
     listed
@@ -19,7 +19,7 @@ pub(super) fn listed(engine: &Engine) -> PermissionRules {
 ///
 /// # Errors
 /// What is wrong with the first invalid rule, or that the list is empty.
-pub(super) fn check(rules: &[String]) -> Result<(), String> {
+pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
     if rules.is_empty() {
         return Err("name a rule".to_owned());
     }
@@ -27,7 +27,7 @@ pub(super) fn check(rules: &[String]) -> Result<(), String> {
 }
 
 /// Reads the files with rules again; whether they can be.
-pub(super) fn read(engine: &mut Engine) -> bool {
+pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
     let files = engine.config.behavior.read_rules.as_ref().map(|read| read.of(engine.cwd()));
     match files {
         Some(Ok(files)) => {
@@ -47,7 +47,10 @@ pub(super) fn read(engine: &mut Engine) -> bool {
 ///
 /// # Errors
 /// As [`change`], and when a client would allow more.
-pub(super) fn change_within_ceiling(engine: &mut Engine, asked: &RuleChange) -> Result<(), String> {
+pub(in crate::engine) fn change_within_ceiling(
+    engine: &mut Engine,
+    asked: &RuleChange,
+) -> Result<(), String> {
     let Some(of_clients) = &engine.config.behavior.rules_of_clients else { return change(engine, asked) };
     if asked.add.as_ref().is_some_and(|new| new.list == Verdict::Allow) {
         return Err("a client cannot add a rule that allows calls; answer a call with a rule, or let the user add it \
@@ -78,7 +81,7 @@ pub(super) fn change_within_ceiling(engine: &mut Engine, asked: &RuleChange) -> 
 ///
 /// # Errors
 /// What is wrong with it, or why it cannot be kept; nothing is changed then.
-pub(super) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
+pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
     if let (Some(rule), None) = (&change.remove, &change.add)
         && rule.place.is_none()
         && engine.approvals.exact.forget(rule)
@@ -144,7 +147,7 @@ fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
 ///
 /// # Errors
 /// What is wrong with the rule.
-pub(super) fn coverage(engine: &Engine, list: Verdict, rule: &str) -> Result<Vec<String>, String> {
+pub(in crate::engine) fn coverage(engine: &Engine, list: Verdict, rule: &str) -> Result<Vec<String>, String> {
     if sandbox_gate::path_of(rule).is_some() {
         return Ok(Vec::new());
     }

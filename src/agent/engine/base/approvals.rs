@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::exact_calls::{ExactCall, ExactCalls};
+use crate::engine::calls::exact_calls::{ExactCall, ExactCalls};
 use crate::extensions::hooks::HookPermission;
 use tau_protocol::approval::ApprovalRequest;
 use tau_tools::sandbox::SandboxDenial;

@@ -8,9 +8,9 @@ use std::path::Path;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::announce;
-use super::attend::{ask, attend};
-use super::state::Engine;
+use crate::engine::announce;
+use crate::engine::attend::{ask, attend};
+use crate::engine::state::Engine;
 use crate::session::lock::Life;
 use crate::session::tail::TAIL;
 use crate::session::{Access, ForkRange, Owner, Session, SessionError};

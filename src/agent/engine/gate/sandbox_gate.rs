@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::approvals::{Decision, Review};
-use super::behavior::OnAsk;
-use super::state::Engine;
+use crate::engine::base::approvals::{Decision, Review};
+use crate::engine::behavior::OnAsk;
+use crate::engine::state::Engine;
 use crate::extensions::hooks::HookPermission;
 use crate::permissions::{Judgement, Verdict};
 use tau_protocol::approval::{ApprovalReason, PermissionMode, RuleScope};
@@ -23,14 +23,14 @@ use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
 const RULE: &str = "sandbox_writable";
 
 /// What is in force for the model's commands.
-pub(super) fn in_force(engine: &Engine) -> Enforced {
+pub(in crate::engine) fn in_force(engine: &Engine) -> Enforced {
     let policy = &engine.config.behavior.sandbox.policy;
     if policy.is_off() { Enforced::default() } else { Support::here().enforced(policy) }
 }
 
 /// How a call runs that is allowed. In the modes in which others are asked, a command that is allowed because it
 /// is known to read is confined: whether it only reads is then no matter of knowing.
-pub(super) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
+pub(in crate::engine) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
     let behavior = &engine.config.behavior;
     let asks = match behavior.permission_mode {
         PermissionMode::Auto => false,
@@ -43,7 +43,7 @@ pub(super) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
 }
 
 /// The judgement on a call that the sandbox refuses: the user decides, unless a rule has.
-pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Judgement {
+pub(in crate::engine) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Judgement {
     let Some(denial) = blocked.filter(|_| judgement.verdict != Verdict::Deny) else { return judgement };
     let reason = ApprovalReason {
         text: format!("the sandbox blocks {denial}"),
@@ -64,12 +64,12 @@ pub(super) fn judge(judgement: Judgement, blocked: Option<&SandboxDenial>) -> Ju
 }
 
 /// The result of a write that the sandbox refuses, where nobody is asked.
-pub(super) fn refusal(denial: &SandboxDenial) -> ToolError {
+pub(in crate::engine) fn refusal(denial: &SandboxDenial) -> ToolError {
     ToolError::refused(format!("not run: tau's sandbox blocks {denial}. Do not try to get around it"))
 }
 
 /// What the sandbox refused a command that has run.
-pub(super) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
+pub(in crate::engine) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
     match result {
         Err(ToolError::Refused { details, .. }) => match &**details {
             Details::Terminal(output) => output.blocked.clone(),
@@ -80,7 +80,7 @@ pub(super) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxD
 }
 
 /// The question whether a command that was refused something runs once more.
-pub(super) fn again(
+pub(in crate::engine) fn again(
     (access, preview): (Access, Preview),
     edited: Option<String>,
     blocked: SandboxDenial,
@@ -103,14 +103,14 @@ pub(super) fn again(
 }
 
 /// The result of the second run, with a note that it was one.
-pub(super) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
+pub(in crate::engine) fn ran_again(result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     const NOTE: &str = "The sandbox refused a part of this command. The user allowed it, and it was run a second \
         time, from its beginning:";
     with_terminal(with_note(NOTE, result), |output| output.ran_again = true)
 }
 
 /// The result of the only run, with what the user said.
-pub(super) fn not_run_again(
+pub(in crate::engine) fn not_run_again(
     result: Result<ToolOutput, ToolError>,
     refusal: &ToolError,
 ) -> Result<ToolOutput, ToolError> {
@@ -123,12 +123,17 @@ pub(super) fn not_run_again(
 }
 
 /// The path in a rule of the sandbox: `sandbox_writable(/srv/data)`.
-pub(super) fn path_of(rule: &str) -> Option<&str> {
+pub(in crate::engine) fn path_of(rule: &str) -> Option<&str> {
     rule.trim().strip_prefix(RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
 }
 
 /// Applies another policy. What the user has added in this session stays writable.
-pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_commands: bool, hooks: bool) {
+pub(in crate::engine) fn set_policy(
+    engine: &mut Engine,
+    policy: &SandboxPolicy,
+    user_commands: bool,
+    hooks: bool,
+) {
     let sandbox = &mut engine.config.behavior.sandbox;
     let policy = sandbox.granted.iter().fold(policy.clone(), |policy, path| policy.with_writable(path));
     sandbox.policy = Arc::new(policy);
@@ -140,7 +145,7 @@ pub(super) fn set_policy(engine: &mut Engine, policy: &SandboxPolicy, user_comma
 ///
 /// # Errors
 /// What is wrong with the rule, or why it cannot be kept.
-pub(super) fn add_writable(
+pub(in crate::engine) fn add_writable(
     engine: &mut Engine,
     rule: &str,
     scope: RuleScope,

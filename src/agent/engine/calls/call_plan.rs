@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::state::Engine;
+use crate::engine::state::Engine;
 use crate::extensions::mcp::search;
 use tau_protocol::message::{AssistantMessage, HookNote, StopReason, ToolCall};
 use tau_tools::{AnyTool, Details, ToolOutput};

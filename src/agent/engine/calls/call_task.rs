@@ -11,10 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Decision, Review};
 use super::call_hooks::{CallHooks, CheckedCall, HookEffects};
-use super::sandbox_gate;
-use super::undo_place::CallUndo;
+use crate::engine::base::approvals::{Decision, Review};
+use crate::engine::base::undo_place::CallUndo;
+use crate::engine::gate::sandbox_gate;
 use tau_tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
 
 /// The result of a call that nobody decided on.

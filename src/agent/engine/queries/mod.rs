@@ -3,12 +3,19 @@
 //! Answers are typed; front ends write them on their wire. What a front end knows by itself
 //! (whether a run is in progress, which models there are) is not asked here.
 
+pub(crate) mod context_usage;
+pub(crate) mod history_paging;
+pub(crate) mod session_usage;
+pub(crate) mod undo_queries;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::gate;
 use super::state::Engine;
-use super::{call_hooks, context_usage, gate, history_paging, rule_list, undo_queries};
 use crate::context::compaction::size;
+use crate::engine::calls::call_hooks;
+use crate::engine::gate::rule_list;
 use crate::session::entry::{Body, Entry};
 use crate::session::outline;
 use crate::session::tree::Tree;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 
-use super::announce;
-use super::attend::end_shells;
 use super::branch;
-use super::commands;
 use super::open_session;
-use super::state::Engine;
+use crate::engine::announce;
+use crate::engine::attend::end_shells;
+use crate::engine::commands;
+use crate::engine::state::Engine;
 use crate::session::entry::Body;
 use crate::session::{ForkRange, Session};
 use tau_protocol::command::{AgentCommand, SessionChange, SessionCommand};

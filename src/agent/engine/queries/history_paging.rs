@@ -6,9 +6,9 @@
 
 use tokio::task::spawn_blocking;
 
-use super::call_titles::titles_of;
-use super::history_cursor::HistoryCursor;
-use super::state::Engine;
+use crate::engine::base::call_titles::titles_of;
+use crate::engine::base::history_cursor::HistoryCursor;
+use crate::engine::state::Engine;
 use crate::session::history::{BranchPage, History};
 use crate::session::survey::Survey;
 use tau_protocol::event::{SessionEvent, TaskEvent};

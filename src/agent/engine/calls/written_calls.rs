@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::clock::now;
+use crate::engine::base::clock::now;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 
 /// Reminders in one run.

@@ -1,17 +1,21 @@
 //! Between planning a call and running it: permissions, and the user's approval.
 //!
-//! The task of a call ([`super::call_task`]) prepares it and sends a [`Review`] here; the answer is what
+//! The task of a call ([`crate::engine::calls::call_task`]) prepares it and sends a [`Review`] here; the answer is what
 //! it may apply. The decision is the engine's, because it owns the rules and hears the user.
+
+pub(crate) mod held_grants;
+pub(crate) mod rule_list;
+pub(crate) mod sandbox_gate;
 
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::approvals::{Decision, EarlierCall, Review, WaitingCall};
 use super::behavior::{OnAsk, SettingsFault};
-use super::exact_calls::ExactCall;
 use super::state::Engine;
-use super::{call_hooks, held_grants, rule_list, sandbox_gate};
+use crate::engine::base::approvals::{Decision, EarlierCall, Review, WaitingCall};
+use crate::engine::calls::call_hooks;
+use crate::engine::calls::exact_calls::ExactCall;
 use crate::extensions::hooks::HookPermission;
 use crate::permissions::{CallFacts, Judgement, Verdict};
 use tau_protocol::approval::{

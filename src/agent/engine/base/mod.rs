@@ -1,0 +1,18 @@
+//! Pure parts of the engine, and those that face the machine: panics, the clock, the threads of undo.
+
+pub(crate) mod approvals;
+pub(crate) mod call_order;
+pub(crate) mod call_titles;
+pub(crate) mod clock;
+pub(crate) mod fitted_pictures;
+pub(crate) mod history_cursor;
+pub(crate) mod loop_guard;
+pub(crate) mod meter;
+pub(crate) mod outbox;
+pub(crate) mod panics;
+pub(crate) mod questions;
+pub(crate) mod queue;
+pub(crate) mod reached_paths;
+pub mod retry;
+pub(crate) mod undo_place;
+pub(crate) mod user_requests;
