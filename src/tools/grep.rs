@@ -15,7 +15,7 @@ use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkState};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
@@ -212,10 +212,6 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn found(&self) -> MutexGuard<'_, Found<'a>> {
-        self.found.lock()
-    }
-
     fn searcher(&self, named: Named) -> Searcher {
         let binary = match named {
             Named::Yes => BinaryDetection::convert(0),
@@ -250,7 +246,7 @@ impl<'a> Search<'a> {
                         state
                     }
                     Err(error) => {
-                        self.found().unreadable.add_walk(self.place, &error);
+                        self.found.lock().unreadable.add_walk(self.place, &error);
                         WalkState::Continue
                     }
                 }
@@ -262,7 +258,7 @@ impl<'a> Search<'a> {
         let proceed = WalkState::Continue;
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { return (proceed, None) };
         let below = self.place.below(entry.path());
-        let beyond = || self.found().first.is_beyond(&walk::order(below));
+        let beyond = || self.found.lock().first.is_beyond(&walk::order(below));
         if self.full.load(Ordering::Relaxed) && beyond() {
             // Whatever comes after the last match that is shown need not be searched to know that.
             self.more.store(true, Ordering::Relaxed);
@@ -292,7 +288,7 @@ impl<'a> Search<'a> {
             Err(error) => {
                 let long = error.to_string().contains("allocation limit");
                 let why = if long { "it has a line over 16 MB".into() } else { paths::reason(&error) };
-                self.found().unreadable.add(self.place, path, &why);
+                self.found.lock().unreadable.add(self.place, path, &why);
             }
             Ok(()) => {}
         }
@@ -313,7 +309,7 @@ impl<'a> Search<'a> {
     }
 
     fn keep(&self, files: Vec<FileLines>) {
-        let mut found = self.found();
+        let mut found = self.found.lock();
         for file in files {
             found.whole.add(&file.text);
             found.first.push(file.key, file.lines, file.count, file.weight);

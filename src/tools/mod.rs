@@ -52,8 +52,6 @@ pub mod vt;
 pub mod walk;
 pub mod write;
 
-pub use {schemars, serde_json};
-
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;

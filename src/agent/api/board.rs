@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::events::Subscribers;
@@ -44,19 +44,15 @@ impl Board {
     }
 }
 
-pub(super) fn open(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
-    board.lock()
-}
-
 /// Folds the events until the agent has ended.
 pub(super) async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watch::Sender<bool>) {
     let AgentEnd { mut events, task } = handle;
     while let Some(event) = events.recv().await {
-        open(&board).take(&event);
+        board.lock().take(&event);
     }
     // A crash was reported as an event.
     let _ = task.await;
-    let mut board = open(&board);
+    let mut board = board.lock();
     board.fold.take(&AgentEvent::Task(TaskEvent::Stopped));
     board.queries.clear();
     board.subscribers.end();

@@ -19,7 +19,7 @@ mod state;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use super::engine::behavior::{Behavior, OnAsk, RuleEdit, SaveRule};
@@ -34,7 +34,7 @@ use super::protocol::model::{Model, ThinkingBudgets, ThinkingLevel};
 use super::protocol::query::{Query, QueryAnswer};
 use super::protocol::rules::{PermissionRules, RuleChange};
 use super::protocol::run::RunLimits;
-use board::{AgentEnd, Board, PendingQuery, fold, open};
+use board::{AgentEnd, Board, PendingQuery, fold};
 pub use builder::AgentBuilder;
 pub use coding::{CodingAgent, CodingAgentBuilder};
 pub use events::Events;
@@ -133,18 +133,18 @@ impl Agent {
 
     /// The agent as it is now.
     pub fn state(&self) -> AgentState {
-        self.board().fold.snapshot()
+        self.inner.board.lock().fold.snapshot()
     }
 
     /// Every event from now on, in order. There may be several subscribers.
     pub fn subscribe(&self) -> Events {
-        self.board().subscribers.add()
+        self.inner.board.lock().subscribers.add()
     }
 
     /// The agent as it is now, and every event from then on: no event is missing between the two, and none
     /// is in both.
     pub fn subscribe_with_state(&self) -> (AgentState, Events) {
-        let mut board = self.board();
+        let mut board = self.inner.board.lock();
         (board.fold.snapshot(), board.subscribers.add())
     }
 
@@ -196,7 +196,7 @@ impl Agent {
     pub async fn set_system(&self, text: impl Into<String>) -> Result<(), AgentError> {
         let text = text.into();
         self.act(SettingsCommand::SetSystem { text: text.clone() }).await?;
-        self.board().fold.state.system = text.into();
+        self.inner.board.lock().fold.state.system = text.into();
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl Agent {
         let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
         tools.iter().for_each(|tool| self.inner.tools.register(Arc::clone(tool)));
         self.act(SettingsCommand::SetTools { names: names.clone() }).await?;
-        self.board().fold.state.tools = names;
+        self.inner.board.lock().fold.state.tools = names;
         Ok(())
     }
 
@@ -255,7 +255,7 @@ impl Agent {
         self.command(RunCommand::Abort).await?;
         self.command(QueueCommand::ClearQueue { queue: None }).await?;
         self.clear_messages().await?;
-        self.board().fold.state.error = None;
+        self.inner.board.lock().fold.state.error = None;
         Ok(())
     }
 
@@ -358,15 +358,11 @@ impl Agent {
     ) -> Result<QueryAnswer, AgentError> {
         let ticket = self.inner.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.board().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
+        self.inner.board.lock().queries.insert(ticket, PendingQuery { answer: sender, loads_history });
         if *self.inner.ended.borrow() {
             return Err(AgentError::Ended);
         }
         self.command(command(ticket)).await?;
         answer.await.map_err(|_| AgentError::Ended)?.map_err(AgentError::Failed)
-    }
-
-    fn board(&self) -> MutexGuard<'_, Board> {
-        open(&self.inner.board)
     }
 }

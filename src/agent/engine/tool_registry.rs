@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tau_tools::{AnyTool, Toolbox};
 
 /// Tools by name. Clones share their contents.
@@ -20,14 +20,14 @@ impl ToolRegistry {
     /// Adds a tool, replacing one of the same name. An enabled tool stays enabled as it was until
     /// tools are selected again.
     pub fn register(&self, tool: Arc<dyn AnyTool>) {
-        let mut tools = self.tools();
+        let mut tools = self.0.lock();
         tools.retain(|known| known.spec().name != tool.spec().name);
         tools.push(tool);
     }
 
     /// Adds those tools of `toolbox` whose names are not registered.
     pub(crate) fn extend(&self, toolbox: &Toolbox) {
-        let mut tools = self.tools();
+        let mut tools = self.0.lock();
         for tool in toolbox.iter() {
             if !tools.iter().any(|known| known.spec().name == tool.spec().name) {
                 tools.push(Arc::clone(tool));
@@ -37,7 +37,7 @@ impl ToolRegistry {
 
     /// The tools of these names, in this order, and the names that are not registered.
     pub(crate) fn select(&self, names: &[String]) -> (Toolbox, Vec<String>) {
-        let tools = self.tools();
+        let tools = self.0.lock();
         let mut missing = Vec::new();
         let mut selected = Toolbox::empty();
         for name in names {
@@ -47,9 +47,5 @@ impl ToolRegistry {
             }
         }
         (selected, missing)
-    }
-
-    fn tools(&self) -> MutexGuard<'_, Vec<Arc<dyn AnyTool>>> {
-        self.0.lock()
     }
 }

@@ -46,7 +46,7 @@ impl WebFetch {
         let key = url.to_string();
         // What is on the user's own machine may just have been changed; reading on is still one page.
         let may_have_changed = is_private(&url) && offset == 0;
-        let kept = self.shared.cache().get(&context.file_versions, &key).filter(|_| !may_have_changed);
+        let kept = self.shared.cache.lock().get(&context.file_versions, &key).filter(|_| !may_have_changed);
         if let Some(page) = kept {
             return Ok(page);
         }
@@ -56,7 +56,7 @@ impl WebFetch {
         {
             Fetched::Page(page) => {
                 let page = Arc::new(page);
-                self.shared.cache().put(&context.file_versions, key, Arc::clone(&page));
+                self.shared.cache.lock().put(&context.file_versions, key, Arc::clone(&page));
                 Ok(page)
             }
             Fetched::Elsewhere { status, to, why } => Err(ToolError::refused(format!(
@@ -103,7 +103,7 @@ impl Tool for WebFetch {
     }
 
     async fn prepare(&self, args: WebFetchArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
-        if !self.shared.options().fetch {
+        if !self.shared.options.lock().fetch {
             return Err(ToolError::refused(
                 "web_fetch is off; the user can turn it on: web_fetch = true in config.toml",
             ));
@@ -111,7 +111,7 @@ impl Tool for WebFetch {
         check_network(&context)?;
         let url = address::parse(&args.url)
             .map_err(|why| ToolError::refused(format!("`{}` cannot be fetched: {why}", cut(&args.url))))?;
-        address::check_host(&url, &self.shared.options().allow_private).map_err(ToolError::refused)?;
+        address::check_host(&url, &self.shared.options.lock().allow_private).map_err(ToolError::refused)?;
         let access = Access { network: vec![address::host(&url)], ..Access::default() };
         let offset = usize::try_from(args.offset.unwrap_or(0)).unwrap_or(usize::MAX);
         Ok(Prepared::new(access, move |_| self.run(url, offset, context)))

@@ -16,7 +16,7 @@ mod search;
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use url::Url;
 
 use super::catalogue::keys::Keys;
@@ -70,7 +70,7 @@ pub struct Web(Arc<Shared>);
 
 impl std::fmt::Debug for Web {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Web").field(&*self.0.options()).finish()
+        f.debug_tuple("Web").field(&*self.0.options.lock()).finish()
     }
 }
 
@@ -107,14 +107,6 @@ impl Shared {
             cache: Mutex::default(),
         }
     }
-
-    fn options(&self) -> MutexGuard<'_, WebOptions> {
-        self.options.lock()
-    }
-
-    fn cache(&self) -> MutexGuard<'_, PageCache> {
-        self.cache.lock()
-    }
 }
 
 impl Web {
@@ -125,7 +117,7 @@ impl Web {
 
     /// Takes over what is set now, also for calls to come of tools that models have already.
     pub fn set_options(&self, options: WebOptions) {
-        *self.0.options() = options;
+        *self.0.options.lock() = options;
     }
 
     /// All tools, whether they are on or not. A call of one that is off is refused.

@@ -95,7 +95,7 @@ pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> 
 
 async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
     for _ in 0..=MAX_REDIRECTS {
-        address::check_host(&url, &shared.options().allow_private)?;
+        address::check_host(&url, &shared.options.lock().allow_private)?;
         let answer = shared.http.get(&url, ACCEPT).await.map_err(|failure| describe(failure, &url))?;
         let Some(target) = redirect(&answer, &url)? else { return complete(answer, url, shared).await };
         let why = if address::host(&target) != address::host(&url) {
@@ -106,7 +106,7 @@ async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
             url = target;
             continue;
         };
-        address::check_host(&target, &shared.options().allow_private)
+        address::check_host(&target, &shared.options.lock().allow_private)
             .map_err(|refusal| format!("{} redirects to {}: {refusal}", short(&url), short(&target)))?;
         return Ok(Fetched::Elsewhere { status: answer.status(), to: target, why });
     }

@@ -57,7 +57,7 @@ impl WebSearchTool {
     }
 
     fn endpoint(&self) -> Result<Endpoint, String> {
-        let options = self.shared.options();
+        let options = self.shared.options.lock();
         let service =
             options.search.0.ok_or("web_search is off; the user can set web_search in config.toml")?;
         let url = address_of(service, options.search_url.as_ref())?;

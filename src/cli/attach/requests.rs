@@ -158,7 +158,7 @@ impl PerformRequest for AttachedRequests {
     async fn models(self: &Arc<Self>, _: &Call, purpose: ModelsFor) -> Result<ModelList, String> {
         let keyless = !matches!(purpose, ModelsFor::Step(_));
         let list: Result<ModelList, String> = asked!(self, ServerRequest::Models { keyless }, Models);
-        let chosen = chosen_models::read(&self.here.locked_setup().paths);
+        let chosen = chosen_models::read(&self.here.setup.lock().paths);
         list.map(|list| ModelList { chosen, ..list })
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::spawn_blocking;
 
@@ -109,18 +109,14 @@ impl Hub {
         hub
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSession>>> {
-        self.live.lock()
-    }
-
     /// The session of this id, if it is open here.
     pub fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
-        self.live().get(id).cloned()
+        self.live.lock().get(id).cloned()
     }
 
     /// All open sessions.
     pub fn all(&self) -> Vec<Arc<LiveSession>> {
-        self.live().values().cloned().collect()
+        self.live.lock().values().cloned().collect()
     }
 
     /// The models that can be used now.
@@ -299,17 +295,17 @@ impl Hub {
             move |event| metrics.event(event),
             move || {
                 if let Some(hub) = hub.upgrade() {
-                    hub.live().remove(&id);
+                    hub.live.lock().remove(&id);
                 }
             },
         );
-        self.live().insert(info.id, Arc::clone(&live));
+        self.live.lock().insert(info.id, Arc::clone(&live));
         self.metrics.opened();
         for text in notices {
             live.note(AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Warning, text, hint: None }));
         }
         if live.caught_up().await.is_err() {
-            self.live().remove(&live.id);
+            self.live.lock().remove(&live.id);
             return Err(Problem::failed("the agent ended while it was starting"));
         }
         Ok(live)
@@ -317,7 +313,7 @@ impl Hub {
 
     /// Sees that one more session may be open: closes the one that was not used for the longest time.
     async fn admit(&self) -> Result<(), Problem> {
-        if self.live().len() < self.limits.sessions {
+        if self.live.lock().len() < self.limits.sessions {
             return Ok(());
         }
         let unused = self.all().into_iter().filter_map(|live| Some((live.unused_for()?, live)));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard, mpsc, oneshot, watch};
 
@@ -105,7 +105,7 @@ struct Ending<F: FnOnce()> {
 
 impl<F: FnOnce()> Drop for Ending<F> {
     fn drop(&mut self) {
-        self.live.board().queries.clear();
+        self.live.board.lock().queries.clear();
         if let Some(ended) = self.ended.take() {
             ended();
         }
@@ -162,7 +162,7 @@ impl LiveSession {
 
     /// Takes an event: the answer to a query goes to whoever asked, everything else to all.
     fn take(&self, event: AgentEvent) {
-        let mut board = self.board();
+        let mut board = self.board.lock();
         if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event {
             let last = board.log.last();
             let moment = Moment { last, replay_from: board.facts.replay_from(last) };
@@ -191,13 +191,9 @@ impl LiveSession {
         self.take(event);
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock()
-    }
-
     /// Reads what is known; the position at which it holds comes with it.
     pub fn known<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
-        let board = self.board();
+        let board = self.board.lock();
         read(&board.facts, &board.log)
     }
 
@@ -238,7 +234,7 @@ impl LiveSession {
     ) -> Result<oneshot::Receiver<Answer>, Ended> {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.board().queries.insert(ticket, sender);
+        self.board.lock().queries.insert(ticket, sender);
         if *self.ended.borrow() {
             return Err(Ended);
         }
@@ -253,7 +249,7 @@ impl LiveSession {
 
     /// Notes that a question was answered; whether it waited.
     pub fn take_question(&self, id: &str) -> bool {
-        let mut board = self.board();
+        let mut board = self.board.lock();
         let waited = board.facts.mirror.asks(id);
         board.facts.mirror.answered(id);
         board.opening.answered(id);
@@ -274,7 +270,7 @@ impl LiveSession {
 
     /// The events after a position, of about `most` bytes.
     pub fn after(&self, position: Position, most: usize) -> Following {
-        self.board().log.after(position, most)
+        self.board.lock().log.after(position, most)
     }
 
     /// Waits until there is an event after this position, or none can come. False then.
@@ -295,17 +291,17 @@ impl LiveSession {
 
     /// Notes that somebody uses it.
     pub fn touch(&self) {
-        self.board().used = Instant::now();
+        self.board.lock().used = Instant::now();
     }
 
     /// When it was used last.
     pub fn used_at(&self) -> Instant {
-        self.board().used
+        self.board.lock().used
     }
 
     /// For how long nobody has used it; `None` while somebody does, or it works.
     pub fn unused_for(&self) -> Option<Duration> {
-        let board = self.board();
+        let board = self.board.lock();
         let is_used = board.facts.mirror.running || self.clients.load(Ordering::Relaxed) > 0;
         (!is_used).then(|| board.used.elapsed())
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// Connections without a token that may be open at a time.
@@ -19,7 +19,7 @@ pub(crate) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
 impl Strangers {
     /// A connection that has just come.
     pub(super) fn enter(&self) -> Stranger {
-        let mut open = self.open();
+        let mut open = self.0.lock();
         let id = open.back().map_or(0, |(id, _)| id.wrapping_add(1));
         let closed = CancellationToken::new();
         open.push_back((id, closed.clone()));
@@ -31,12 +31,8 @@ impl Strangers {
         Stranger(Arc::new(Entry { id, closed, all: self.clone() }))
     }
 
-    fn open(&self) -> MutexGuard<'_, VecDeque<(u64, CancellationToken)>> {
-        self.0.lock()
-    }
-
     fn remove(&self, id: u64) {
-        self.open().retain(|(other, _)| *other != id);
+        self.0.lock().retain(|(other, _)| *other != id);
     }
 }
 

@@ -88,11 +88,11 @@ impl ExtensionWatch {
 
 /// Watches the directories of what is loaded, and loads it again when something in them has changed.
 async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user_is_here: Arc<Notify>) {
-    let mut origin = services.locked_setup().extensions.origin();
+    let mut origin = services.setup.lock().extensions.origin();
     let share = Arc::clone(&services);
     let first = tokio::task::spawn_blocking(move || {
         let mut known = Known::default();
-        known.look(&share.locked_setup().clone());
+        known.look(&share.setup.lock().clone());
         known
     });
     let Ok(mut known) = first.await else { return };
@@ -191,7 +191,7 @@ impl Known {
     /// Loads everything again: what is different. `by_others`: it was just loaded from other places, because
     /// the user has changed what is trusted or set; what follows from that is known to the user and the agent.
     fn reload(&mut self, services: &Services, by_others: bool) -> Option<ExtensionNews> {
-        let setup = services.locked_setup().clone();
+        let setup = services.setup.lock().clone();
         let before = setup.extensions.loaded();
         // It also takes over which extensions are off.
         if let Err(refusal) = setup.reread() {

@@ -173,7 +173,7 @@ impl RequestRunner {
             return None;
         }
         let services = &self.services;
-        let mut setup = services.locked_setup();
+        let mut setup = services.setup.lock();
         let entered = reload::in_directory(&setup, &services.prompt, dir).transpose()?;
         let shown = entered.and_then(|(mut new, applied)| {
             let folders = new.refresh_projects()?.into_iter().filter(Folder::is_open).collect();

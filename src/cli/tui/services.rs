@@ -15,7 +15,7 @@ use crate::compose::{AgentPrompt, Setup, sandbox};
 use crate::environment::{self, Connections};
 use crate::keycheck::{KeyCheck, check_key};
 use crate::{auth, local_servers, reload, setting_list};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tau_agent::catalogue::demo;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::providers::{LOCAL_SERVERS, PROVIDERS};
@@ -135,13 +135,13 @@ impl PerformRequest for Services {
         let list = move || ModelList {
             usable: services.usable_models(),
             keyless: if keyless { services.keyless_models() } else { Vec::new() },
-            chosen: chosen_models::read(&services.locked_setup().paths),
+            chosen: chosen_models::read(&services.setup.lock().paths),
         };
         blocking(move || Ok(list())).await
     }
 
     async fn servers(self: &Arc<Self>, _: &Call) -> Result<Vec<LocalModelServer>, String> {
-        if self.locked_setup().settings.local_servers == Some(false) {
+        if self.setup.lock().settings.local_servers == Some(false) {
             return Ok(Vec::new());
         }
         Ok(self.find_servers().await)
@@ -293,7 +293,7 @@ impl PerformRequest for Services {
     async fn files(self: &Arc<Self>, call: &Call, query: String) -> Result<FileMatches, String> {
         let (services, call) = (Arc::clone(self), call.share());
         blocking(move || {
-            let rules = || services.locked_setup().file_filter();
+            let rules = || services.setup.lock().file_filter();
             Ok(services.files.find(&query, &rules, &|| call.is_cancelled()))
         })
         .await
@@ -320,7 +320,7 @@ impl PerformRequest for Services {
     ) -> Result<Vec<Picture>, String> {
         let services = Arc::clone(self);
         blocking(move || {
-            let rules = services.locked_setup().file_filter();
+            let rules = services.setup.lock().file_filter();
             files::pictures(&services.cwd, &readings, &*rules)
         })
         .await
@@ -371,10 +371,6 @@ impl Services {
             files: FileIndex::new(setup.cwd.clone()),
             setup: Mutex::new(setup),
         }
-    }
-
-    pub(crate) fn locked_setup(&self) -> MutexGuard<'_, Setup> {
-        self.setup.lock()
     }
 
     /// The models that can be used now; the demo is always one.

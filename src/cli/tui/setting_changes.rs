@@ -18,7 +18,7 @@ impl Services {
     pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), String> {
         let set = |key, value| write::save(&self.config_file, key, value).map_err(|error| error.to_string());
         let change = |apply: &dyn Fn(&mut ChosenModels)| {
-            let paths = self.locked_setup().paths.clone();
+            let paths = self.setup.lock().paths.clone();
             chosen_models::change(&paths, apply)
         };
         match setting {
@@ -35,7 +35,7 @@ impl Services {
 
     /// Saves a setting of the user and applies what follows.
     pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
-        let mut setup = self.locked_setup();
+        let mut setup = self.setup.lock();
         setting_list::change(&setup, key, value)?;
         let mut applied = self.apply_saved(&mut setup)?;
         let saved = if value.is_some() { "saved" } else { "reset" };
@@ -49,7 +49,7 @@ impl Services {
 
     /// Keeps the mode that was chosen on the screen and applies what follows.
     pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, String> {
-        let mut setup = self.locked_setup();
+        let mut setup = self.setup.lock();
         chosen_mode::save(chosen, &setup.paths)?;
         let applied = self.apply_saved(&mut setup)?;
         Ok(Applied { text: String::new(), ..applied })
@@ -61,7 +61,7 @@ impl Services {
         settings: &[(String, String)],
         kept: bool,
     ) -> Result<Applied, String> {
-        let mut setup = self.locked_setup();
+        let mut setup = self.setup.lock();
         for (key, value) in settings {
             if kept {
                 setting_list::change(&setup, key, Some(value))?;
@@ -82,7 +82,7 @@ impl Services {
 
     /// Saves keys of the user and applies what follows.
     pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, String> {
-        let mut setup = self.locked_setup();
+        let mut setup = self.setup.lock();
         write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys)
             .map_err(|error| error.to_string())?;
         self.apply_saved(&mut setup)
@@ -90,7 +90,7 @@ impl Services {
 
     /// Turns an extension on or off.
     pub(super) fn switch_extension(&self, id: &str, on: bool) -> Result<Applied, String> {
-        let mut setup = self.locked_setup();
+        let mut setup = self.setup.lock();
         let mut off = setup.settings.extensions_off.clone().unwrap_or_default();
         off.retain(|known| known != id);
         if !on {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::undo::{CallStart, SessionUndo, UndoOptions};
@@ -63,10 +63,6 @@ impl UndoPlace {
         }
     }
 
-    fn calls(&self) -> MutexGuard<'_, CallGroup> {
-        self.calls.lock()
-    }
-
     /// Whether a command of the user's has run beside the calls that are running.
     fn is_shared(&self, calls: &CallGroup) -> bool {
         calls.user_started > calls.user_ended || self.started.load(Ordering::Relaxed) > calls.user_started
@@ -75,7 +71,7 @@ impl UndoPlace {
     /// A call begins. Blocks.
     fn begin(&self, start: CallStart, access: &Access) {
         self.with(|undo| {
-            let mut calls = self.calls();
+            let mut calls = self.calls.lock();
             let beside = (calls.running > 0).then(|| self.is_shared(&calls));
             if beside.is_none() {
                 calls.user_started = self.started.load(Ordering::Relaxed);
@@ -94,7 +90,7 @@ impl UndoPlace {
     fn end(&self, running: RunningCall) -> Vec<String> {
         self.with(|undo| {
             drop(running);
-            let calls = self.calls();
+            let calls = self.calls.lock();
             if calls.running == 0 {
                 undo.end(self.is_shared(&calls));
             }
@@ -203,7 +199,7 @@ struct RunningCall(Arc<UndoPlace>);
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        let mut calls = self.0.calls();
+        let mut calls = self.0.calls.lock();
         calls.running = calls.running.saturating_sub(1);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
@@ -57,7 +57,7 @@ impl Client {
 
     /// Shows the progress of a call from now on until the guard is dropped.
     pub(super) fn show_progress(&self, token: ProgressToken, progress: ToolProgress) -> Shown {
-        self.progress().insert(token.clone(), progress);
+        self.0.progress.lock().insert(token.clone(), progress);
         Shown { client: self.clone(), token }
     }
 
@@ -73,10 +73,6 @@ impl Client {
         if let Some(changed) = self.0.changed.get(list as usize) {
             changed.notify_one();
         }
-    }
-
-    fn progress(&self) -> MutexGuard<'_, HashMap<ProgressToken, ToolProgress>> {
-        self.0.progress.lock()
     }
 }
 
@@ -100,7 +96,7 @@ pub(super) struct Shown {
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        self.client.progress().remove(&self.token);
+        self.client.0.progress.lock().remove(&self.token);
     }
 }
 
@@ -138,7 +134,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_progress(&self, news: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let progress = self.progress().get(&news.progress_token).cloned();
+        let progress = self.0.progress.lock().get(&news.progress_token).cloned();
         if let Some(progress) = progress {
             let text = progress_text(&news);
             progress.show(ToolOutput {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::sleep;
 
@@ -77,7 +77,7 @@ impl Server {
 
     /// Its tools, as it named them last.
     pub(super) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
-        self.known().tools.clone()
+        self.known.lock().tools.clone()
     }
 
     /// Its prompts as commands, as it named them last.
@@ -92,22 +92,22 @@ impl Server {
             path: Some(self.configured.path.clone()),
             arguments: prompt.arguments.clone(),
         };
-        self.known().prompts.iter().map(command).collect()
+        self.known.lock().prompts.iter().map(command).collect()
     }
 
     /// The prompt that a command stands for.
     pub(super) fn prompt(&self, command: &str) -> Option<McpPrompt> {
-        self.known().prompts.iter().find(|prompt| prompt.command == command).cloned()
+        self.known.lock().prompts.iter().find(|prompt| prompt.command == command).cloned()
     }
 
     /// Whether it has never been ready and has not failed.
     pub(super) fn is_starting(&self) -> bool {
-        self.known().state == ExtensionState::Starting
+        self.known.lock().state == ExtensionState::Starting
     }
 
     /// Whether it could not be started without a login.
     pub(super) fn wants_login(&self) -> bool {
-        let known = self.known();
+        let known = self.known.lock();
         let why = oauth::needs_login(&self.configured.server.name);
         self.configured.server.enabled
             && known.state == ExtensionState::Failed
@@ -116,7 +116,7 @@ impl Server {
 
     /// Its resources, as it named them last.
     pub(super) fn resources(&self) -> Vec<McpResource> {
-        self.known().resources.clone()
+        self.known.lock().resources.clone()
     }
 
     fn source(&self) -> ExtensionSource {
@@ -130,7 +130,7 @@ impl Server {
 
     /// How it is listed for users.
     pub(super) fn row(&self) -> ExtensionRow {
-        let known = self.known();
+        let known = self.known.lock();
         let tokens = search::tokens(&known.tools);
         let counts = [
             some(known.tools.len(), "tool"),
@@ -167,7 +167,7 @@ impl Server {
     /// Starts it, and reports if that fails.
     pub(super) async fn start(self: &Arc<Self>) {
         if let Err(why) = self.connection().await {
-            let mut known = self.known();
+            let mut known = self.known.lock();
             (known.state, known.problem) = (ExtensionState::Failed, Some(why.clone()));
             drop(known);
             let text = format!("MCP server {} cannot be used: {why}", self.configured.server.name);
@@ -217,7 +217,7 @@ impl Server {
         let tools: Vec<Arc<dyn AnyTool>> = tools.collect();
         let info = connection.info();
         let said = info.and_then(|info| Some(info.server_info.as_ref()?.clone()));
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.description = said.map(|said| said.title.unwrap_or(said.name)).unwrap_or_default();
         (known.state, known.problem, known.tools) = (ExtensionState::On, lenient::left_out(&odd), tools);
         drop(known);
@@ -230,10 +230,10 @@ impl Server {
         match connection.prompts().await {
             Ok(listed) => {
                 let listed = prompts::of_server(&self.configured.server.name, listed);
-                self.known().prompts = listed;
+                self.known.lock().prompts = listed;
                 self.around.changed.notify_one();
             }
-            Err(why) => self.known().problem = Some(why),
+            Err(why) => self.known.lock().problem = Some(why),
         }
     }
 
@@ -242,10 +242,10 @@ impl Server {
         match connection.resources().await {
             Ok((listed, templates)) => {
                 let listed = resources::of_server(&self.configured.server.name, listed, templates);
-                self.known().resources = listed;
+                self.known.lock().resources = listed;
                 self.around.changed.notify_one();
             }
-            Err(why) => self.known().problem = Some(why),
+            Err(why) => self.known.lock().problem = Some(why),
         }
     }
 
@@ -275,7 +275,7 @@ impl Server {
         let lists = ServerList::ALL.map(|list| self.keep_listed(list, &connection));
         connection.ended.run_until_cancelled(join_all(lists)).await;
         if !self.around.stop.is_cancelled() && !connection.is_retired() {
-            self.known().problem = Some(format!("it has ended{}", connection.end_reason()));
+            self.known.lock().problem = Some(format!("it has ended{}", connection.end_reason()));
             let text =
                 format!("MCP server {} has ended{}", self.configured.server.name, connection.end_reason());
             self.around.report(text, Some("it is started again at the next call"));
@@ -301,10 +301,6 @@ impl Server {
             ServerList::Prompts => self.list_prompts(connection).await,
             ServerList::Resources => self.list_resources(connection).await,
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
     }
 }
 

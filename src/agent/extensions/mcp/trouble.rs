@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -36,17 +36,17 @@ struct Known {
 impl Trouble {
     /// What was wrong with what it sent; the first counts.
     pub(super) fn set(&self, why: String) {
-        self.known().why.get_or_insert(why);
+        self.known.lock().why.get_or_insert(why);
     }
 
     /// How its process ended.
     pub(super) fn ended_with(&self, status: String) {
-        self.known().status.get_or_insert(status);
+        self.known.lock().status.get_or_insert(status);
     }
 
     /// What was wrong, or how it ended and the last thing it wrote.
     pub(super) fn text(&self) -> Option<String> {
-        let known = self.known();
+        let known = self.known.lock();
         if known.why.is_some() {
             return known.why.clone();
         }
@@ -60,7 +60,7 @@ impl Trouble {
     /// The last lines of standard error.
     #[cfg(test)]
     pub(super) fn lines(&self) -> Vec<String> {
-        self.known().lines.iter().cloned().collect()
+        self.known.lock().lines.iter().cloned().collect()
     }
 
     /// Reads standard error to its end, and keeps the end of it.
@@ -98,15 +98,11 @@ impl Trouble {
         if text.is_empty() {
             return;
         }
-        let mut known = self.known();
+        let mut known = self.known.lock();
         if known.lines.len() >= LINES {
             known.lines.pop_front();
         }
         known.lines.push_back(text);
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
     }
 }
 

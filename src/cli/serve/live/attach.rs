@@ -92,7 +92,7 @@ pub(crate) struct Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        let mut board = self.session.board();
+        let mut board = self.session.board.lock();
         if let Some(screen) = board.screens.by_name.get_mut(&self.name) {
             screen.streams = screen.streams.saturating_sub(1);
             screen.left = Some(Instant::now());
@@ -103,19 +103,19 @@ impl Drop for Screen {
 impl Screen {
     /// The number of its next command.
     pub fn next_command(&self) -> u64 {
-        self.session.board().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
+        self.session.board.lock().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
     }
 
     /// The events with which a screen begins, and the last event that is in them.
     pub fn opening(&self) -> (Vec<AgentEvent>, Position) {
-        let board = self.session.board();
+        let board = self.session.board.lock();
         (board.opening.events(), board.log.last())
     }
 
     /// What follows a position: events for all, then those for this screen. At most about `most` bytes of
     /// events.
     pub fn after(&self, position: Position, most: usize) -> (Following, Vec<AgentEvent>) {
-        let mut board = self.session.board();
+        let mut board = self.session.board.lock();
         let mut following = board.log.after(position, most);
         following.events.retain(|kept| kept.only.as_ref().is_none_or(|only| *only == self.name));
         let reached = following.position;
@@ -151,7 +151,7 @@ impl LiveSession {
     /// Opens the stream of a screen.
     pub fn attach(self: &Arc<Self>, name: &str) -> Screen {
         let name: Arc<str> = Arc::from(name);
-        let mut board = self.board();
+        let mut board = self.board.lock();
         board.screens.forget_old();
         let screen = board.screens.by_name.entry(Arc::clone(&name)).or_default();
         screen.streams = screen.streams.saturating_add(1);
@@ -162,13 +162,13 @@ impl LiveSession {
 
     /// A turn to send commands of this screen; `None` if it is not attached.
     pub fn turn(&self, name: &str) -> Option<Arc<AsyncMutex<()>>> {
-        let board = self.board();
+        let board = self.board.lock();
         board.screens.by_name.get(name).map(|screen| Arc::clone(&screen.turn))
     }
 
     /// The number of the screen's next command; `None` if it is not attached.
     pub fn next_of(&self, name: &str) -> Option<u64> {
-        self.board().screens.by_name.get(name).map(|screen| screen.next)
+        self.board.lock().screens.by_name.get(name).map(|screen| screen.next)
     }
 
     /// Carries out the next command of a screen. Nothing can come between sending it and counting it.
@@ -179,7 +179,7 @@ impl LiveSession {
         match command {
             Carried::Send(command) => {
                 if may_return(&command) {
-                    self.board().screens.returns_to = Some(Arc::from(name));
+                    self.board.lock().screens.returns_to = Some(Arc::from(name));
                 }
                 self.send(command).await?;
                 self.count(name);
@@ -192,7 +192,7 @@ impl LiveSession {
                     // Without an answer the session has ended.
                     if let Ok((answer, moment)) = answer.await as Result<Answer, _> {
                         let answered = AgentEvent::Task(TaskEvent::Answered { ticket, answer });
-                        session.board().screens.tell(&name, moment.last, answered);
+                        session.board.lock().screens.tell(&name, moment.last, answered);
                     }
                 });
             }
@@ -200,7 +200,7 @@ impl LiveSession {
                 self.count(name);
                 let notice =
                     AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });
-                let mut board = self.board();
+                let mut board = self.board.lock();
                 let last = board.log.last();
                 board.screens.tell(name, last, notice);
             }
@@ -209,7 +209,7 @@ impl LiveSession {
     }
 
     fn count(&self, name: &str) {
-        if let Some(screen) = self.board().screens.by_name.get_mut(name) {
+        if let Some(screen) = self.board.lock().screens.by_name.get_mut(name) {
             screen.next = screen.next.saturating_add(1);
         }
     }
