@@ -49,7 +49,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         None if is_full => Regions { transcript: Rect { height: 0, ..screen }, ..Regions::default() },
         None => layout::regions(model, screen),
     };
-    let unprinted = Unprinted::find(model, memo, screen.width, regions.transcript.height);
+    let unprinted = Unprinted::find(model, memo, screen.width, regions.live_rows_in(room));
     let (finished, live) = (unprinted.finished_rows(), unprinted.live_rows());
     let regions = regions.with_completion_in(room.saturating_sub(live)).below(finished, live);
     let below = if is_full { screen.height } else { regions.height() };

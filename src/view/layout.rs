@@ -60,6 +60,14 @@ impl Regions {
         Regions { transcript, completion: Rect { height: rows, ..self.completion }, ..self }
     }
 
+    /// Rows of the transcript that can be live: names to complete lie on the others, where `room` is short.
+    pub(crate) fn live_rows_in(&self, room: u16) -> u16 {
+        let names = self.completion.height;
+        let others = self.height() - self.transcript.height - names + names.min(LEAST_NAMES);
+        let most = if names > 0 { room.saturating_sub(others) } else { u16::MAX };
+        self.transcript.height.min(most)
+    }
+
     /// The same with `rows` in place of what is below the activity; the transcript gets the rest.
     pub(crate) fn with_box(self, rows: u16) -> Regions {
         let all = self.height();

@@ -1,9 +1,13 @@
 //! Lists and questions on the shell's screen: they leave no blank rows.
 
 use serde_json::json;
+use tau::app::Msg;
+use tau::app::boot::Boot;
+use tau::app::geometry::{Laid, ScreenKind, Size};
 
 use super::{FAST, wait_for_runs};
 use crate::approvals::terminal::{calling, play, saying};
+use crate::harness::{Screen, boot, text};
 use crate::screen::{Screen as Terminal, check_order};
 
 #[test]
@@ -88,9 +92,10 @@ fn lists_of_a_fresh_start_leave_no_blank_rows_at_the_bottom_of_the_screen() {
             assert_eq!(
                 last_row(&terminal),
                 (rows.into(), rows.into()),
-                "{} at {columns}x{rows}:\n{}",
+                "{} at {columns}x{rows}:\n{}\n{}",
                 list.0,
-                terminal.text()
+                terminal.text(),
+                String::from_utf8_lossy(&terminal.bytes()).replace("\x1b[?2026h", "\n=== ").escape_debug()
             );
         }
         let all = terminal.rows();
@@ -98,6 +103,30 @@ fn lists_of_a_fresh_start_leave_no_blank_rows_at_the_bottom_of_the_screen() {
         terminal.type_keys("table\r");
         wait_for_runs(&terminal, 1);
         assert_eq!(last_row(&terminal), (rows.into(), rows.into()));
+    }
+}
+
+/// Before the session is open nothing is printed: names to complete lie on the rows that are still live.
+#[test]
+fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
+    for (width, height) in [(80, 24), (120, 40), (40, 12)] {
+        let mut screen =
+            Screen::boot(Boot { screen: ScreenKind::Inline, size: Size { width, height }, ..boot() });
+        let rows = |screen: &mut Screen| -> Vec<String> {
+            let mut frame = tau::view::frame::Frame::blank(ratatui::layout::Rect::new(0, 0, width, height));
+            let drawing = tau::view::draw(screen.model.as_ref().unwrap(), &mut screen.memo, &mut frame);
+            assert_eq!(drawing.finished, 0);
+            text(frame.buffer()).lines().map(str::to_owned).collect()
+        };
+        let before = rows(&mut screen);
+        let room = u16::try_from(before.len()).unwrap();
+        screen.fold(Msg::Laid(Laid { room: Some(room), ..screen.model().laid.clone() }));
+        for key in "/model".chars() {
+            screen.fold(Msg::Key(key.to_string().parse().unwrap()));
+        }
+        let with_names = rows(&mut screen);
+        assert!(with_names.iter().any(|row| row.contains("choose a model")), "{with_names:?}");
+        assert!(with_names.len() <= before.len(), "{width}x{height}: {with_names:#?}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty};
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use rustix::termios::Termios;
 
@@ -26,11 +26,33 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Longer than a prompt has to be on the screen before a key counts.
 const SEEN: Duration = Duration::from_millis(450);
 
+/// How long the terminal waits for the end of a frame.
+const FRAME_LIMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
+
 /// What the terminal has shown so far.
 struct Shown {
     parser: vt100::Parser,
     log: Vec<u8>,
+    /// How much of `log` is on the screen.
+    parsed: usize,
     closed: bool,
+}
+
+impl Shown {
+    /// Shows what was written, but of a frame that has not ended (mode 2026) nothing, unless it is late.
+    fn show(&mut self, late: bool) {
+        const BEGIN: &[u8] = b"\x1b[?2026h";
+        const END: &[u8] = b"\x1b[?2026l";
+        let bytes = &self.log[self.parsed..];
+        let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|window| window == mark);
+        let begun = last(BEGIN).filter(|begin| last(END).is_none_or(|end| end < *begin));
+        // The mark itself may have come in parts.
+        let part = (1..BEGIN.len()).find(|length| bytes.ends_with(&BEGIN[..*length]));
+        let whole = begun.unwrap_or(bytes.len() - part.unwrap_or(0));
+        let whole = if late { bytes.len() } else { whole };
+        self.parser.process(&bytes[..whole]);
+        self.parsed += whole;
+    }
 }
 
 /// A program in a terminal.
@@ -113,7 +135,10 @@ impl Screen {
             .unwrap();
         let cells = |n: u16| n.max(1).try_into().unwrap();
         let parser = vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK);
-        let shown = Arc::new((Mutex::new(Shown { parser, log: Vec::new(), closed: false }), Condvar::new()));
+        let shown = Arc::new((
+            Mutex::new(Shown { parser, log: Vec::new(), parsed: 0, closed: false }),
+            Condvar::new(),
+        ));
         let pty = Arc::new(pty);
         let (reader, sink) = (Arc::clone(&pty), Arc::clone(&shown));
         let (stopped, stop) = std::io::pipe().unwrap();
@@ -349,19 +374,21 @@ impl Drop for Screen {
 
 fn read_all(mut pty: &Pty, stopped: &PipeReader, shown: &(Mutex<Shown>, Condvar)) {
     let mut buffer = [0; 64 * 1024];
+    let mut held = false;
     loop {
         let mut polled = [PollFd::new(pty, PollFlags::IN), PollFd::new(stopped, PollFlags::empty())];
-        rustix::event::poll(&mut polled, None).unwrap();
+        let in_time = rustix::event::poll(&mut polled, held.then_some(&FRAME_LIMIT)).unwrap() > 0;
         if !polled[1].revents().is_empty() {
             return;
         }
-        let count = pty.read(&mut buffer).unwrap_or(0);
+        let count = if in_time { pty.read(&mut buffer).unwrap_or(0) } else { 0 };
         let mut state = shown.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.log.extend_from_slice(&buffer[..count]);
-        state.parser.process(&buffer[..count]);
-        state.closed = count == 0;
+        state.show(!in_time || count == 0);
+        held = state.parsed < state.log.len();
+        state.closed = in_time && count == 0;
         shown.1.notify_all();
-        if count == 0 {
+        if state.closed {
             return;
         }
     }
