@@ -154,7 +154,7 @@ fn a_crash_leaves_what_is_shown_and_reports_below_it() {
 fn child_that_panics() {
     use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
-    tau::cli::crash::install(home.into());
+    tau::cli::process::crash::install(home.into());
     let mut tty = Tty::enter(ScreenKind::Inline, MouseCapture::Off).unwrap();
     tty.draw(|frame| {
         frame.resize(ratatui::layout::Rect { height: 3, ..frame.area() });
@@ -165,7 +165,7 @@ fn child_that_panics() {
     })
     .unwrap();
     let _ = std::thread::spawn(|| panic!("the answer was {}", 41)).join();
-    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+    std::process::exit(tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok).code().into());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tau::agent::protocol::command::{RunCommand, SettingsCommand};
 use tau::agent::protocol::event::{NoticeLevel, TaskEvent};
 use tau::agent::{AgentCommand, AgentEvent};
 use tau::app::boot::Boot;
-use tau::app::offer::{HookOffer, Offers, WebOffer};
+use tau::app::overlays::offer::{HookOffer, Offers, WebOffer};
 use tau::app::request::{Applied, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 

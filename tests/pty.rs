@@ -277,16 +277,16 @@ fn child_that_panics() {
     use tau::app::geometry::ScreenKind;
     use tau::cli::tui::terminal::{MouseCapture, Painted, Tty};
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
-    tau::cli::crash::install(home.into());
+    tau::cli::process::crash::install(home.into());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut tty = Tty::enter(ScreenKind::Full, MouseCapture::On).unwrap();
         tty.draw(|_| Painted { cursor: Some((0, 0)), finished: 0, floats: false }).unwrap();
         let task = tokio::spawn(async { panic!("the answer was {}", 41) });
-        tau::cli::crash::crashed().await;
+        tau::cli::process::crash::crashed().await;
         assert!(task.in_time("the panic of the task").await.is_err());
     });
-    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+    std::process::exit(tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok).code().into());
 }
 
 #[test]
@@ -306,10 +306,12 @@ fn a_panic_beside_the_main_loop_ends_the_program_with_a_message() {
 /// Installs the crash hook and panics in a thread, which is in the hook when this returns.
 fn panic_beside() {
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
-    tau::cli::crash::install(home.into());
+    tau::cli::process::crash::install(home.into());
     let thread = std::thread::spawn(|| panic!("beside the loop"));
     let end = Instant::now() + crate::time_limit::LIMIT;
-    while tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok) == tau::cli::exit::Exit::Ok {
+    while tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok)
+        == tau::cli::process::exit::Exit::Ok
+    {
         assert!(Instant::now() < end, "the panic is not reported");
         assert!(!thread.is_finished(), "the panic went unnoticed");
         std::thread::yield_now();
@@ -321,7 +323,7 @@ fn panic_beside() {
 #[ignore = "run by a_panic_beside_the_main_loop_ends_the_program_with_a_message"]
 fn child_that_ends_during_a_panic() {
     panic_beside();
-    std::process::exit(tau::cli::crash::or_crash(tau::cli::exit::Exit::Ok).code().into());
+    std::process::exit(tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok).code().into());
 }
 
 /// Not a test: what the test above runs in a terminal.

@@ -393,7 +393,7 @@ const OPENS: [&str; 8] = [
     "src/tools/process/",
     "src/tools/replace_file.rs",
     "src/agent/session/lock.rs",
-    "src/cli/signals.rs",
+    "src/cli/process/signals.rs",
     "src/cli/tui/editor.rs",
     "src/cli/serve/mod.rs",
     "src/cli/attach/start.rs",

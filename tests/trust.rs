@@ -17,8 +17,8 @@ use tau::app::geometry::Size;
 use tau::app::request::{Applied, ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 use tau::cli::args::CliArgs;
+use tau::cli::compose::reload;
 use tau::cli::compose::{AgentPrompt, Setup};
-use tau::cli::reload;
 
 use crate::harness::{Screen, boot, shared, text};
 use crate::time_limit::RunInTime;

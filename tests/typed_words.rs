@@ -222,9 +222,9 @@ fn a_command_is_no_answer_until_enter_is_pressed_again() {
         screen.keys("<enter>");
         assert_eq!(sent(&mut screen), [word]);
         let mut screen = asked(Question::Plan { plan: "1. Read".into() });
-        let reject = tau::app::plan::ANSWERS
+        let reject = tau::app::overlays::plan::ANSWERS
             .iter()
-            .position(|(answer, _)| *answer == tau::app::plan::PlanAnswer::Reject)
+            .position(|(answer, _)| *answer == tau::app::overlays::plan::PlanAnswer::Reject)
             .unwrap();
         screen.keys(&(reject + 1).to_string());
         type_word(&mut screen, word);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::background::Background;
 use super::geometry::{Motion, ScreenKind, Size, TextLayout};
 use super::msg::Millis;
-use super::offer::Offers;
+use crate::overlays::offer::Offers;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::{Model as AiModel, ThinkingLevel};
 use tau_protocol::screen_settings::EditingMode;

@@ -11,71 +11,29 @@
 )]
 
 pub(crate) mod acp;
-pub mod answer;
 pub mod args;
 pub(crate) mod attach;
-pub mod auth;
-pub mod batch;
-mod browser;
-pub(crate) mod completion_scripts;
+pub mod commands;
 pub mod compose;
-pub mod crash;
-pub(crate) mod doctor;
-pub mod environment;
-pub mod exit;
-pub mod export;
-pub(crate) mod extensions;
-mod hardening;
 pub mod headless;
-pub(crate) mod hook_files;
-pub(crate) mod image_support;
-pub mod json;
-pub(crate) mod keycheck;
-pub(crate) mod link_support;
-pub(crate) mod local_servers;
-pub mod log;
-pub(crate) mod man_pages;
-mod mcp;
-mod mcp_login;
-pub(crate) mod mcp_servers;
-mod models;
-pub(crate) mod name_completion;
-pub(crate) mod offers;
-pub(crate) mod outgoing;
-pub mod output_schema;
-pub mod permission_rules;
-pub(crate) mod permissions;
-pub mod plain;
-pub mod print;
-pub(crate) mod profile;
-pub mod progress;
-pub(crate) mod project_settings;
-pub mod prompts;
+pub mod process;
 pub mod protocol;
 pub mod proxy;
-pub mod reload;
 pub mod rpc;
-mod sandbox;
-pub(crate) mod secret_prompt;
 pub mod serve;
-pub(crate) mod session_lookup;
-mod sessions;
-mod setting_list;
-pub mod signals;
-pub mod stderr;
-pub(crate) mod stdin_prompts;
-pub mod table;
-pub(crate) mod theme;
-mod tools;
 pub mod tui;
-pub(crate) mod undo;
 
 use args::CliArgs;
 use args::acp::AcpArgs;
 use args::front_end::{FrontEnd, StandardStreams};
 use args::subcommand::Subcommand;
-use compose::Setup;
-use exit::{Exit, fail, say};
+use commands::{
+    auth, completion_scripts, doctor, export, extensions, man_pages, mcp, models, name_completion,
+    permissions, sandbox, theme, tools, undo,
+};
+use compose::{Setup, sessions};
+use process::exit::{Exit, fail, say};
+use process::{crash, hardening, log, signals, stderr};
 use tau_agent::settings::Paths;
 
 /// Runs the program; its exit code.

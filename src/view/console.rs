@@ -13,7 +13,7 @@ use super::theme::{Theme, ThemeToken};
 use super::{terminal_text, wrap};
 use tau_app::Model;
 use tau_app::action::Action;
-use tau_app::overlay::Overlay;
+use tau_app::overlays::overlay::Overlay;
 use tau_app::printable::printable_line;
 use tau_app::transcript::command_panel::CommandPanel;
 use tau_tools::vt::{ScreenRow, TerminalScreen};

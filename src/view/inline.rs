@@ -12,7 +12,8 @@ use super::layout::{self, Regions};
 use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::Unprinted;
-use super::{Drawing, LEAST, console, draw_below, footer, overlay, shown_overlay, too_small};
+use super::{Drawing, LEAST, console, draw_below, footer, shown_overlay, too_small};
+use crate::overlays::overlay;
 use tau_app::Model;
 use tau_app::geometry::Laid;
 

@@ -121,7 +121,7 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);
     // What is asked needs the rows more.
     let most = if asks || area.height < LOW { 1 } else { area.height / 4 };
-    let plan = super::plan::rows_above_composer(model).min(most);
+    let plan = crate::overlays::plan::rows_above_composer(model).min(most);
     let plan = take(if asks && area.height < LOW { 0 } else { plan }, 4);
     let transcript = left;
     let mut y = area.y;

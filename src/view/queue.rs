@@ -4,13 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::dialog::{OverlayLayout, frame};
 use super::panel::both_ends;
 use super::theme::{Theme, ThemeToken};
 use super::wrap;
+use crate::overlays::dialog::{OverlayLayout, frame};
 use tau_app::Model;
 use tau_app::action::Action;
-use tau_app::queue_list::{self, QueueView};
+use tau_app::overlays::queue_list::{self, QueueView};
 use tau_app::status::QueuedText;
 use tau_protocol::command::{Queue, QueuedMessage};
 

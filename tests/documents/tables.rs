@@ -8,7 +8,7 @@ use tau::agent::catalogue::PROVIDERS;
 use tau::agent::settings::documents;
 use tau::app::{action, slash};
 use tau::cli::args::CliArgs;
-use tau::cli::exit::Exit;
+use tau::cli::process::exit::Exit;
 
 use crate::harness::root;
 

@@ -8,7 +8,7 @@ type Row = (&'static str, &'static str, &'static str);
 /// The enums, by file and name.
 const STATES: [(&str, &str, &[Row]); 9] = [
     (
-        "src/app/overlay.rs",
+        "src/app/overlays/overlay.rs",
         "Overlay",
         &[
             ("Picker", "themes", "┌ Themes"),
@@ -31,7 +31,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
         ],
     ),
     (
-        "src/app/picker.rs",
+        "src/app/overlays/picker.rs",
         "PickerKind",
         &[
             ("Sessions", "sessions", "┌ Sessions of this directory"),
@@ -73,7 +73,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
         ],
     ),
     (
-        "src/app/tree.rs",
+        "src/app/overlays/tree.rs",
         "TreeStep",
         &[
             ("Browse", "tree", "enter go"),
@@ -83,7 +83,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
         ],
     ),
     (
-        "src/app/key_list.rs",
+        "src/app/overlays/key_list.rs",
         "KeyStep",
         &[
             ("Choosing", "keys", "enter changes"),

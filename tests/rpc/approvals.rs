@@ -6,7 +6,7 @@ use tau::agent::protocol::trust::Trust;
 use tau::agent::settings::Paths;
 use tau::agent::settings::trust::Project;
 use tau::cli::args::CliArgs;
-use tau::cli::permission_rules;
+use tau::cli::compose::permission_rules;
 use tau::tools::Toolbox;
 use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 

@@ -1,7 +1,7 @@
 //! The json front end: prompts and lines in, every event out.
 
-use tau::cli::json::{JsonOptions, run};
-use tau::cli::prompts::CliPrompt;
+use tau::cli::headless::json::{JsonOptions, run};
+use tau::cli::headless::prompts::CliPrompt;
 use tokio::io::AsyncReadExt;
 
 use super::*;

@@ -66,11 +66,11 @@ async fn a_crash_ends_nothing_else() {
 #[ignore = "run by a_crash_ends_nothing_else"]
 fn child_that_panics() {
     let Some(home) = std::env::var_os("TAU_HOME") else { return };
-    tau::cli::crash::install_for_server(home.into());
+    tau::cli::process::crash::install_for_server(home.into());
     let _ = std::thread::spawn(|| panic!("the answer was {}", 41)).join();
     // Longer than the time after which a screen would be ended.
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let _ = receiver.recv_timeout(std::time::Duration::from_millis(2_500));
     println!("still here");
-    tau::cli::stderr::finish();
+    tau::cli::process::stderr::finish();
 }

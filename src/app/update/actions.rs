@@ -7,9 +7,9 @@ use super::{
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::geometry::ScreenKind;
-use crate::help::HelpView;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::help::HelpView;
+use crate::overlays::overlay::Overlay;
 use tau_protocol::command::Queue;
 use tau_protocol::screen_settings::DiffLayout;
 

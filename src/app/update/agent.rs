@@ -9,7 +9,7 @@ use super::{
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{ShellRequest, Ticket};
 use tau_protocol::event::AgentEvent;

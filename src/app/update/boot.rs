@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::keymap::Keymap;
 use crate::misdirected::Misdirected;
 use crate::model::Model;
-use crate::plan::WorkMode;
+use crate::overlays::plan::WorkMode;
 use crate::request::ShellRequest;
 use crate::slash::Commands;
 use crate::status::Status;

@@ -1,10 +1,10 @@
 //! The list of changes: opened, filled, filled again when something was restored, and what is done
 //! with a change.
 
-use crate::changes::{ChangesChoice, ChangesView};
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::changes::{ChangesChoice, ChangesView};
+use crate::overlays::overlay::Overlay;
 use crate::request::{EditorSource, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionCommand, TaskCommand};

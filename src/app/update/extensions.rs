@@ -2,9 +2,9 @@
 
 use super::trust;
 use crate::effect::Effect;
-use crate::extension_list::{ExtensionChoice, ExtensionsView};
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::extension_list::{ExtensionChoice, ExtensionsView};
+use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{Applied, EditorSource, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;

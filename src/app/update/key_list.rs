@@ -2,9 +2,9 @@
 
 use super::trust;
 use crate::effect::Effect;
-use crate::key_list::KeysView;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::key_list::KeysView;
+use crate::overlays::overlay::Overlay;
 use crate::printable::Printable;
 use crate::request::{Applied, KeyChanges, ShellRequest, Ticket};
 

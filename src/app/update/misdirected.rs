@@ -5,7 +5,7 @@ use crate::approval::Approval;
 use crate::key::{Key, KeyCode};
 use crate::misdirected::Enter;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::overlay::Overlay;
 use crate::slash::{self, Slash};
 
 /// How many questions and lists take keys.

@@ -4,8 +4,8 @@
 use super::trust;
 use crate::effect::Effect;
 use crate::model::{HeldPrompt, Model};
-use crate::offer::{Offer, OfferAnswer, OfferView, WebOffer};
-use crate::overlay::Overlay;
+use crate::overlays::offer::{Offer, OfferAnswer, OfferView, WebOffer};
+use crate::overlays::overlay::Overlay;
 use crate::request::{Applied, ShellRequest};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{Queue, RunCommand};

@@ -6,17 +6,17 @@ use super::{
 };
 use crate::action;
 use crate::effect::Effect;
-use crate::form::FormView;
 use crate::key::{Key, KeyCode};
 use crate::model::Model;
-use crate::offer::OfferView;
 use crate::outcome::KeyOutcome;
-use crate::overlay::{self, Overlay};
-use crate::picker::{Picker, PickerChoice, PickerKind};
-use crate::plan::PlanView;
+use crate::overlays::form::FormView;
+use crate::overlays::offer::OfferView;
+use crate::overlays::overlay::{self, Overlay};
+use crate::overlays::picker::{Picker, PickerChoice, PickerKind};
+use crate::overlays::plan::PlanView;
+use crate::overlays::user_questions::QuestionsView;
 use crate::request::Ticket;
 use crate::slash::Slash;
-use crate::user_questions::QuestionsView;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 

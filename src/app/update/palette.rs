@@ -3,7 +3,7 @@
 use super::pickers;
 use crate::action::{self, Action, ActionRow, KeyContext};
 use crate::model::Model;
-use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 
 /// Cells for the names, so that what they do is aligned.

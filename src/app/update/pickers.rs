@@ -1,8 +1,8 @@
 //! What all lists to choose from share: opened, filled, closed when their rows cannot be had.
 
 use crate::model::Model;
-use crate::overlay::Overlay;
-use crate::picker::{Picker, PickerRow};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::picker::{Picker, PickerRow};
 use crate::printable::Printable;
 use crate::request::Ticket;
 use tau_protocol::event::NoticeLevel;

@@ -2,8 +2,8 @@
 
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
-use crate::plan::{PlanChoice, PlanView};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::plan::{PlanChoice, PlanView};
 use crate::request::{EditorUse, ShellRequest, Ticket};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};

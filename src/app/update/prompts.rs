@@ -2,7 +2,7 @@
 
 use super::pickers;
 use crate::model::Model;
-use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 
 /// Opens the list of earlier prompts.

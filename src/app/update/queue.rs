@@ -3,8 +3,8 @@
 use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::{Model, QueueEdit};
-use crate::overlay::Overlay;
-use crate::queue_list::{self, QueueChoice, QueueView};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::queue_list::{self, QueueChoice, QueueView};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QueueChange, QueueCommand, QueuedMessage};
 use tau_protocol::message::Block;

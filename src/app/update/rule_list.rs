@@ -3,10 +3,10 @@
 use crate::approval::Coverage;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::overlay::Overlay;
+use crate::overlays::rule_list::{RuleChoice, RuleStage, RulesView};
 use crate::printable::Printable;
 use crate::request::Ticket;
-use crate::rule_list::{RuleChoice, RuleStage, RulesView};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SettingsCommand, TaskCommand};
 use tau_protocol::query::{Query, QueryAnswer};

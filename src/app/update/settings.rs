@@ -3,10 +3,10 @@
 use super::trust;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::overlay::Overlay;
+use crate::overlays::settings_list::{SettingChoice, SettingsView};
 use crate::printable::Printable;
 use crate::request::{Applied, Hidden, SettingList, ShellRequest, Ticket};
-use crate::settings_list::{SettingChoice, SettingsView};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
 

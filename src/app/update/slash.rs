@@ -5,9 +5,9 @@ use super::{
     sessions, settings, themes, thinking, tree, trust, undo,
 };
 use crate::effect::Effect;
-use crate::help::HelpView;
 use crate::model::Model;
-use crate::overlay::Overlay;
+use crate::overlays::help::HelpView;
+use crate::overlays::overlay::Overlay;
 use crate::request::ShellRequest;
 use crate::slash::Slash;
 use tau_protocol::command::AgentCommand;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::pickers;
 use crate::effect::{Effect, SavedSetting};
 use crate::model::Model;
-use crate::picker::{Picker, PickerKind};
+use crate::overlays::picker::{Picker, PickerKind};
 use tau_protocol::event::NoticeLevel;
 
 /// Switches to the theme of that name; opens the list when there is no name.

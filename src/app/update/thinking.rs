@@ -3,7 +3,7 @@
 use super::pickers;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::picker::{Picker, PickerKind};
+use crate::overlays::picker::{Picker, PickerKind};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::SettingsCommand;
 use tau_protocol::event::NoticeLevel;

@@ -2,11 +2,11 @@
 
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
-use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::tree::{TreeChoice, TreeView};
 use crate::printable::Printable;
 use crate::request::NO_TICKET;
-use crate::tree::{TreeChoice, TreeView};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, TaskCommand};
 use tau_protocol::outline::{Outline, RowKind};

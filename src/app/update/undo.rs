@@ -4,8 +4,8 @@
 use super::pickers;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::overlay::Overlay;
-use crate::picker::{Picker, PickerKind, PickerRow};
+use crate::overlays::overlay::Overlay;
+use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 use crate::request::Ticket;
 use crate::slash::Slash;

@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::prompts;
+use crate::headless::prompts;
 use tau_app::ansi;
 use tau_tools::paths;
 use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};

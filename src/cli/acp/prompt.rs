@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::wire;
-use crate::prompts;
+use crate::headless::prompts;
 use tau_protocol::message::Block;
 
 /// Reads the blocks of a prompt: texts as paragraphs, links as markdown where they are in the text, embedded

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 
-use super::exit::{Exit, fail, say};
+use crate::process::exit::{Exit, fail, say};
 use front_end::{FrontEnd, OutputMode, RpcEvents, StandardStreams};
 use setting_flags::SettingFlags;
 use tau_agent::secrets::Secret;

@@ -9,7 +9,7 @@ use super::wire::Wanted;
 use crate::args::CliArgs;
 use crate::args::attach::AttachArgs;
 use crate::compose::Setup;
-use crate::exit::{Exit, Refusal, fail};
+use crate::process::exit::{Exit, Refusal, fail};
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
 
 /// Where `tau serve` listens if nothing else is said.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::args::CliArgs;
-use crate::environment::{self, Environment, OnBadConfig};
-use crate::exit::Refusal;
-use crate::project_settings::ProjectSettings;
+use crate::compose::environment::{self, Environment, OnBadConfig};
+use crate::compose::project_settings::ProjectSettings;
+use crate::process::exit::Refusal;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::settings::Settings;

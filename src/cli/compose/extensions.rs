@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::args::CliArgs;
-use crate::hook_files;
-use crate::project_settings::ProjectSettings;
+use crate::compose::hook_files;
+use crate::compose::project_settings::ProjectSettings;
 use tau_agent::extensions::places::Places;
 use tau_agent::extensions::{ExtensionOptions, Extensions};
 use tau_agent::settings::{Paths, Settings};

@@ -4,6 +4,22 @@
 //! shows (settings, the model's name); [`Setup::agent`] does what may take longer (instruction
 //! files, the session). Flags take precedence over the environment, and that over `config.toml`.
 
+pub mod environment;
+pub(crate) mod hook_files;
+pub(crate) mod image_support;
+pub(crate) mod keycheck;
+pub(crate) mod link_support;
+pub(crate) mod local_servers;
+pub(crate) mod mcp_servers;
+pub(crate) mod offers;
+pub mod permission_rules;
+pub(crate) mod profile;
+pub(crate) mod project_settings;
+pub mod reload;
+pub(crate) mod session_lookup;
+pub(crate) mod sessions;
+pub(crate) mod setting_list;
+
 pub(crate) mod agent;
 mod choose_model;
 mod extensions;
@@ -17,12 +33,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::CliArgs;
-use super::environment::{Environment, HttpClients, OnBadConfig};
-use super::exit::Refusal;
-use super::profile::FrontEndProfile;
-use super::project_settings::ProjectSettings;
-use super::session_lookup;
-use crate::{image_support, link_support};
+use crate::process::exit::Refusal;
+use environment::{Environment, HttpClients, OnBadConfig};
+use profile::FrontEndProfile;
+use project_settings::ProjectSettings;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::catalogue::{self, Catalogue};
 use tau_agent::engine::behavior::OnAsk;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Setup;
-use crate::exit::Refusal;
-use crate::prompts;
+use crate::headless::prompts;
+use crate::process::exit::Refusal;
 use parking_lot::Mutex;
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::context::prompt_source::{InstructionMode, PromptSource};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::Setup;
 use super::session_model::LOST;
-use crate::environment::{self, Connections, Environment, OnBadConfig};
-use crate::exit::Refusal;
+use crate::compose::environment::{self, Connections, Environment, OnBadConfig};
+use crate::process::exit::Refusal;
 use tau_agent::provider::FailureKind;
 use tau_agent::settings::Settings;
 use tau_agent::settings::value::BaseUrl;

@@ -18,11 +18,12 @@ use tokio_util::task::TaskTracker;
 
 use super::args::CliArgs;
 use super::args::proxy::{LimitArgs, ProxyAction, ProxyArgs};
-use super::environment::{Environment, OnBadConfig};
-use super::exit::{Exit, Refusal, fail, say, warn};
 use super::serve::accept::{Listener, accept, raise_file_limit};
-use super::signals::{Caught, Signals};
-use super::{log, plain, table};
+use crate::commands::table;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::signals::{Caught, Signals};
+use crate::process::{log, plain};
 use ledger::{Ledger, Tally};
 use server::{Accounts, Serving};
 use tau_agent::demo::DemoTransport;

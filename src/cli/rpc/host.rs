@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::commands::export;
+use crate::compose::reload;
 use crate::compose::{AgentPrompt, Setup};
-use crate::exit::warn;
-use crate::{export, reload};
+use crate::process::exit::warn;
 use tau_agent::catalogue::Catalogue;
 use tau_agent::catalogue::keys::Keys;
 use tau_protocol::approval::PermissionMode;

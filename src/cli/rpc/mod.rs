@@ -17,12 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::args::front_end::RpcEvents;
-use super::batch::{BatchDriver, Stop, sleep_until};
-use super::environment::{Connections, OnBadConfig};
-use super::exit::{Exit, warn};
-use super::outgoing::Outgoing;
-use super::profile::FrontEndProfile;
-use super::signals::Caught;
+use crate::compose::environment::{Connections, OnBadConfig};
+use crate::compose::profile::FrontEndProfile;
+use crate::headless::batch::{BatchDriver, Stop, sleep_until};
+use crate::process::exit::{Exit, warn};
+use crate::process::outgoing::Outgoing;
+use crate::process::signals::Caught;
 use host::RpcHost;
 use lines::{InputLine, LONGEST, LineReader};
 use state::RpcState;

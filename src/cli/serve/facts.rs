@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::event_log::Position;
-use crate::answer::AnswerText;
+use crate::headless::answer::AnswerText;
 use crate::protocol;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::event::AgentEvent;

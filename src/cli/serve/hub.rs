@@ -19,7 +19,7 @@ use super::live::LiveSession;
 use super::metrics::{LiveCounts, Metrics};
 use super::problem::Problem;
 use crate::compose::Setup;
-use crate::exit::Refusal;
+use crate::process::exit::Refusal;
 use crate::tui::services::Services;
 use tau_agent::engine::config::AgentConfig;
 use tau_agent::engine::task;
@@ -157,7 +157,7 @@ impl Hub {
 
     /// The keys and secret variables that no export may have.
     pub fn secrets(&self) -> Vec<String> {
-        crate::export::secrets(&self.setup.keys)
+        crate::commands::export::secrets(&self.setup.keys)
     }
 
     /// How many sessions there are, and what they do.

@@ -22,10 +22,10 @@ use crate::args::mcp_serve::McpServeArgs;
 use crate::args::serve::LogFormat;
 use crate::args::setting_flags::SettingFlags;
 use crate::compose::Setup;
-use crate::crash;
-use crate::exit::{Exit, Refusal, fail, say, warn};
-use crate::profile::FrontEndProfile;
-use crate::signals::Signals;
+use crate::compose::profile::FrontEndProfile;
+use crate::process::crash;
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::signals::Signals;
 
 /// A session that no call has used for so long is closed.
 const IDLE: Duration = Duration::from_secs(3_600);

@@ -5,7 +5,7 @@
 //! of the terminal and the bell otherwise.
 
 use super::modes::TerminalMode;
-use crate::plain;
+use crate::process::plain;
 use tau_app::geometry::TerminalUse;
 use tau_protocol::screen_settings::Notify;
 use tau_protocol::screen_settings::Support;

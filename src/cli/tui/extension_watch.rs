@@ -23,8 +23,8 @@ pub(super) use unsupported::DirectoryWatch;
 
 use super::services::Services;
 use crate::compose::Setup;
-use crate::mcp_servers;
-use crate::project_settings::ProjectSettings;
+use crate::compose::mcp_servers;
+use crate::compose::project_settings::ProjectSettings;
 use tau_agent::extensions::changes::{Difference, ExtensionChange, summary};
 use tau_agent::extensions::mcp::ConfiguredServer;
 use tau_agent::extensions::places::Places;

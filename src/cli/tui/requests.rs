@@ -19,7 +19,7 @@ use super::questions::ClipboardAsk;
 use super::services::Services;
 use crate::attach::requests::AttachedRequests;
 use crate::attach::server::Server;
-use crate::reload;
+use crate::compose::reload;
 use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use tau_protocol::trust::Folder;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use super::services::Services;
 use crate::compose::Setup;
-use crate::{reload, setting_list};
+use crate::compose::{reload, setting_list};
 use tau_agent::settings::{chosen_mode, chosen_models};
 use tau_agent::settings::{paths, table, write};
 use tau_app::effect::SavedSetting;

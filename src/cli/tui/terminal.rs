@@ -23,7 +23,7 @@ use super::modes::{self, TerminalMode};
 use super::output::TerminalWriter;
 use super::questions::{ClipboardAsk, Questions, TerminalQuestion};
 use super::widths::Widths;
-pub use crate::plain::line as plain;
+pub use crate::process::plain::line as plain;
 use tau_app::geometry::{ScreenKind, TerminalUse};
 
 use frames::FullScreen;

@@ -9,11 +9,12 @@ use ratatui::layout::Rect;
 use super::speech::words;
 use crate::inline::BoxRows;
 use crate::memo::Memo;
+use crate::overlays::overlay;
 use crate::theme::ThemeToken;
-use crate::{approval, console, overlay, shown_overlay};
+use crate::{approval, console, shown_overlay};
 use tau_app::Model;
-use tau_app::overlay::Overlay;
-use tau_app::picker::Picker;
+use tau_app::overlays::overlay::Overlay;
+use tau_app::overlays::picker::Picker;
 use tau_app::status::Activity;
 
 /// Rows of a list that are said when it opens.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::args::serve::LogFormat;
-use crate::{plain, stderr};
+use crate::process::{plain, stderr};
 use tau_agent::session::entry::{iso, now};
 
 /// Longest path that is written, in characters.

@@ -20,7 +20,8 @@ use super::super::types::{
     CommandList, CommandRow, EventFrame, EventParams, ExportFormat, ExportParams, HistoryOfSession,
     HistoryParams,
 };
-use crate::{export as documents, protocol};
+use crate::commands::export as documents;
+use crate::protocol;
 use tau_agent::export::Format;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session};

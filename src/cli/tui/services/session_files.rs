@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::super::call::Call;
 use super::Services;
-use crate::{export, sessions};
+use crate::commands::export;
+use crate::compose::sessions;
 use tau_agent::session::index::SessionIndex;
 use tau_agent::session::tail::TAIL;
 use tau_agent::session::{Access, Session, list, search};

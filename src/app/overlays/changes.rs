@@ -1,0 +1,171 @@
+//! The list of what the session changed: files and their hunks, the selected one, and what to do with
+//! it.
+
+use std::collections::BTreeSet;
+
+use crate::key::{Key, KeyCode, Mods};
+use crate::outcome::KeyOutcome;
+use crate::request::Ticket;
+use tau_protocol::undo::{ChangedFile, RevertOrder, SessionChanges};
+
+/// With more files than this they begin folded.
+const UNFOLDED: usize = 3;
+
+/// The list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChangesView {
+    /// The query that fills it.
+    pub(crate) ticket: Option<Ticket>,
+    /// What was changed, once it is known.
+    pub changes: Option<SessionChanges>,
+    /// Paths whose hunks are shown.
+    open: BTreeSet<String>,
+    /// The selected file or hunk.
+    selected: ChangeItem,
+}
+
+/// A file of the list, or one of its hunks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeItem {
+    /// Which file.
+    pub file: usize,
+    /// Which of its hunks; none for the file itself.
+    pub hunk: Option<usize>,
+}
+
+/// What the user does with the selected one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChangesChoice {
+    Revert(RevertOrder),
+    /// Open the file in an editor, at a line from 1.
+    Edit {
+        path: String,
+        line: Option<u32>,
+    },
+}
+
+impl ChangesView {
+    /// An empty list that waits.
+    pub(crate) fn waiting(ticket: Ticket) -> Self {
+        ChangesView { ticket: Some(ticket), ..ChangesView::default() }
+    }
+
+    /// Takes the changes; the selection stays where it was as far as that is still there.
+    pub(crate) fn fill(&mut self, changes: SessionChanges) {
+        if self.changes.is_none() && changes.files.len() <= UNFOLDED {
+            self.open = changes.files.iter().map(|file| file.path.clone()).collect();
+        }
+        let path = self.file(self.selected.file).map(|file| file.path.clone());
+        self.ticket = None;
+        let same = path.and_then(|path| changes.files.iter().position(|file| file.path == path));
+        self.changes = Some(changes);
+        let items = self.items();
+        let kept = ChangeItem { file: same.unwrap_or(self.selected.file), hunk: self.selected.hunk };
+        let file = ChangeItem { hunk: None, ..kept };
+        let found = [kept, file].into_iter().find(|item| items.contains(item));
+        self.selected = found.or(items.last().copied()).unwrap_or_default();
+    }
+
+    /// A file.
+    pub fn file(&self, index: usize) -> Option<&ChangedFile> {
+        self.changes.as_ref()?.files.get(index)
+    }
+
+    /// Whether the hunks of a file are shown.
+    pub fn is_open(&self, file: &ChangedFile) -> bool {
+        self.open.contains(&file.path)
+    }
+
+    /// What is selected.
+    pub fn selected(&self) -> ChangeItem {
+        self.selected
+    }
+
+    /// All that can be selected, from top to bottom.
+    fn items(&self) -> Vec<ChangeItem> {
+        let files = self.changes.iter().flat_map(|changes| &changes.files).enumerate();
+        let items = files.flat_map(|(index, file)| {
+            let hunks = if self.is_open(file) { file.diff.hunks.len() } else { 0 };
+            let whole = ChangeItem { file: index, hunk: None };
+            std::iter::once(whole).chain((0..hunks).map(move |hunk| ChangeItem { hunk: Some(hunk), ..whole }))
+        });
+        items.collect()
+    }
+
+    fn step(&mut self, by: isize) {
+        let items = self.items();
+        let at = items.iter().position(|item| *item == self.selected).unwrap_or(0);
+        let at = at.saturating_add_signed(by).min(items.len().saturating_sub(1));
+        self.selected = items.get(at).copied().unwrap_or_default();
+    }
+
+    /// Folds or unfolds the selected file.
+    fn fold(&mut self) {
+        let file = self.selected.file;
+        let Some(path) = self.file(file).map(|file| file.path.clone()) else { return };
+        if !self.open.remove(&path) {
+            self.open.insert(path);
+        }
+        self.selected = ChangeItem { file, hunk: None };
+    }
+
+    fn revert(&self) -> Option<ChangesChoice> {
+        let file = self.file(self.selected.file)?;
+        let (path, version) = (file.path.clone(), file.version.clone());
+        Some(ChangesChoice::Revert(RevertOrder { path, version, hunk: self.selected.hunk }))
+    }
+
+    fn edit(&self) -> Option<ChangesChoice> {
+        let file = self.file(self.selected.file)?;
+        let line = match self.selected.hunk {
+            Some(hunk) => file.diff.hunks.get(hunk).map(|hunk| {
+                let context = hunk.lines.iter().take_while(|line| line.starts_with(' ')).count();
+                hunk.new_start.saturating_add(u32::try_from(context).unwrap_or_default()).max(1)
+            }),
+            None => file.diff.first_changed_line(),
+        };
+        Some(ChangesChoice::Edit { path: file.path.clone(), line })
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
+        let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
+        let choice = match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) | (KeyCode::Char('q'), Mods::NONE) => {
+                return KeyOutcome::Closed;
+            }
+            (KeyCode::Char('r'), Mods::NONE) => self.revert(),
+            (KeyCode::Char('e'), Mods::NONE) | (KeyCode::Char('g'), Mods::CTRL) => self.edit(),
+            (KeyCode::Enter | KeyCode::Tab | KeyCode::Char(' '), _) => {
+                self.fold();
+                None
+            }
+            (KeyCode::Up | KeyCode::Char('k'), _) => {
+                self.step(-1);
+                None
+            }
+            (KeyCode::Down | KeyCode::Char('j'), _) => {
+                self.step(1);
+                None
+            }
+            (KeyCode::PageUp, _) => {
+                self.step(-page);
+                None
+            }
+            (KeyCode::PageDown, _) => {
+                self.step(page);
+                None
+            }
+            (KeyCode::Home, _) => {
+                self.step(isize::MIN);
+                None
+            }
+            (KeyCode::End, _) => {
+                self.step(isize::MAX);
+                None
+            }
+            _ => return KeyOutcome::Ignored,
+        };
+        choice.map_or(KeyOutcome::Handled, KeyOutcome::Done)
+    }
+}

@@ -1,0 +1,273 @@
+//! The list of actions with their keys: an action gets the key that is pressed for it.
+
+use super::list_keys::{ListKey, list_key, moved};
+use crate::action::{Action, ActionRow, KeyContext, TABLE};
+use crate::key::{Key, KeyCode, Mods};
+use crate::keymap::Keymap;
+use crate::line_edit::LineEdit;
+use crate::outcome::KeyOutcome;
+use crate::printable::Printable;
+use crate::request::{KeyChanges, Ticket};
+
+/// Actions without which tau cannot be used: they keep a key.
+const ESSENTIAL: [Action; 4] = [Action::Send, Action::Cancel, Action::Clear, Action::TakeKeyboard];
+
+/// The list on the screen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KeysView {
+    query: LineEdit,
+    /// Place among the rows that match.
+    pub selected: usize,
+    pub step: KeyStep,
+    /// What the last change has led to, or why it cannot be made.
+    pub said: Option<Result<Printable, Printable>>,
+    /// The request that is under way.
+    pub ticket: Option<Ticket>,
+}
+
+/// What the next key press is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyStep {
+    /// It chooses an action.
+    #[default]
+    Choosing,
+    /// It is the new key of the selected action.
+    Pressing,
+    /// It says what becomes of this key, which may belong to another action.
+    Deciding(Key, Option<Action>),
+}
+
+impl KeysView {
+    /// What has been typed to filter the list.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// The actions that match.
+    pub fn rows(&self, keymap: &Keymap) -> Vec<&'static ActionRow> {
+        let matches = |row: &&ActionRow| {
+            self.query.matches(&[row.name, row.help, &keymap.keys_of(row.action).join(" ")])
+        };
+        TABLE.iter().filter(matches).collect()
+    }
+
+    /// The selected action.
+    pub fn row(&self, keymap: &Keymap) -> Option<&'static ActionRow> {
+        self.rows(keymap).get(self.selected).copied()
+    }
+
+    /// Adds pasted text to the filter.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if self.step == KeyStep::Choosing {
+            self.query.paste(text);
+            self.selected = 0;
+        }
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub(crate) fn key(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
+        match (self.step, key.code) {
+            (KeyStep::Choosing, _) => self.choose(key, keymap, page),
+            (KeyStep::Pressing | KeyStep::Deciding(..), KeyCode::Esc) => {
+                self.step = KeyStep::Choosing;
+                KeyOutcome::Handled
+            }
+            (KeyStep::Pressing, _) => {
+                self.said = None;
+                if let Some(row) = self.row(keymap) {
+                    match examined(keymap, row, key) {
+                        Ok(other) => self.step = KeyStep::Deciding(key, other),
+                        Err(reason) => self.said = Some(Err(Printable::line(&reason))),
+                    }
+                }
+                KeyOutcome::Handled
+            }
+            (KeyStep::Deciding(new, other), KeyCode::Enter | KeyCode::Char('a')) => {
+                let Some(row) = self.row(keymap) else { return KeyOutcome::Handled };
+                self.step = KeyStep::Choosing;
+                let adds = key.code != KeyCode::Enter;
+                KeyOutcome::Done(changes(keymap, row, new, other, adds))
+            }
+            (KeyStep::Deciding(..), _) => KeyOutcome::Ignored,
+        }
+    }
+
+    fn choose(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
+        self.said = None;
+        match list_key(key, page) {
+            Some(ListKey::Close) => return KeyOutcome::Closed,
+            Some(ListKey::Move(by)) => {
+                self.selected = moved(self.selected, by, self.rows(keymap).len());
+                return KeyOutcome::Handled;
+            }
+            None => {}
+        }
+        match (key.code, key.mods) {
+            _ if self.ticket.is_some() => {}
+            (KeyCode::Enter, _) if self.row(keymap).is_some() => self.step = KeyStep::Pressing,
+            (KeyCode::Delete, _) => match self.row(keymap).map(|row| reset(keymap, row)) {
+                Some(Ok(changes)) => return KeyOutcome::Done(changes),
+                Some(Err(reason)) => self.said = Some(Err(Printable::line(&reason))),
+                None => {}
+            },
+            _ if self.query.key(key) => self.selected = 0,
+            _ => return KeyOutcome::Ignored,
+        }
+        KeyOutcome::Handled
+    }
+}
+
+/// The action that has the key now, if any.
+///
+/// # Errors
+/// Why the action cannot have it.
+fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, String> {
+    let stops = key == Key::new(KeyCode::Char('c'), Mods::CTRL);
+    if stops && !keymap.keys_of(row.action).contains(&key.to_string()) {
+        return Err(format!("{key} always clears, closes or quits; press another key"));
+    }
+    if key.typed().is_some() && row.context != KeyContext::Panel {
+        return Err(format!("{key} is needed to type; press it with ctrl or alt, or press another key"));
+    }
+    if keymap.begins_others(key) && row.context != KeyContext::Panel {
+        return Err(format!("{key} begins other keys; press another key"));
+    }
+    match keymap.bound(row.context, key) {
+        Some(action) if action == row.action => Err(format!("{key} is already a key of \"{}\"", row.name)),
+        Some(other) if ESSENTIAL.contains(&other) && keymap.keys_of(other).len() == 1 => {
+            let other = other.name();
+            Err(format!("{key} is the only key of \"{other}\"; give that another key first"))
+        }
+        other => Ok(other),
+    }
+}
+
+/// What follows when a key is added, or replaces the keys that there are. Ctrl+C stays where it is.
+fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, adds: bool) -> KeyChanges {
+    let mut keys = keymap.keys_of(row.action);
+    keys.retain(|key| adds || key == "ctrl+c");
+    keys.push(new.to_string());
+    let kept = keys.clone();
+    let mut changes = KeyChanges::from([setting(row, keys)]);
+    if let Some(other) = other.and_then(|other| TABLE.iter().find(|row| row.action == other)) {
+        let mut left = keymap.keys_of(other.action);
+        left.retain(|key| *key != new.to_string());
+        changes.extend([setting(other, left)]);
+    }
+    for (name, keys) in given_back(keymap, row, &kept) {
+        changes.entry(name).or_insert(keys);
+    }
+    changes
+}
+
+/// What gives the keys that an action is to have no longer to the actions whose default keys they are.
+fn given_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
+    let in_panel = |row: &ActionRow| row.context == KeyContext::Panel;
+    let mut lost = keymap.keys_of(row.action);
+    lost.retain(|key| !kept.contains(key));
+    let others = TABLE.iter().filter(|other| other.action != row.action && in_panel(other) == in_panel(row));
+    let returned = others.filter_map(|other| {
+        let mut back = lost.iter().filter(|key| other.keys.contains(&key.as_str())).cloned().peekable();
+        back.peek()?;
+        Some(setting(other, keymap.keys_of(other.action).into_iter().chain(back).collect()))
+    });
+    returned.collect()
+}
+
+/// What is written for an action that is to have these keys: nothing for its default keys.
+fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) {
+    let is_default = keys.len() == row.keys.len() && keys.iter().all(|key| row.keys.contains(&key.as_str()));
+    (row.name.to_owned(), (!is_default).then_some(keys))
+}
+
+/// What gives an action its default keys, and those that it had to the actions they come from.
+///
+/// # Errors
+/// When one of them belongs to another action now.
+fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
+    for name in row.keys {
+        let owner = name.parse().ok().and_then(|key| keymap.bound(row.context, key));
+        if let Some(other) = owner.filter(|other| *other != row.action) {
+            return Err(format!("{name} is a key of \"{}\" now; change that first", other.name()));
+        }
+    }
+    let default: Vec<String> = row.keys.iter().map(|key| (*key).to_owned()).collect();
+    let mut changes = given_back(keymap, row, &default);
+    changes.insert(row.name.to_owned(), None);
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action;
+    use std::collections::BTreeMap;
+
+    fn keymap(overrides: &[(&str, &[&str])]) -> Keymap {
+        let owned = |keys: &&[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        let map: BTreeMap<_, _> =
+            overrides.iter().map(|(name, keys)| ((*name).to_owned(), owned(keys))).collect();
+        Keymap::new(&map).0
+    }
+
+    #[test]
+    fn keys_that_must_stay_are_refused_with_the_reason() {
+        let map = keymap(&[]);
+        let refused = |name: &str, key: &str| {
+            examined(&map, action::of(name).unwrap(), key.parse().unwrap()).err().unwrap_or_default()
+        };
+        assert!(refused("models", "ctrl+c").contains("always clears, closes or quits"));
+        assert!(refused("models", "q").contains("needed to type"));
+        assert!(refused("models", "enter").contains("the only key of \"send\""));
+        assert!(refused("models", "ctrl+l").contains("already a key"));
+        assert_eq!(refused("models", "f5"), "");
+        assert_eq!(refused("models", "ctrl+p"), "", "it is taken, and can be had");
+        assert_eq!(refused("panel-copy", "q"), "", "nothing is typed there");
+        assert_eq!(refused("new-line", "alt+enter"), "");
+    }
+
+    #[test]
+    fn a_key_that_is_taken_from_an_action_is_written_for_both() {
+        let map = keymap(&[]);
+        let row = |name: &str| action::of(name).unwrap();
+        let made = |name: &str, key: &str, adds: bool| {
+            let key: Key = key.parse().unwrap();
+            let other = examined(&map, row(name), key).unwrap();
+            let keys = |keys: Option<Vec<String>>| keys.map_or("default".to_owned(), |keys| keys.join(" "));
+            let changes = changes(&map, row(name), key, other, adds).into_iter();
+            changes.map(|(name, new)| format!("{name}={}", keys(new))).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(made("models", "f5", false), "models=f5");
+        assert_eq!(made("models", "f5", true), "models=ctrl+l f5");
+        assert_eq!(
+            made("models", "alt+p", true),
+            "models=ctrl+l alt+p, previous-model=ctrl+shift+p ctrl+x p"
+        );
+        assert_eq!(made("models", "ctrl+p", false), "models=ctrl+p, next-model=");
+        assert_eq!(made("clear", "f5", false), "clear=ctrl+c f5", "ctrl+c stays");
+        let map = keymap(&[("models", &["f5"])]);
+        assert_eq!(changes(&map, row("models"), "ctrl+l".parse().unwrap(), None, false)["models"], None);
+    }
+
+    #[test]
+    fn a_key_that_is_given_up_returns_to_the_action_that_has_it_by_default() {
+        let row = |name: &str| action::of(name).unwrap();
+        let map = keymap(&[("copy-answer", &["ctrl+o"]), ("toggle-tools", &[])]);
+        let defaults = KeyChanges::from(["copy-answer", "toggle-tools"].map(|name| (name.to_owned(), None)));
+        assert_eq!(reset(&map, row("copy-answer")), Ok(defaults));
+        let replaced = changes(&map, row("copy-answer"), "f5".parse().unwrap(), None, false);
+        assert_eq!(replaced["toggle-tools"], None);
+        let added = changes(&map, row("copy-answer"), "f5".parse().unwrap(), None, true);
+        assert!(!added.contains_key("toggle-tools"), "the key is kept");
+        let map = keymap(&[("copy-answer", &["ctrl+o"]), ("toggle-tools", &["f5"])]);
+        let back = &reset(&map, row("copy-answer")).unwrap()["toggle-tools"];
+        assert_eq!(*back, Some(vec!["f5".to_owned(), "ctrl+o".to_owned()]), "beside a key that was chosen");
+    }
+
+    #[test]
+    fn default_keys_come_back_where_they_are_free() {
+        let map = keymap(&[("models", &["f5"]), ("next-model", &["ctrl+l"])]);
+        assert!(reset(&map, action::of("models").unwrap()).unwrap_err().contains("\"next-model\" now"));
+        assert_eq!(reset(&map, action::of("next-model").unwrap()).unwrap()["next-model"], None);
+    }
+}

@@ -1,0 +1,50 @@
+//! The keys that all lists share: they move the selection, or close the list.
+
+use crate::key::{Key, KeyCode, Mods};
+
+/// What such a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListKey {
+    Close,
+    /// So many rows down, or up if negative; beyond an end, to the last or the first row.
+    Move(isize),
+}
+
+/// What a key means in any list; `page` is the number of rows on the screen. `None`: it is up to the list.
+pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
+    let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
+    let by = match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return Some(ListKey::Close),
+        (KeyCode::Up, _) | (KeyCode::Char('p'), Mods::CTRL) => -1,
+        (KeyCode::Down, _) | (KeyCode::Char('n'), Mods::CTRL) => 1,
+        (KeyCode::PageUp, _) => -page,
+        (KeyCode::PageDown, _) => page,
+        (KeyCode::Home, _) => isize::MIN,
+        (KeyCode::End, _) => isize::MAX,
+        _ => return None,
+    };
+    Some(ListKey::Move(by))
+}
+
+/// The row that is selected after a move, of `count` rows.
+pub(crate) fn moved(selected: usize, by: isize, count: usize) -> usize {
+    selected.saturating_add_signed(by).min(count.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_move_within_the_list() {
+        let after = |name: &str| match list_key(name.parse().unwrap(), 5) {
+            Some(ListKey::Move(by)) => moved(7, by, 10),
+            other => panic!("{name}: {other:?}"),
+        };
+        let keys = ["up", "ctrl+p", "down", "ctrl+n", "pageup", "pagedown", "home", "end"];
+        assert_eq!(keys.map(after), [6, 6, 8, 8, 2, 9, 0, 9]);
+        assert_eq!(moved(0, 1, 0), 0);
+        assert_eq!(list_key("ctrl+c".parse().unwrap(), 5), Some(ListKey::Close));
+        assert_eq!(list_key("x".parse().unwrap(), 5), None);
+    }
+}

@@ -1,0 +1,19 @@
+//! Lists, dialogs and questions above the transcript, and what keys do in them.
+
+pub mod changes;
+pub mod extension_list;
+pub mod form;
+pub mod help;
+pub mod key_list;
+pub(crate) mod list_keys;
+pub mod mode_question;
+pub mod offer;
+pub mod overlay;
+pub mod picker;
+pub mod plan;
+pub mod queue_list;
+pub mod rule_list;
+pub mod settings_list;
+pub mod tree;
+pub mod trust;
+pub mod user_questions;

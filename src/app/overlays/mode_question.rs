@@ -1,0 +1,60 @@
+//! The question of the first start: which permission mode is to be used.
+
+use crate::key::{Key, KeyCode, Mods};
+use crate::outcome::KeyOutcome;
+use tau_protocol::approval::PermissionMode;
+use tau_protocol::chosen::ChosenMode;
+
+/// An answer: what is chosen, its name, and what it means.
+pub type ModeAnswer = (ChosenMode, &'static str, &'static str);
+
+const fn plain(mode: PermissionMode) -> ChosenMode {
+    ChosenMode { mode, sandbox: None }
+}
+
+const SANDBOXED: ModeAnswer = (
+    ChosenMode::SANDBOXED,
+    "auto in a sandbox",
+    "run without questions; the kernel lets commands change only this folder and temporary files",
+);
+const ASK: ModeAnswer =
+    (plain(PermissionMode::Ask), "ask", "read; tau asks before a command runs or a file changes");
+const EDITS: ModeAnswer =
+    (plain(PermissionMode::Edits), "edits", "change files in this folder; tau asks before a command runs");
+const AUTO: ModeAnswer = (plain(PermissionMode::Auto), "auto", "run without questions and without a sandbox");
+
+/// The question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModeQuestion {
+    /// The answers, the recommended one first.
+    pub answers: Vec<ModeAnswer>,
+    /// The answer that is marked.
+    pub selected: usize,
+}
+
+impl ModeQuestion {
+    /// The question where commands can be confined, or cannot.
+    pub fn new(can_sandbox: bool) -> Self {
+        let all = [Some(SANDBOXED).filter(|_| can_sandbox), Some(ASK), Some(EDITS), Some(AUTO)];
+        ModeQuestion { answers: all.into_iter().flatten().collect(), selected: 0 }
+    }
+
+    /// A key.
+    pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<ChosenMode> {
+        let number = key
+            .typed()
+            .and_then(|digit| digit.to_digit(10))
+            .and_then(|digit| (digit as usize).checked_sub(1));
+        let answer = |at: usize| self.answers.get(at).map(|(chosen, ..)| KeyOutcome::Done(*chosen));
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => {
+                self.selected = (self.selected + 1).min(self.answers.len().saturating_sub(1));
+            }
+            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
+            _ => return number.and_then(answer).unwrap_or(KeyOutcome::Ignored),
+        }
+        KeyOutcome::Handled
+    }
+}

@@ -1,0 +1,227 @@
+//! What could be turned on that nobody has decided about: hooks of another agent, tools for the web. It is asked when
+//! it is first of use.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::approval::QUIET;
+use crate::key::{Key, KeyCode, Mods};
+use crate::msg::Millis;
+use crate::outcome::KeyOutcome;
+
+/// What could be offered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Offers {
+    pub hooks: Option<HookOffer>,
+    pub web: Option<WebOffer>,
+}
+
+/// Hooks of another agent that could run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookOffer {
+    /// The files that have them, as the user knows them.
+    pub files: Vec<String>,
+    /// The event and the command of each.
+    pub hooks: Vec<(String, String)>,
+    /// Some are in a project, which is to be trusted again with them.
+    pub of_project: bool,
+}
+
+/// The tools for the web.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WebOffer {
+    /// The service that a key is known for: its name in settings, and for people.
+    pub search: Option<(String, String)>,
+    /// Whether the model fetches pages is decided already.
+    pub only_search: bool,
+}
+
+impl WebOffer {
+    /// Whether what is offered is of use for this message.
+    pub(crate) fn is_needed(&self, text: &str) -> bool {
+        (!self.only_search && has_address(text)) || (self.search.is_some() && asks_for_search(text))
+    }
+}
+
+/// What is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Offer {
+    Hooks(HookOffer),
+    Web(WebOffer),
+}
+
+/// The user's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferAnswer {
+    /// From now on.
+    Yes,
+    /// Of hooks: not now. Of the web: in this session only.
+    Once,
+    /// Never, and it is not asked again.
+    Never,
+}
+
+/// The question on the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfferView {
+    pub offer: Offer,
+    /// The answer that is marked.
+    pub selected: usize,
+    /// Since when nothing was typed that was meant for the composer.
+    quiet_since: Millis,
+}
+
+impl OfferView {
+    /// The question, which appears now. Of hooks, the cautious answer is marked.
+    pub fn new(offer: Offer, now: Millis) -> Self {
+        let selected = usize::from(matches!(offer, Offer::Hooks(_)));
+        OfferView { offer, selected, quiet_since: now }
+    }
+
+    /// The answers, in the order in which they are shown.
+    pub fn answers(&self) -> [(OfferAnswer, &'static str); 3] {
+        let [yes, once, never] = match self.offer {
+            Offer::Hooks(_) => ["run them", "not now; ask again next time", "never run them"],
+            Offer::Web(_) => ["yes, from now on", "only in this session", "no, and do not ask again"],
+        };
+        [(OfferAnswer::Yes, yes), (OfferAnswer::Once, once), (OfferAnswer::Never, never)]
+    }
+
+    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
+        let is_early = now - self.quiet_since < QUIET;
+        if is_early {
+            self.quiet_since = now;
+        }
+        is_early
+    }
+
+    /// A key.
+    pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<OfferAnswer> {
+        let answers = self.answers();
+        let answer = |at: usize| answers.get(at).map(|(answer, _)| KeyOutcome::Done(*answer));
+        let number = key.typed().and_then(|digit| digit.to_digit(10));
+        let number = number.and_then(|digit| (digit as usize).checked_sub(1));
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(answers.len().saturating_sub(1)),
+            (KeyCode::Enter, _) => return answer(self.selected).unwrap_or(KeyOutcome::Closed),
+            _ => return number.and_then(answer).unwrap_or(KeyOutcome::Ignored),
+        }
+        KeyOutcome::Handled
+    }
+}
+
+/// Whether a text asks in so many words for a search of the web, as its own sentence or part of one does. That it only
+/// speaks of such a search is not enough, nor is a question that could be answered by one.
+fn asks_for_search(text: &str) -> bool {
+    const BEFORE: [&str; 8] = ["please", "and", "then", "you", "now", "first", "also", "or"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    words.windows(3).enumerate().any(|(at, asked)| {
+        let asked: Vec<String> = asked.iter().map(|word| plain(word)).collect();
+        let is_search = matches!(asked.as_slice(), [search, the, place]
+            if search == "search" && the == "the" && ["web", "internet"].contains(&place.as_str()));
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let begins = before.is_none_or(|before| {
+            before.ends_with(['.', '!', '?', ':', ';', ',']) || BEFORE.contains(&plain(before).as_str())
+        });
+        // As it is written, the first word is one without quotes or other signs before it.
+        is_search && begins && words.get(at).is_some_and(|word| word.eq_ignore_ascii_case("search"))
+    })
+}
+
+/// Whether a text has the address of a page that may be fetched: one on the public internet.
+pub(crate) fn has_address(text: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| {
+        text.match_indices(scheme).any(|(at, _)| {
+            let rest = text.get(at + scheme.len()..).unwrap_or_default();
+            let end = |c: char| c.is_whitespace() || "/?#\\\"'<>`,;()[]{}|".contains(c);
+            let place = rest.split(end).next().unwrap_or_default();
+            let host = place.rsplit('@').next().unwrap_or_default();
+            is_public(host.split(':').next().unwrap_or_default().trim_end_matches('.'))
+        })
+    })
+}
+
+fn is_public(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => {
+            !(address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified())
+        }
+        Ok(IpAddr::V6(_)) => false,
+        Err(_) => {
+            let last = host.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+            let is_local =
+                ["localhost", "local", "internal", "lan", "home", "test", "invalid"].contains(&last.as_str());
+            host.contains('.') && !last.is_empty() && !is_local
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_asks_for_a_search_of_the_web_is_known() {
+        for text in [
+            "search the web for the newest release of serde",
+            "Search the internet: who maintains it?",
+            "Fix the test. Search the web, if it helps.",
+            "could you search the web for it",
+            "read the log and search the web for the error",
+        ] {
+            assert!(asks_for_search(text), "{text}");
+        }
+        for text in [
+            "",
+            "search the code for it",
+            "the button that lets users search the web is broken",
+            "rename `search the web` in the menu",
+            "add a function to search the web",
+            "what is new in Rust?",
+            "research the web team's wishes",
+            "web search is slow",
+        ] {
+            assert!(!asks_for_search(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_on_the_public_internet_is_found() {
+        for text in [
+            "read https://example.com/a",
+            "(http://docs.rs)",
+            "see <https://a.b.c:8443/x?y#z>.",
+            "https://me@example.com",
+            "https://93.184.216.34/",
+            "two: http://localhost:3000 https://example.org",
+        ] {
+            assert!(has_address(text), "{text}");
+        }
+        for text in [
+            "",
+            "example.com",
+            "http://",
+            "https:// x.y",
+            "http://localhost:3000/",
+            "http://127.0.0.1:8080/a.html",
+            "http://192.168.1.4",
+            "http://[::1]/",
+            "http://printer.local",
+            "http://api.test/v1",
+            "ftp://example.com",
+        ] {
+            assert!(!has_address(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Overlays: drawn over the transcript, and the first to take keys.
+
+use super::changes::ChangesView;
+use super::extension_list::ExtensionsView;
+use super::form::FormView;
+use super::help::HelpView;
+use super::key_list::KeysView;
+use super::mode_question::ModeQuestion;
+use super::offer::OfferView;
+use super::picker::Picker;
+use super::plan::{PlanView, WorkMode};
+use super::queue_list::QueueView;
+use super::rule_list::RulesView;
+use super::settings_list::SettingsView;
+use super::tree::TreeView;
+use super::trust::TrustView;
+use super::user_questions::QuestionsView;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use crate::msg::Millis;
+use crate::outcome::KeyOutcome;
+use crate::printable::Printable;
+use crate::request::{Hidden, Ticket};
+use tau_protocol::command::QuestionAnswer;
+use tau_protocol::event::Question;
+
+/// An overlay. The ticket names the request that fills it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Overlay {
+    /// A list to choose from.
+    Picker { picker: Picker, ticket: Option<Ticket> },
+    /// Keys and commands.
+    Help(HelpView),
+    /// The API key of a provider is being typed.
+    Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
+    /// Whether the project settings of a folder are used.
+    Trust(TrustView),
+    /// The session's tree.
+    Tree(Box<TreeView>),
+    /// The settings.
+    Settings(Box<SettingsView>),
+    /// Skills and other extensions.
+    Extensions(Box<ExtensionsView>),
+    /// Actions and their keys.
+    Keys(KeysView),
+    /// The permission rules.
+    Rules(Box<RulesView>),
+    /// The queued messages.
+    Queue(QueueView),
+    /// What becomes of a plan.
+    Plan(Box<PlanView>),
+    /// Which permission mode is to be used.
+    Mode(ModeQuestion),
+    /// Whether something is to be turned on.
+    Offer(OfferView),
+    /// What the session changed.
+    Changes(Box<ChangesView>),
+    /// The model asks.
+    Questions(Box<QuestionsView>),
+    /// An MCP server asks for values.
+    Form(Box<FormView>),
+    /// The agent asks; `selected` is an option.
+    Asked { id: String, question: Question, selected: usize },
+}
+
+impl Overlay {
+    /// Whether the user has opened it, to look something up or to choose. A question is not a list: you may want to
+    /// read what was said before it.
+    pub fn is_list(&self) -> bool {
+        match self {
+            Overlay::Picker { .. }
+            | Overlay::Help(_)
+            | Overlay::Login { .. }
+            | Overlay::Tree(_)
+            | Overlay::Settings(_)
+            | Overlay::Extensions(_)
+            | Overlay::Keys(_)
+            | Overlay::Rules(_)
+            | Overlay::Queue(_)
+            | Overlay::Changes(_) => true,
+            Overlay::Trust(_)
+            | Overlay::Plan(_)
+            | Overlay::Mode(_)
+            | Overlay::Offer(_)
+            | Overlay::Questions(_)
+            | Overlay::Form(_)
+            | Overlay::Asked { .. } => false,
+        }
+    }
+
+    /// Whether it lies on what is finished, on the shell's screen: a list, and a question that nothing said before
+    /// bears on.
+    pub fn floats(&self) -> bool {
+        self.is_list() || matches!(self, Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_))
+    }
+
+    /// The dialog of a question, which appears now.
+    pub(crate) fn of_question(id: &str, question: &Question, work_mode: WorkMode, now: Millis) -> Self {
+        match question {
+            Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, work_mode, now))),
+            Question::User { questions } => {
+                Overlay::Questions(Box::new(QuestionsView::new(id, questions, now)))
+            }
+            Question::Form { server, message, fields } => {
+                Overlay::Form(Box::new(FormView::new(id.to_owned(), server, message, fields)))
+            }
+            Question::Select { .. } | Question::Confirm { .. } | Question::Url { .. } => {
+                Overlay::Asked { id: id.to_owned(), question: question.clone(), selected: 0 }
+            }
+        }
+    }
+
+    /// The id of the question, if it is the dialog of one.
+    pub(crate) fn question(&self) -> Option<&str> {
+        match self {
+            Overlay::Form(form) => Some(&form.id),
+            Overlay::Questions(view) => Some(&view.id),
+            Overlay::Plan(view) => view.id.as_deref(),
+            Overlay::Asked { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether a call of the model waits for it.
+    pub(crate) fn is_of_model(&self) -> bool {
+        match self {
+            Overlay::Plan(view) => view.id.is_some(),
+            _ => matches!(self, Overlay::Questions(_)),
+        }
+    }
+
+    /// True while what is typed must not be recorded or shown.
+    pub(crate) fn is_secret(&self) -> bool {
+        match self {
+            Overlay::Login { .. } => true,
+            Overlay::Settings(view) => view.is_secret(),
+            Overlay::Picker { .. }
+            | Overlay::Help(_)
+            | Overlay::Trust(_)
+            | Overlay::Tree(_)
+            | Overlay::Keys(_)
+            | Overlay::Extensions(_)
+            | Overlay::Rules(_)
+            | Overlay::Queue(_)
+            | Overlay::Plan(_)
+            | Overlay::Mode(_)
+            | Overlay::Offer(_)
+            | Overlay::Changes(_)
+            | Overlay::Form(_)
+            | Overlay::Questions(_)
+            | Overlay::Asked { .. } => false,
+        }
+    }
+
+    /// The dialog of a plan, if it is one.
+    pub(crate) fn as_plan(&mut self) -> Option<&mut PlanView> {
+        match self {
+            Overlay::Plan(view) => Some(view),
+            _ => None,
+        }
+    }
+}
+
+/// The outcome of a key press while an API key is typed: at the end, the API key.
+pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
+    match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
+        (KeyCode::Enter, _) if line.text().trim().is_empty() => KeyOutcome::Handled,
+        (KeyCode::Enter, _) => KeyOutcome::Done(Hidden(line.text().trim().to_owned())),
+        _ if line.key(key) => KeyOutcome::Handled,
+        _ => KeyOutcome::Ignored,
+    }
+}
+
+/// The options a question is shown with.
+pub fn options(question: &Question) -> Vec<String> {
+    match question {
+        Question::Select { options, .. } => options.clone(),
+        Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+        // The address may be anything, so yes is not what Enter says at once.
+        Question::Url { .. } => vec!["No".to_owned(), "Yes, I'll open it in my browser".to_owned()],
+        Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => Vec::new(),
+    }
+}
+
+/// The answer to a key while the agent asks.
+pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
+    let options = options(question);
+    match (key.code, key.mods) {
+        (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+            return KeyOutcome::Done(QuestionAnswer::Cancelled);
+        }
+        (KeyCode::Up, _) => *selected = selected.saturating_sub(1),
+        (KeyCode::Down, _) => *selected = (*selected + 1).min(options.len().saturating_sub(1)),
+        (KeyCode::Enter, _) => {
+            return KeyOutcome::Done(match question {
+                Question::Confirm { .. } => QuestionAnswer::Confirmed(*selected == 0),
+                Question::Url { .. } => QuestionAnswer::Confirmed(*selected == 1),
+                Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => {
+                    QuestionAnswer::Cancelled
+                }
+                Question::Select { .. } => {
+                    options.get(*selected).cloned().map_or(QuestionAnswer::Cancelled, QuestionAnswer::Value)
+                }
+            });
+        }
+        _ => {
+            // A letter selects the option that it begins.
+            let begins = |option: &String| {
+                let first = option.chars().next().map(|c| c.to_lowercase().to_string());
+                first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())
+            };
+            let Some(at) = options.iter().position(begins) else { return KeyOutcome::Ignored };
+            *selected = at;
+        }
+    }
+    KeyOutcome::Handled
+}

@@ -1,0 +1,430 @@
+//! A list to choose from: one widget for sessions, models, levels, themes, providers, prompts.
+//!
+//! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
+//! What the choice does is for `update/overlays.rs`.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::list_keys::{ListKey, list_key, moved};
+use crate::fuzzy;
+use crate::fuzzy::FuzzyMatch;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use crate::outcome::KeyOutcome;
+use crate::printable::Printable;
+use crate::request::Ticket;
+use tau_protocol::session_row::LastExchange;
+
+/// What the rows are, and so what choosing one means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickerKind {
+    /// Sessions of this directory, or of all.
+    Sessions {
+        all: bool,
+    },
+    Models,
+    Thinking,
+    Themes,
+    Providers,
+    /// Providers whose keys are stored.
+    StoredKeys,
+    Prompts,
+    /// Every action and slash command.
+    Palette,
+    /// Messages of the user, to start a session from before one of them.
+    Forks,
+    /// Messages of the user, to go back to before one of them.
+    Checkpoints,
+    /// What goes back: files, conversation or both.
+    UndoScope,
+    /// What becomes of a file that the user changed as well.
+    UndoConflict,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PickerRow {
+    /// What is answered when it is chosen.
+    pub key: String,
+    pub title: Printable,
+    /// Shown at the right end.
+    pub note: Printable,
+    /// True for what is in use now.
+    pub current: bool,
+    /// A favourite.
+    pub marked: bool,
+    /// It cannot be used yet: below all others, whatever is typed.
+    pub dimmed: bool,
+    /// It is shown only when the hidden rows are asked for.
+    pub hidden: bool,
+}
+
+/// What the user did with a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PickerChoice {
+    Pick(String),
+    Delete(String),
+    /// Give the row this name.
+    Rename(String, String),
+    /// Mark the row as a favourite, or take the mark away.
+    Mark(String),
+    /// Show the other set of rows (this directory, or all).
+    Scope,
+}
+
+/// The list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picker {
+    pub kind: PickerKind,
+    pub title: Cow<'static, str>,
+    /// More rows are on their way.
+    pub loading: bool,
+    /// Enter was pressed before there was a row to choose: the first one that matches is meant.
+    pub(crate) entered: bool,
+    /// The selection was moved after what was typed: Space is no text then.
+    browsing: bool,
+    /// What is shown when there are no rows.
+    pub empty: &'static str,
+    query: LineEdit,
+    rows: Vec<PickerRow>,
+    shown: Vec<FuzzyMatch>,
+    selected: usize,
+    /// The hidden rows were asked for.
+    shows_hidden: bool,
+    /// The row whose deletion waits for a second press.
+    to_delete: Option<String>,
+    /// A new name for the selected row, while it is typed.
+    renaming: Option<LineEdit>,
+    /// Rows in whose sessions the query occurs, whatever their titles, and the line where it does.
+    found: BTreeMap<String, Printable>,
+    /// The search for them that is under way.
+    pub search: Option<Ticket>,
+    /// The last exchange of the selected session, once it is known.
+    pub preview: Option<LastExchange>,
+}
+
+impl Picker {
+    /// An empty list that waits for rows.
+    pub fn new(kind: PickerKind, title: &'static str, empty: &'static str) -> Self {
+        Picker {
+            kind,
+            title: title.into(),
+            loading: true,
+            entered: false,
+            browsing: false,
+            empty,
+            query: LineEdit::default(),
+            rows: Vec::new(),
+            shown: Vec::new(),
+            selected: 0,
+            shows_hidden: false,
+            to_delete: None,
+            renaming: None,
+            found: BTreeMap::new(),
+            search: None,
+            preview: None,
+        }
+    }
+
+    /// Begins with this query.
+    pub(crate) fn with_query(mut self, query: &str) -> Self {
+        self.query = LineEdit::new(query);
+        self
+    }
+
+    /// What is typed.
+    pub fn query(&self) -> &str {
+        self.query.text()
+    }
+
+    /// All rows there are.
+    pub fn rows(&self) -> &[PickerRow] {
+        &self.rows
+    }
+
+    /// The rows that match, best first, with their marks.
+    pub fn shown(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
+        self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
+    }
+
+    /// Whether there are hidden rows, and whether they are shown.
+    pub fn hidden(&self) -> Option<bool> {
+        self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
+    }
+
+    /// How many rows match.
+    pub fn count(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Index of the selected row among those shown.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// The key of the selected row.
+    pub fn selected_key(&self) -> Option<&str> {
+        let found = self.shown.get(self.selected)?;
+        self.rows.get(found.index).map(|row| row.key.as_str())
+    }
+
+    /// The row whose deletion waits for a second press.
+    pub fn to_delete(&self) -> Option<&str> {
+        self.to_delete.as_deref()
+    }
+
+    /// The new name that is being typed.
+    pub fn renaming(&self) -> Option<&str> {
+        self.renaming.as_ref().map(LineEdit::text)
+    }
+
+    /// The line in the messages of this session in which the query occurs.
+    pub fn found_line(&self, key: &str) -> Option<&Printable> {
+        self.found.get(key)
+    }
+
+    /// Takes rows in whose sessions the query occurs; the selection stays on its row.
+    pub fn find(&mut self, lines: impl IntoIterator<Item = (String, Printable)>) {
+        let keep = self.selected_key().map(str::to_owned);
+        self.found.extend(lines);
+        self.filter();
+        if let Some(key) = keep {
+            self.select(&key);
+        }
+    }
+
+    /// Gives a row another title.
+    pub(crate) fn retitle(&mut self, key: &str, title: &str) {
+        for row in self.rows.iter_mut().filter(|row| row.key == key) {
+            row.title = Printable::line(title);
+        }
+        self.filter();
+    }
+
+    /// Marks a row as a favourite, or takes the mark away.
+    pub(crate) fn mark(&mut self, key: &str, marked: bool) {
+        for row in self.rows.iter_mut().filter(|row| row.key == key) {
+            row.marked = marked;
+        }
+    }
+
+    /// Adds rows; the selection stays on its row.
+    pub fn add(&mut self, rows: Vec<PickerRow>) {
+        let moved = self.selected > 0 || self.renaming.is_some();
+        let keep = self.selected_key().filter(|_| moved).map(str::to_owned);
+        let first = self.rows.is_empty();
+        self.rows.extend(rows);
+        self.filter();
+        let current =
+            || self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.current));
+        if let Some(key) = keep {
+            self.select(&key);
+        } else if first && self.query.text().is_empty() {
+            self.selected = current().unwrap_or(0);
+        }
+    }
+
+    /// Removes all rows, to be filled again.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.filter();
+        self.selected = 0;
+        self.loading = true;
+    }
+
+    /// Removes a row. The selection stays on its row; when that one goes, it is on the next.
+    pub fn remove(&mut self, key: &str) {
+        let keep = self.selected_key().filter(|selected| *selected != key).map(str::to_owned);
+        self.rows.retain(|row| row.key != key);
+        self.filter();
+        if let Some(keep) = keep {
+            return self.select(&keep);
+        }
+        self.selected = self.selected.min(self.shown.len().saturating_sub(1));
+        // The name that is being typed was for the one that went.
+        self.renaming = None;
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PickerChoice> {
+        if let Some(line) = self.renaming.take() {
+            return self.rename(line, key);
+        }
+        let to_delete = self.to_delete.take();
+        self.entered = false;
+        let chosen = || self.selected_key().map(str::to_owned);
+        match (key.code, key.mods) {
+            (KeyCode::Enter, _) => {
+                let choice = chosen();
+                self.entered = choice.is_none() && self.loading;
+                return choice.map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Pick(key)));
+            }
+            (KeyCode::Tab, _) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                return KeyOutcome::Done(PickerChoice::Scope);
+            }
+            (KeyCode::Char(' '), Mods::NONE)
+                if self.kind == PickerKind::Models && (self.browsing || self.query().is_empty()) =>
+            {
+                return chosen().map_or(KeyOutcome::Handled, |key| KeyOutcome::Done(PickerChoice::Mark(key)));
+            }
+            (KeyCode::Char('d'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                return self.delete(to_delete);
+            }
+            (KeyCode::Char('r'), Mods::CTRL) if matches!(self.kind, PickerKind::Sessions { .. }) => {
+                self.renaming = self.selected_key().map(|_| LineEdit::default());
+            }
+            (KeyCode::Char('o'), Mods::CTRL) if self.hidden().is_some() => {
+                self.shows_hidden = !self.shows_hidden;
+                let keep = self.selected_key().map(str::to_owned);
+                self.filter();
+                self.select(&keep.unwrap_or_default());
+            }
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => {
+                    self.selected = moved(self.selected, by, self.shown.len());
+                    self.browsing = true;
+                }
+                None if self.query.key(key) => self.refilter(),
+                None => return KeyOutcome::Ignored,
+            },
+        }
+        KeyOutcome::Handled
+    }
+
+    /// Adds pasted text to the query.
+    pub fn paste(&mut self, text: &str) {
+        match &mut self.renaming {
+            Some(line) => line.paste(text),
+            None => {
+                self.query.paste(text);
+                self.refilter();
+            }
+        }
+    }
+
+    fn rename(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<PickerChoice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
+            (KeyCode::Enter, _) => {
+                let name = line.text().trim().to_owned();
+                return match self.selected_key().map(str::to_owned).filter(|_| !name.is_empty()) {
+                    Some(key) => KeyOutcome::Done(PickerChoice::Rename(key, name)),
+                    None => KeyOutcome::Handled,
+                };
+            }
+            _ => drop(line.key(key)),
+        }
+        self.renaming = Some(line);
+        KeyOutcome::Handled
+    }
+
+    fn delete(&mut self, to_delete: Option<String>) -> KeyOutcome<PickerChoice> {
+        let Some(key) = self.selected_key().map(str::to_owned) else { return KeyOutcome::Handled };
+        if to_delete.as_ref() == Some(&key) {
+            return KeyOutcome::Done(PickerChoice::Delete(key));
+        }
+        self.to_delete = Some(key);
+        KeyOutcome::Handled
+    }
+
+    /// Selects the row of that key; the first where it is not shown.
+    pub(crate) fn select(&mut self, key: &str) {
+        let place =
+            self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.key == key));
+        self.selected = place.unwrap_or(0);
+    }
+
+    fn refilter(&mut self) {
+        self.browsing = false;
+        self.found.clear();
+        self.filter();
+        self.selected = 0;
+    }
+
+    fn filter(&mut self) {
+        let titles: Vec<&str> = self.rows.iter().map(|row| row.title.as_str()).collect();
+        self.shown = fuzzy::rank_words(self.query.text(), &titles);
+        let (rows, shows_hidden) = (&self.rows, self.shows_hidden);
+        let is_hidden = |index: usize| !shows_hidden && rows.get(index).is_some_and(|row| row.hidden);
+        self.shown.retain(|found| !is_hidden(found.index));
+        self.shown.sort_by_key(|found| rows.get(found.index).is_some_and(|row| row.dimmed));
+        if self.found.is_empty() {
+            return;
+        }
+        let by_title: BTreeSet<usize> = self.shown.iter().map(|found| found.index).collect();
+        let said = |(index, row): (usize, &PickerRow)| {
+            let also = self.found.contains_key(&row.key) && !by_title.contains(&index) && !is_hidden(index);
+            also.then(|| FuzzyMatch { index, marks: Vec::new() })
+        };
+        self.shown.extend(self.rows.iter().enumerate().filter_map(said));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picker(titles: &[&str]) -> Picker {
+        let mut picker = Picker::new(PickerKind::Sessions { all: false }, "Sessions", "none");
+        picker.add(titles.iter().map(|title| row(title)).collect());
+        picker
+    }
+
+    fn row(title: &str) -> PickerRow {
+        PickerRow { key: title.to_owned(), title: Printable::line(title), ..PickerRow::default() }
+    }
+
+    fn press(picker: &mut Picker, keys: &str) -> Vec<KeyOutcome<PickerChoice>> {
+        keys.split(' ').map(|key| picker.key(key.parse().expect(key), 10)).collect()
+    }
+
+    #[test]
+    fn typing_filters_and_enter_picks() {
+        let mut picker = picker(&["alpha", "beta", "gamma"]);
+        press(&mut picker, "down down up");
+        assert_eq!(picker.selected_key(), Some("beta"));
+        press(&mut picker, "a m m");
+        assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Done(PickerChoice::Pick("gamma".into()))]);
+        press(&mut picker, "x");
+        assert_eq!(press(&mut picker, "enter"), [KeyOutcome::Handled], "nothing to pick");
+        assert_eq!(press(&mut picker, "esc"), [KeyOutcome::Closed]);
+    }
+
+    #[test]
+    fn rows_that_stream_in_leave_the_selection_where_it_is() {
+        let mut picker = picker(&["alpha", "beta"]);
+        press(&mut picker, "down");
+        picker.add(vec![row("gamma")]);
+        assert_eq!(picker.selected_key(), Some("beta"));
+    }
+
+    #[test]
+    fn what_is_done_to_a_row_is_done_to_that_row() {
+        let renamed = |picker: &mut Picker| press(picker, "x enter").pop();
+        let rename = |key: &str| Some(KeyOutcome::Done(PickerChoice::Rename(key.into(), "x".into())));
+        let mut three = picker(&["alpha", "beta", "gamma"]);
+        press(&mut three, "down ctrl+r");
+        three.remove("alpha");
+        assert_eq!(renamed(&mut three), rename("beta"));
+        press(&mut three, "ctrl+r");
+        three.remove("beta");
+        assert_eq!((three.selected_key(), three.renaming()), (Some("gamma"), None), "its row is gone");
+        let mut sought = picker(&["xabe"]);
+        press(&mut sought, "a b e ctrl+r");
+        sought.add(vec![row("abe")]);
+        assert_eq!(renamed(&mut sought), rename("xabe"), "although another matches better");
+    }
+
+    #[test]
+    fn deleting_asks_twice() {
+        let mut picker = picker(&["alpha", "beta"]);
+        assert_eq!(press(&mut picker, "ctrl+d"), [KeyOutcome::Handled]);
+        assert_eq!(picker.to_delete(), Some("alpha"));
+        press(&mut picker, "down");
+        assert_eq!(picker.to_delete(), None, "another key takes it back");
+        let answers = press(&mut picker, "ctrl+d ctrl+d");
+        assert_eq!(answers.last(), Some(&KeyOutcome::Done(PickerChoice::Delete("beta".into()))));
+    }
+}

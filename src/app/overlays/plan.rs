@@ -1,0 +1,206 @@
+//! The dialog of a plan: what becomes of one that the model hands in, or how far the accepted one is.
+
+use super::list_keys::{ListKey, list_key, moved};
+use crate::approval::QUIET;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use crate::msg::Millis;
+use crate::outcome::KeyOutcome;
+use crate::request::Ticket;
+use tau_protocol::approval::PermissionMode;
+
+/// The answers, in the order in which they are shown.
+pub const ANSWERS: [(PlanAnswer, &str); 6] = [
+    (PlanAnswer::Accept(PermissionMode::Auto), "accept it and continue in auto: tau does not ask"),
+    (PlanAnswer::Accept(PermissionMode::Edits), "accept it and continue in edits: tau asks before commands"),
+    (PlanAnswer::Accept(PermissionMode::Ask), "accept it and continue in ask: tau asks before every change"),
+    (PlanAnswer::Edit, "edit it in $EDITOR first"),
+    (PlanAnswer::Reject, "reject it and say what should change"),
+    (PlanAnswer::Close, "stop here and keep talking about it"),
+];
+
+/// For how long a mode applies before it counts as one that is worked in: the key for the next one passes through
+/// others on its way.
+const PASSED: Millis = 2_000;
+
+/// The mode that is worked in when no plan is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkMode {
+    mode: PermissionMode,
+    /// Since when the present mode applies.
+    since: Millis,
+}
+
+impl WorkMode {
+    /// From the start on. Who starts with a plan is asked about what follows.
+    pub(crate) fn new(mode: PermissionMode, now: Millis) -> Self {
+        let mode = if mode == PermissionMode::Plan { PermissionMode::Ask } else { mode };
+        WorkMode { mode, since: now }
+    }
+
+    /// The mode changes now.
+    pub(crate) fn changes(&mut self, from: PermissionMode, now: Millis) {
+        if from != PermissionMode::Plan && now - self.since >= PASSED {
+            self.mode = from;
+        }
+        self.since = now;
+    }
+
+    /// The place of the answer that continues in it.
+    pub(crate) fn answer(self) -> usize {
+        let accepts = PlanAnswer::Accept(self.mode);
+        ANSWERS.iter().position(|(answer, _)| *answer == accepts).unwrap_or_default()
+    }
+}
+
+/// What becomes of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanAnswer {
+    /// It is carried out in this mode.
+    Accept(PermissionMode),
+    Edit,
+    /// The model gets a comment, and the mode stays.
+    Reject,
+    /// The run stops.
+    Close,
+}
+
+/// What the user decided.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PlanChoice {
+    Accept(PermissionMode),
+    Edit,
+    Reject(String),
+    /// The accepted plan is given up.
+    Drop,
+}
+
+/// The dialog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanView {
+    /// The question that it answers; without one, the accepted plan is only shown.
+    pub id: Option<String>,
+    /// The plan, as markdown.
+    pub text: String,
+    /// The user has changed it.
+    pub is_edited: bool,
+    pub selected: usize,
+    /// The answer that is marked at first.
+    marked: usize,
+    /// The first row of the plan that is shown.
+    pub scroll: usize,
+    /// The comment, while it is typed.
+    pub comment: Option<LineEdit>,
+    /// The editor that is open.
+    pub ticket: Option<Ticket>,
+    /// Since when it is on the screen.
+    pub(crate) since: Millis,
+    /// Since when nothing was typed: what was meant for the composer decides nothing.
+    quiet_since: Millis,
+}
+
+impl PlanView {
+    /// The dialog of a plan that the model hands in, which appears now. Marked is to continue in the mode of before.
+    pub fn new(id: &str, text: &str, work_mode: WorkMode, now: Millis) -> Self {
+        let marked = work_mode.answer();
+        PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::shown(text, now) }
+    }
+
+    /// The user has changed the plan.
+    pub(crate) fn change(&mut self, text: String) {
+        self.text = text;
+        self.is_edited = true;
+        self.selected = self.marked;
+    }
+
+    /// The accepted plan.
+    pub fn shown(text: &str, now: Millis) -> Self {
+        PlanView {
+            id: None,
+            text: text.to_owned(),
+            is_edited: false,
+            selected: 0,
+            marked: 0,
+            scroll: 0,
+            comment: None,
+            ticket: None,
+            since: now,
+            quiet_since: now,
+        }
+    }
+
+    /// It is on the screen from now on.
+    pub(crate) fn appears(&mut self, now: Millis) {
+        (self.since, self.quiet_since) = (now, now);
+    }
+
+    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
+        let is_early = self.id.is_some() && self.comment.is_none() && now - self.quiet_since < QUIET;
+        if is_early {
+            self.quiet_since = now;
+        }
+        is_early
+    }
+
+    /// Adds pasted text to the comment.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(line) = &mut self.comment {
+            line.paste(&text.trim().lines().map(str::trim).collect::<Vec<_>>().join(" "));
+        }
+    }
+
+    /// A key; `page` is by how many rows the plan can be scrolled down at once.
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PlanChoice> {
+        if let Some(line) = self.comment.take() {
+            return self.comment_key(line, key);
+        }
+        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Closed,
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page.max(1)),
+            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page),
+            (KeyCode::Char('d'), Mods::NONE) if self.id.is_none() => {
+                return KeyOutcome::Done(PlanChoice::Drop);
+            }
+            (KeyCode::Enter, _) if self.id.is_none() => return KeyOutcome::Closed,
+            (KeyCode::Up, _) if self.id.is_none() => self.scroll = self.scroll.saturating_sub(1),
+            (KeyCode::Down, _) if self.id.is_none() => self.scroll = self.scroll.saturating_add(page.min(1)),
+            _ if self.id.is_none() => return KeyOutcome::Ignored,
+            (KeyCode::Enter, _) => return self.chosen(),
+            _ if digit.is_some_and(|digit| (1..=ANSWERS.len()).contains(&digit)) => {
+                self.selected = digit.unwrap_or(1) - 1;
+                return self.chosen();
+            }
+            _ => match list_key(key, ANSWERS.len()) {
+                Some(ListKey::Move(by)) => self.selected = moved(self.selected, by, ANSWERS.len()),
+                Some(ListKey::Close) | None => return KeyOutcome::Ignored,
+            },
+        }
+        KeyOutcome::Handled
+    }
+
+    fn chosen(&mut self) -> KeyOutcome<PlanChoice> {
+        match ANSWERS.get(self.selected).map(|(answer, _)| *answer) {
+            Some(PlanAnswer::Accept(mode)) => KeyOutcome::Done(PlanChoice::Accept(mode)),
+            Some(PlanAnswer::Edit) => KeyOutcome::Done(PlanChoice::Edit),
+            Some(PlanAnswer::Reject) => {
+                self.comment = Some(LineEdit::default());
+                KeyOutcome::Handled
+            }
+            Some(PlanAnswer::Close) | None => KeyOutcome::Closed,
+        }
+    }
+
+    fn comment_key(&mut self, mut line: LineEdit, key: Key) -> KeyOutcome<PlanChoice> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => return KeyOutcome::Handled,
+            (KeyCode::Enter, _) if !line.text().trim().is_empty() => {
+                return KeyOutcome::Done(PlanChoice::Reject(line.text().trim().to_owned()));
+            }
+            _ => drop(line.key(key) || line.move_key(key)),
+        }
+        self.comment = Some(line);
+        KeyOutcome::Handled
+    }
+}

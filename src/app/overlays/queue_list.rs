@@ -1,0 +1,110 @@
+//! The list of queued messages: selecting one, and what to do with it.
+//!
+//! The messages themselves are in the [`Status`], which follows the agent; the list only knows which
+//! one is selected, and stays on it when the agent takes others.
+
+use super::list_keys::{ListKey, list_key, moved};
+use crate::key::{Key, KeyCode, Mods};
+use crate::outcome::KeyOutcome;
+use crate::status::{QueuedText, Status};
+use tau_protocol::command::{Queue, QueueChange, QueuedMessage};
+
+/// The list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueView {
+    /// The selected message.
+    pub selected: QueuedMessage,
+}
+
+/// What the user did with the selected message.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum QueueChoice {
+    /// Put it into the composer.
+    Edit,
+    Change(QueueChange),
+}
+
+/// All queued messages in the order in which they are shown.
+pub fn all(status: &Status) -> impl Iterator<Item = (QueuedMessage, &QueuedText)> {
+    let of = |queue, texts: &'_ [QueuedText]| {
+        let name = move |(index, queued): (usize, &QueuedText)| QueuedMessage {
+            queue,
+            index,
+            text: queued.text.clone(),
+        };
+        texts.iter().enumerate().map(name).collect::<Vec<_>>()
+    };
+    let names = of(Queue::Steer, &status.steering).into_iter().chain(of(Queue::FollowUp, &status.follow_up));
+    names.zip(status.steering.iter().chain(&status.follow_up))
+}
+
+/// Where a message is now: in its queue, or in the other one; `None` if it is in neither.
+pub fn find(status: &Status, message: &QueuedMessage) -> Option<QueuedMessage> {
+    let same = all(status).map(|(name, _)| name).filter(|name| name.text == message.text);
+    same.min_by_key(|name| (name.queue != message.queue, name.index.abs_diff(message.index)))
+}
+
+impl QueueView {
+    /// The list with its last message selected, the one that was written last; `None` when nothing
+    /// is queued.
+    pub(crate) fn new(status: &Status) -> Option<Self> {
+        all(status).last().map(|(selected, _)| QueueView { selected })
+    }
+
+    /// Index of the selected message among all.
+    pub fn place(&self, status: &Status) -> usize {
+        all(status).position(|(name, _)| name == self.selected).unwrap_or(0)
+    }
+
+    /// Updates the list to what is queued now; false if nothing is.
+    pub(crate) fn follow(&mut self, status: &Status) -> bool {
+        let left =
+            |name: &QueuedMessage| name.queue == self.selected.queue && name.index <= self.selected.index;
+        let found = find(status, &self.selected)
+            .or_else(|| all(status).map(|(name, _)| name).filter(left).last())
+            .or_else(|| all(status).map(|(name, _)| name).next());
+        found.map(|name| self.selected = name).is_some()
+    }
+
+    /// Takes a key; `page` is the number of rows on the screen.
+    pub(crate) fn key(&mut self, key: Key, status: &Status, page: usize) -> KeyOutcome<QueueChoice> {
+        let change = |change| KeyOutcome::Done(QueueChoice::Change(change));
+        match (key.code, key.mods) {
+            (KeyCode::Enter, _) | (KeyCode::Char('e'), Mods::NONE) => {
+                return KeyOutcome::Done(QueueChoice::Edit);
+            }
+            (KeyCode::Delete, _) | (KeyCode::Char('d'), Mods::NONE | Mods::CTRL) => {
+                return change(QueueChange::Remove);
+            }
+            (KeyCode::Up, Mods::SHIFT) | (KeyCode::Char('K'), _) => {
+                return change(QueueChange::Move { by: -1 });
+            }
+            (KeyCode::Down, Mods::SHIFT) | (KeyCode::Char('J'), _) => {
+                return change(QueueChange::Move { by: 1 });
+            }
+            (KeyCode::Tab, _) => {
+                let queue = match self.selected.queue {
+                    Queue::Steer => Queue::FollowUp,
+                    Queue::FollowUp => Queue::Steer,
+                };
+                return change(QueueChange::Requeue { queue });
+            }
+            (KeyCode::Char('s'), Mods::NONE) => return change(QueueChange::SendNow),
+            (KeyCode::Char('k'), _) => self.step(status, -1),
+            (KeyCode::Char('j'), _) => self.step(status, 1),
+            _ => match list_key(key, page) {
+                Some(ListKey::Close) => return KeyOutcome::Closed,
+                Some(ListKey::Move(by)) => self.step(status, by),
+                None => return KeyOutcome::Ignored,
+            },
+        }
+        KeyOutcome::Handled
+    }
+
+    fn step(&mut self, status: &Status, by: isize) {
+        let place = moved(self.place(status), by, status.queued());
+        if let Some((name, _)) = all(status).nth(place) {
+            self.selected = name;
+        }
+    }
+}

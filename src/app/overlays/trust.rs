@@ -1,0 +1,113 @@
+//! The question whether the project settings of a folder are used, with what is in them.
+
+use crate::key::{Key, KeyCode, Mods};
+use crate::outcome::KeyOutcome;
+use crate::printable::Printable;
+use tau_protocol::trust::Trust;
+use tau_protocol::trust::{ChangeKind, Folder};
+
+/// The answers, in the order in which they are shown.
+pub const ANSWERS: [(TrustAnswer, &str); 3] = [
+    (TrustAnswer::Use, "use them, as shown here"),
+    (TrustAnswer::Later, "not now; ask again next time"),
+    (TrustAnswer::Never, "never use them"),
+];
+
+/// The user's answer about a folder's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustAnswer {
+    Use,
+    Later,
+    Never,
+}
+
+/// What a line of the question is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustLine {
+    File,
+    Same,
+    Added,
+    Removed,
+}
+
+/// The question on the screen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustView {
+    pub folder: Folder,
+    /// The index of the selected answer.
+    pub selected: usize,
+    /// The first row of the files' contents that is shown.
+    pub scroll: usize,
+    /// How many rows the last key scrolled.
+    step: usize,
+}
+
+impl TrustView {
+    /// A question; the cautious answer is selected.
+    pub fn new(folder: Folder) -> Self {
+        TrustView { folder, selected: 1, scroll: 0, step: 0 }
+    }
+
+    /// The question.
+    pub fn title(&self) -> Printable {
+        let place = self.folder.place.as_deref().unwrap_or("This folder");
+        let files = self.folder.files.join(", ");
+        let files = if files.is_empty() { "no files".to_owned() } else { files };
+        Printable::line(&match self.folder.trust {
+            Trust::Changed => {
+                format!(
+                    "{place} has project settings that changed since you trusted them ({files}). Use them as they are now?"
+                )
+            }
+            Trust::Trusted => format!("{place} has project settings ({files}), in use. Keep using them?"),
+            Trust::Unknown | Trust::Refused => {
+                format!("{place} has project settings ({files}). Use them?")
+            }
+        })
+    }
+
+    /// The lines of the files, or the lines that differ.
+    pub fn lines(&self) -> Vec<(TrustLine, Printable)> {
+        let mut lines = Vec::new();
+        for change in &self.folder.changes {
+            let kind = match change.kind {
+                ChangeKind::New if self.folder.trust == Trust::Changed => " (new)",
+                ChangeKind::New => "",
+                ChangeKind::Changed => " (changed)",
+                ChangeKind::Gone => " (deleted)",
+            };
+            lines.push((TrustLine::File, Printable::line(&format!("{}{kind}", change.file))));
+            lines.extend(change.lines.iter().map(|line| {
+                let part = match line.chars().next() {
+                    Some('+') => TrustLine::Added,
+                    Some('-') => TrustLine::Removed,
+                    _ => TrustLine::Same,
+                };
+                (part, Printable::line(line))
+            }));
+        }
+        lines
+    }
+
+    /// A key; `page` is by how many rows it can be scrolled down at once.
+    pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                return KeyOutcome::Done(TrustAnswer::Later);
+            }
+            (KeyCode::Up, _) => self.selected = self.selected.saturating_sub(1),
+            (KeyCode::Down, _) => self.selected = (self.selected + 1).min(ANSWERS.len() - 1),
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(self.step.max(page).max(1)),
+            (KeyCode::PageDown, _) => {
+                self.step = self.step.max(page);
+                self.scroll = self.scroll.saturating_add(page);
+            }
+            (KeyCode::Enter, _) => {
+                let answer = ANSWERS.get(self.selected).map_or(TrustAnswer::Later, |(answer, _)| *answer);
+                return KeyOutcome::Done(answer);
+            }
+            _ => return KeyOutcome::Ignored,
+        }
+        KeyOutcome::Handled
+    }
+}

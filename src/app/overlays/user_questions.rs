@@ -1,0 +1,291 @@
+//! Questions of the model: choices, several choices, text; one after another.
+
+use super::list_keys::{ListKey, list_key, moved};
+use crate::approval::QUIET;
+use crate::key::{Key, KeyCode, Mods};
+use crate::line_edit::LineEdit;
+use crate::msg::Millis;
+use crate::outcome::KeyOutcome;
+use tau_protocol::command::QuestionAnswer;
+use tau_tools::user::{UserAnswer, UserQuestion};
+
+/// The dialog.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionsView {
+    /// The question that it answers.
+    pub id: String,
+    /// At least one.
+    pub questions: Vec<QuestionView>,
+    /// The one that is shown.
+    pub at: usize,
+    /// The first row of its text that is shown.
+    pub scroll: usize,
+    /// Enter was pressed with nothing to send.
+    pub is_empty: bool,
+    /// Since when it is on the screen.
+    pub(crate) since: Millis,
+    /// Since when nothing was typed: what was meant for the composer answers nothing.
+    quiet_since: Millis,
+}
+
+/// One question, and what the user has put in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionView {
+    pub asked: UserQuestion,
+    /// The choice that keys are about; behind the choices, the text.
+    pub selected: usize,
+    /// The choices that are taken.
+    pub marked: Vec<bool>,
+    pub text: LineEdit,
+    pub is_answered: bool,
+}
+
+impl QuestionView {
+    fn new(asked: &UserQuestion) -> Self {
+        QuestionView {
+            asked: asked.clone(),
+            selected: 0,
+            marked: vec![false; asked.choices.len()],
+            text: LineEdit::default(),
+            is_answered: false,
+        }
+    }
+
+    /// Whether keys are about the text.
+    pub fn is_at_text(&self) -> bool {
+        self.selected >= self.marked.len()
+    }
+
+    fn has_marks(&self) -> bool {
+        self.marked.contains(&true)
+    }
+
+    fn has_text(&self) -> bool {
+        !self.text.text().trim().is_empty()
+    }
+
+    /// Takes or leaves a choice; of one answer, instead of any other.
+    fn mark(&mut self, index: usize) {
+        let is_one = !self.asked.multiple;
+        for (other, mark) in self.marked.iter_mut().enumerate() {
+            *mark = if other == index { is_one || !*mark } else { *mark && !is_one };
+        }
+    }
+
+    /// Takes what is selected as the answer; false if that is nothing.
+    fn answer(&mut self) -> bool {
+        let is_one = !self.asked.multiple;
+        if self.is_at_text() && is_one {
+            self.marked.fill(false);
+        } else if !self.is_at_text() && (is_one || !self.has_marks() && !self.has_text()) {
+            self.mark(self.selected);
+        }
+        self.is_answered = self.has_marks() || self.has_text();
+        self.is_answered
+    }
+
+    fn given(&self) -> UserAnswer {
+        let marked = self.marked.iter().enumerate().filter(|(_, mark)| **mark);
+        let choices: Vec<usize> = marked.map(|(index, _)| index).collect();
+        // One answer is a choice or a text, whichever was given last.
+        let has_text = self.asked.multiple || choices.is_empty();
+        let text = if has_text { self.text.text().trim().to_owned() } else { String::new() };
+        UserAnswer { choices, text }
+    }
+}
+
+impl QuestionsView {
+    /// The dialog of questions, which appears now.
+    pub fn new(id: &str, questions: &[UserQuestion], now: Millis) -> Self {
+        QuestionsView {
+            id: id.to_owned(),
+            questions: questions.iter().map(QuestionView::new).collect(),
+            at: 0,
+            scroll: 0,
+            is_empty: false,
+            since: now,
+            quiet_since: now,
+        }
+    }
+
+    /// The question that is shown.
+    pub fn shown(&self) -> Option<&QuestionView> {
+        self.questions.get(self.at)
+    }
+
+    /// It is on the screen from now on.
+    pub(crate) fn appears(&mut self, now: Millis) {
+        (self.since, self.quiet_since) = (now, now);
+    }
+
+    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    pub(crate) fn is_early(&mut self, now: Millis) -> bool {
+        let is_early = now - self.quiet_since < QUIET;
+        if is_early {
+            self.quiet_since = now;
+        }
+        is_early
+    }
+
+    /// What was typed, to be kept when nothing is answered.
+    pub(crate) fn typed(&self) -> String {
+        let texts = self.questions.iter().map(|question| question.text.text().trim());
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A key; `page` is by how many rows the text can be scrolled down at once.
+    pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<QuestionAnswer> {
+        self.is_empty = false;
+        let Some(shown) = self.questions.get_mut(self.at) else {
+            return KeyOutcome::Done(QuestionAnswer::Declined);
+        };
+        let rows = shown.marked.len() + 1;
+        let digit = key.typed().and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
+        match (key.code, key.mods) {
+            (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {
+                return KeyOutcome::Done(QuestionAnswer::Declined);
+            }
+            (KeyCode::PageUp, _) => self.scroll = self.scroll.saturating_sub(page.max(1)),
+            (KeyCode::PageDown, _) => self.scroll = self.scroll.saturating_add(page),
+            (KeyCode::Tab, Mods::SHIFT) => self.turn(-1),
+            (KeyCode::Tab, _) => self.turn(1),
+            (KeyCode::Enter, _) => return self.enter(),
+            _ if shown.is_at_text() && (shown.text.key(key) || shown.text.move_key(key)) => {}
+            (KeyCode::Left, _) => self.turn(-1),
+            (KeyCode::Right, _) => self.turn(1),
+            _ if digit.is_some_and(|digit| (1..=rows).contains(&digit)) => {
+                shown.selected = digit.unwrap_or(1) - 1;
+                if shown.asked.multiple && !shown.is_at_text() {
+                    shown.mark(shown.selected);
+                } else if !shown.is_at_text() {
+                    return self.enter();
+                }
+            }
+            _ if digit.is_some() => {}
+            (KeyCode::Char(' '), Mods::NONE) if !shown.is_at_text() => shown.mark(shown.selected),
+            _ if key.typed().is_some() => {
+                shown.selected = rows - 1;
+                shown.text.key(key);
+            }
+            _ => match list_key(key, rows) {
+                Some(ListKey::Move(by)) => shown.selected = moved(shown.selected, by, rows),
+                Some(ListKey::Close) | None => return KeyOutcome::Ignored,
+            },
+        }
+        KeyOutcome::Handled
+    }
+
+    /// Shows the next question, or the one before.
+    fn turn(&mut self, by: isize) {
+        self.at = moved(self.at, by, self.questions.len());
+        self.scroll = 0;
+    }
+
+    /// Answers the question that is shown. The next one without an answer follows; after the last, all are sent.
+    fn enter(&mut self) -> KeyOutcome<QuestionAnswer> {
+        if !self.questions.get_mut(self.at).is_some_and(QuestionView::answer) {
+            self.is_empty = true;
+            return KeyOutcome::Handled;
+        }
+        let count = self.questions.len();
+        let mut others = (1..count).map(|step| (self.at + step) % count);
+        match others.find(|index| self.questions.get(*index).is_some_and(|other| !other.is_answered)) {
+            Some(next) => {
+                self.at = next;
+                self.scroll = 0;
+                KeyOutcome::Handled
+            }
+            None => {
+                let answers = self.questions.iter().map(QuestionView::given).collect();
+                KeyOutcome::Done(QuestionAnswer::Answers(answers))
+            }
+        }
+    }
+
+    /// Pasted text goes into the answer, on one line.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(shown) = self.questions.get_mut(self.at) {
+            shown.selected = shown.marked.len();
+            shown.text.paste(&text.trim().lines().map(str::trim).collect::<Vec<_>>().join(" "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(questions: &[(&[&str], bool)]) -> QuestionsView {
+        let question = |(choices, multiple): &(&[&str], bool)| UserQuestion {
+            question: "Which?".to_owned(),
+            choices: choices.iter().map(|text| (*text).to_owned()).collect(),
+            multiple: *multiple,
+        };
+        QuestionsView::new("q1", &questions.iter().map(question).collect::<Vec<_>>(), 0)
+    }
+
+    fn press(view: &mut QuestionsView, keys: &[&str]) -> Option<QuestionAnswer> {
+        keys.iter().fold(None, |done, name| match view.key(name.parse().unwrap(), 5) {
+            KeyOutcome::Done(answer) => Some(answer),
+            KeyOutcome::Closed | KeyOutcome::Handled | KeyOutcome::Ignored => done,
+        })
+    }
+
+    fn answers(list: &[(&[usize], &str)]) -> Option<QuestionAnswer> {
+        let answer = |(choices, text): &(&[usize], &str)| UserAnswer {
+            choices: choices.to_vec(),
+            text: (*text).to_owned(),
+        };
+        Some(QuestionAnswer::Answers(list.iter().map(answer).collect()))
+    }
+
+    /// Questions with their choices and whether several count, the keys, and the answer.
+    type Case = (&'static [(&'static [&'static str], bool)], &'static [&'static str], Option<QuestionAnswer>);
+
+    #[test]
+    fn keys_answer_each_kind_of_question() {
+        const AB: (&[&str], bool) = (&["a", "b"], false);
+        const ABC: (&[&str], bool) = (&["a", "b", "c"], true);
+        const TEXT: (&[&str], bool) = (&[], false);
+        let cases: [Case; 16] = [
+            (&[AB], &["2"], answers(&[(&[1], "")])),
+            (&[AB], &["enter"], answers(&[(&[0], "")])),
+            (&[AB], &["down", "enter"], answers(&[(&[1], "")])),
+            (&[AB], &["space", "down", "enter"], answers(&[(&[1], "")])),
+            (&[AB], &["n", "o", "enter"], answers(&[(&[], "no")])),
+            (&[AB], &["3", "2", "enter"], answers(&[(&[], "2")])),
+            (&[AB], &["n", "o", "up", "enter"], answers(&[(&[1], "")])),
+            (&[AB], &["3", "enter"], None),
+            (&[AB], &["7"], None),
+            (&[ABC], &["1", "3", "enter"], answers(&[(&[0, 2], "")])),
+            (&[ABC], &["space", "down", "space", "up", "space", "x", "enter"], answers(&[(&[1], "x")])),
+            (&[ABC], &["down", "enter"], answers(&[(&[1], "")])),
+            (&[TEXT], &["1", "space", "2", "enter"], answers(&[(&[], "1 2")])),
+            (&[TEXT], &["space", "enter"], None),
+            (&[AB, TEXT], &["1", "x", "enter"], answers(&[(&[0], ""), (&[], "x")])),
+            (
+                &[AB, AB, AB],
+                &["tab", "2", "1", "left", "left", "2"],
+                answers(&[(&[1], ""), (&[1], ""), (&[0], "")]),
+            ),
+        ];
+        for (questions, keys, expected) in cases {
+            assert_eq!(press(&mut view(questions), keys), expected, "{questions:?} {keys:?}");
+        }
+    }
+
+    #[test]
+    fn esc_declines_and_keeps_what_was_typed() {
+        let mut view = view(&[(&["a"], false), (&[], false)]);
+        view.paste(" two\n lines ");
+        assert_eq!(press(&mut view, &["tab", "m", "esc"]), Some(QuestionAnswer::Declined));
+        assert_eq!(view.typed(), "two lines\nm");
+    }
+
+    #[test]
+    fn what_is_typed_as_it_appears_is_early() {
+        let mut view = view(&[(&["a"], false)]);
+        assert!(view.is_early(100) && view.is_early(450));
+        assert!(!view.is_early(850));
+    }
+}

@@ -1,0 +1,65 @@
+//! How long a key takes to be seen, as far as the terminal and the connection to it decide that: a question
+//! to the terminal and its answer go the same way.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
+
+use super::report::{Advice, Fact, Section};
+use crate::process::secret_prompt::Quiet;
+
+/// Every terminal answers it (DA1): `ESC [ ? … c`.
+const QUESTION: &[u8] = b"\x1b[c";
+/// Of so many answers the one in the middle counts.
+const ROUNDS: usize = 5;
+/// How long is waited for all of them.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What takes longer is noticed while typing.
+const SLOW: Duration = Duration::from_millis(100);
+
+/// Adds the time, if there is a terminal to ask.
+pub(super) fn add_to(section: &mut Section) {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return;
+    }
+    let Some(took) = measured() else {
+        section.add(Fact::value("key echo", "the terminal did not answer", ()));
+        return;
+    };
+    let milliseconds = (took.as_secs_f64() * 10_000.0).round() / 10.0;
+    section.add(Fact::value("key echo", format!("{milliseconds} ms to the terminal and back"), milliseconds));
+    if took > SLOW {
+        let text = "keys are seen late because the connection to this terminal is slow; run tau where you type, or \
+                    connect with mosh";
+        section.advise(Advice::Hint(text.to_owned()));
+    }
+}
+
+fn measured() -> Option<Duration> {
+    let quiet = Quiet::begin().ok()?;
+    let end = Instant::now() + PATIENCE;
+    let mut times: Vec<Duration> = (0..ROUNDS).map_while(|_| round_trip(end)).collect();
+    // What comes late is not for the shell.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    drop(quiet);
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+/// From a question to the end of its answer; `None` if it does not come before `end`.
+fn round_trip(end: Instant) -> Option<Duration> {
+    let asked = Instant::now();
+    rustix::io::write(io::stdout(), QUESTION).ok()?;
+    let mut byte = [0];
+    while byte != *b"c" {
+        let stdin = io::stdin();
+        let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+        let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()?;
+        if poll(&mut polled, Some(&left)).ok()? == 0 || rustix::io::read(&stdin, &mut byte).ok()? == 0 {
+            return None;
+        }
+    }
+    Some(asked.elapsed())
+}

@@ -1,0 +1,113 @@
+//! `tau doctor`: what tau found out about the terminal, the machine and its own files, and what to do
+//! about what is wrong.
+//!
+//! Nothing is changed, no model is asked, and no key is printed. Every probe has a second at most, the
+//! terminal two.
+
+mod connections;
+mod display;
+mod echo;
+mod files;
+mod option_key;
+mod report;
+mod sandbox;
+mod search;
+
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use crate::args::CliArgs;
+use crate::args::doctor::DoctorArgs;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::permission_rules;
+use crate::compose::project_settings::ProjectSettings;
+use crate::process::exit::{Exit, say};
+use report::{Advice, Fact, Section};
+use tau_agent::context::instruction_files::InstructionPlaces;
+
+/// How long a probe may take. What takes longer is a file system or a server that does not answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Runs the command; how the program ends.
+pub fn run(args: &DoctorArgs) -> Exit {
+    let environment = match Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn) {
+        Ok(environment) => environment,
+        Err(refusal) => return refusal.fail(),
+    };
+    let sections = examine(environment);
+    let text = if args.json { report::as_json(&sections) } else { report::as_text(&sections) };
+    match say(&text) {
+        Exit::Ok if report::is_usable(&sections) => Exit::Ok,
+        Exit::Ok => Exit::Config,
+        failed => failed,
+    }
+}
+
+fn examine(environment: Environment) -> Vec<Section> {
+    let mut settings = Section::new("settings");
+    settings.add(Fact::text("file", environment.paths.config_file().display()));
+    for notice in &environment.notices {
+        settings.advise(Advice::Problem(notice.clone()));
+    }
+    let paths = environment.paths.clone();
+    let sessions = environment.settings.session_root(&environment.paths);
+    let terminals = paths.terminals();
+    let (sandbox_settings, sandbox_paths) = (environment.settings.clone(), paths.clone());
+    let (search_settings, keys) = (environment.settings.clone(), Arc::clone(&environment.keys));
+    let own_rules = permission_rules::read(&paths, &ProjectSettings::default(), None).0;
+    let places = InstructionPlaces {
+        config: paths.config.clone(),
+        home: std::env::home_dir(),
+        rules: std::env::current_dir()
+            .ok()
+            .map(|cwd| own_rules.file_filter(&cwd, std::env::home_dir().as_deref())),
+    };
+    let (own_paths, own_sessions) = (paths.clone(), sessions.clone());
+    let mut terminal = bounded("terminal", move || display::terminal(&terminals));
+    echo::add_to(&mut terminal);
+    let mut sections = vec![settings, terminal];
+    if option_key::is_asked() {
+        sections.push(bounded(option_key::NAME, option_key::option_key));
+    }
+    sections.extend([
+        bounded("clipboard", display::clipboard),
+        bounded("search", move || search::search(&search_settings, &keys)),
+        bounded("model", move || connections::model(&environment)),
+        bounded("instructions", move || files::instructions(&places)),
+        bounded("paths", move || files::paths(&own_paths, &own_sessions)),
+        bounded("disk", move || files::disk(&paths, &sessions)),
+        bounded("limits", files::limits),
+        bounded("sandbox", move || sandbox::sandbox(&sandbox_settings, &sandbox_paths)),
+    ]);
+    sections
+}
+
+/// What `probe` finds, or that it took too long. A probe that hangs is left behind.
+fn bounded(name: &'static str, probe: impl FnOnce() -> Section + Send + 'static) -> Section {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(probe()));
+    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        let mut section = Section::new(name);
+        let text =
+            format!("{name}: no answer within {} s; a file system or a server hangs", PATIENCE.as_secs());
+        section.advise(Advice::Hint(text));
+        section
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_that_hangs_holds_nothing_up() {
+        let (_held, hangs) = mpsc::channel::<()>();
+        let begun = std::time::Instant::now();
+        let section = bounded("paths", move || {
+            let _ = hangs.recv();
+            Section::new("paths")
+        });
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(report::as_text(&[section]).contains("no answer within 1 s"));
+    }
+}

@@ -1,0 +1,153 @@
+//! `tau export` and `/export`: a session as a file to share.
+//!
+//! The session is read, not opened for writing, so this works while another tau uses it.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::CliArgs;
+use crate::args::export::ExportArgs;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::session_lookup;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::export::{Document, Format, coloured_document, file_stem, own_secrets};
+use tau_agent::session::{Access, Session};
+use tau_agent::settings::private_files::write_private;
+use tau_protocol::query::SessionSource;
+use tau_view::highlight::Highlighter;
+use tau_view::theme::ThemeToken;
+
+/// Begins the error about a file whose name does not say what it is to hold.
+const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
+
+/// Runs the command; how the program ends.
+pub fn run(args: &ExportArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &ExportArgs) -> Result<Exit, Refusal> {
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir.clone_from(&args.session_dir);
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let session = session_lookup::file_of(&root, &args.session)?;
+    let secrets = secrets(&environment.keys);
+    let source = SessionSource::File(session);
+    if args.file.as_deref() == Some(Path::new("-")) {
+        let session = read(&source).map_err(|text| Refusal { exit: Exit::Config, text })?;
+        let document = made(&session, args.format.unwrap_or_default(), &secrets);
+        let exit = say(&document.text);
+        report_masked(document.masked, "standard output");
+        return Ok(exit);
+    }
+    let place = ExportTarget { file: args.file.as_deref(), dir: Path::new("."), format: args.format };
+    let (file, masked) =
+        write(&source, &place, &secrets).map_err(|text| match text.starts_with(UNKNOWN) {
+            true => Refusal { exit: Exit::Usage, text: format!("{text}; or choose one with --format") },
+            false => Refusal { exit: Exit::Config, text },
+        })?;
+    report_masked(masked, "the file");
+    Ok(say(&format!("{}\n", plain::line(&file.display().to_string()))))
+}
+
+pub(crate) fn report_masked(masked: usize, place: &str) {
+    match masked {
+        0 => {}
+        1 => warn(&format!("masked 1 secret in {place}")),
+        _ => warn(&format!("masked {masked} secrets in {place}")),
+    }
+}
+
+/// What must not be shared: the user's keys, and variables whose names mark them as secret.
+pub(crate) fn secrets(keys: &Keys) -> Vec<String> {
+    let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
+    keys.chain(own_secrets()).collect()
+}
+
+/// Where a session is written to, and in which format.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExportTarget<'a> {
+    /// The file; `None` for one that is named after the day and the title of the session.
+    pub file: Option<&'a Path>,
+    /// The directory that it is in, unless it names another.
+    pub dir: &'a Path,
+    /// `None` when the extension of the file selects it.
+    pub format: Option<Format>,
+}
+
+impl<'a> ExportTarget<'a> {
+    /// A target whose extension selects the format.
+    pub(crate) fn named(file: Option<&'a Path>, dir: &'a Path) -> Self {
+        ExportTarget { file, dir, format: None }
+    }
+}
+
+/// The session as a document, with the colours of code that the screen has.
+fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
+    let mut highlighter = Highlighter::default();
+    let mut classes = |language: &str, text: &str| {
+        let named = |(range, token): (std::ops::Range<usize>, ThemeToken)| (range, token.name());
+        let lines = highlighter.highlight(language, text).into_iter();
+        lines.map(|line| line.into_iter().map(named).collect()).collect()
+    };
+    coloured_document(session, format, secrets, &mut classes)
+}
+
+fn read(source: &SessionSource) -> Result<Session, String> {
+    let session = match source {
+        SessionSource::File(path) => Session::open_as(path, Access::Read),
+        SessionSource::Lines(lines) => Session::from_lines(lines),
+    };
+    session.map_err(|error| error.to_string())
+}
+
+/// A session as a document, and the name of a file for it without its ending.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn text(
+    source: &SessionSource,
+    format: Format,
+    secrets: &[String],
+) -> Result<(String, String), String> {
+    let session = read(source)?;
+    Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
+}
+
+/// Writes a session; where it is then, and how many secrets were masked.
+///
+/// # Errors
+/// A message that says what to do.
+pub(crate) fn write(
+    source: &SessionSource,
+    place: &ExportTarget<'_>,
+    secrets: &[String],
+) -> Result<(PathBuf, usize), String> {
+    let session = read(source)?;
+    let file = match place.file {
+        Some(file) => place.dir.join(file),
+        None => {
+            let ending = place.format.unwrap_or_default().ending();
+            let stem = file_stem(&session, secrets);
+            let usual = place.dir.join(format!("{stem}.{ending}"));
+            // Another session of that day may have the same title.
+            let id: String = session.info().id.chars().filter(char::is_ascii_alphanumeric).collect();
+            let id = id.get(id.len().saturating_sub(6)..).unwrap_or_default();
+            if usual.exists() { place.dir.join(format!("{stem}-{id}.{ending}")) } else { usual }
+        }
+    };
+    let format = place.format.or_else(|| Format::of(&file)).ok_or(UNKNOWN)?;
+    if let SessionSource::File(path) = source
+        && path.canonicalize().ok().is_some_and(|path| file.canonicalize().ok() == Some(path))
+    {
+        return Err(format!(
+            "not overwriting {}: it is the session itself; name another file",
+            file.display()
+        ));
+    }
+    let document = made(&session, format, secrets);
+    write_private(&file, document.text.as_bytes())
+        .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    Ok((file, document.masked))
+}

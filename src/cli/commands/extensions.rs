@@ -1,0 +1,77 @@
+//! `tau extensions`: what is loaded from files, and what is wrong with it.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::table;
+use crate::args::CliArgs;
+use crate::args::extensions::ExtensionsArgs;
+use crate::compose;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::extensions::registry::Loaded;
+use tau_protocol::extension::{ExtensionKind, ExtensionRow};
+use tau_tools::counted::counted;
+
+/// Runs the command; how the program ends.
+pub(crate) fn run(args: &ExtensionsArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let all = CliArgs { trust: args.trust, ..CliArgs::without_arguments() };
+    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
+    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let extensions = compose::extensions_of(&all, &environment.paths, &environment.settings);
+    let loaded = extensions.load(&cwd);
+    let rows = extensions.rows();
+    let text = if args.json {
+        json!({ "extensions": rows, "problems": loaded.problems }).to_string() + "\n"
+    } else {
+        listed(&rows, &loaded)
+    };
+    Ok(match say(&text) {
+        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
+        exit => exit,
+    })
+}
+
+/// The extensions by kind, then what is wrong.
+fn listed(rows: &[ExtensionRow], loaded: &Loaded) -> String {
+    let mut text = String::new();
+    for kind in ExtensionKind::ALL {
+        let of_kind: Vec<[String; 5]> = rows.iter().filter(|row| row.kind == kind).map(columns).collect();
+        if !of_kind.is_empty() {
+            let _ = writeln!(text, "{}", kind.heading());
+            text.push_str(&table::columns(&of_kind));
+        }
+    }
+    let mut wrong = String::new();
+    for row in rows.iter().filter(|row| !row.problems.is_empty()) {
+        let place = row.path.as_ref().map_or_else(|| row.name.clone(), |path| path.display().to_string());
+        for problem in &row.problems {
+            let _ = writeln!(wrong, "{}: {}", plain::line(&place), plain::line(problem));
+        }
+    }
+    for problem in &loaded.problems {
+        let _ = writeln!(wrong, "{}", plain::line(problem));
+    }
+    if !wrong.is_empty() {
+        let _ = write!(text, "\nProblems\n{wrong}");
+    }
+    text
+}
+
+/// State, name, source, tokens and description.
+fn columns(row: &ExtensionRow) -> [String; 5] {
+    [
+        row.state.name().to_owned(),
+        plain::line(&row.name),
+        row.source.name().to_owned(),
+        row.tokens.map(|tokens| counted(tokens, "token")).unwrap_or_default(),
+        plain::line(&row.description.chars().take(60).collect::<String>()),
+    ]
+}

@@ -1,0 +1,196 @@
+//! `tau mcp`: which servers there are, adding and removing one, and trying one. Logins are in `mcp_login`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{mcp_login, table};
+use crate::args::CliArgs;
+use crate::args::mcp::{McpAction, McpArgs};
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::mcp_servers;
+use crate::compose::sandbox;
+use crate::process::exit::{Exit, Refusal, fail, say, warn};
+use crate::process::plain;
+use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
+use tau_agent::extensions::mcp::{ConfiguredServer, Tried, try_server};
+use tau_agent::settings::Settings;
+use tau_agent::settings::mcp_edit::{add, remove};
+use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
+use tau_tools::process::ChildEnv;
+use tau_tools::scratch::Scratch;
+
+/// Runs the command; how the program ends.
+pub fn run(args: &McpArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &McpArgs) -> Result<Exit, Refusal> {
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let mut all = CliArgs::without_arguments();
+    all.trust = match &args.action {
+        McpAction::List { trust }
+        | McpAction::Test { trust, .. }
+        | McpAction::Login { trust, .. }
+        | McpAction::Logout { trust, .. } => *trust,
+        McpAction::Add { .. } | McpAction::Remove { .. } => false,
+    };
+    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
+    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let (servers, _) = mcp_servers::read(&environment.paths, &project);
+    let file = environment.paths.config_file();
+    let logins = LoginStore::new(environment.paths.mcp_logins());
+    let exit = match &args.action {
+        McpAction::List { .. } => say(&listed(&servers, &environment.settings, &logins)),
+        McpAction::Add { name, variables, headers, command } => {
+            let server = new_server(name, variables, headers, command).map_err(Refusal::usage)?;
+            add(&environment.paths.shared(file.clone()), &server).map_err(Refusal::config)?;
+            say(&format!("added {name} to {}; `tau mcp test {name}` tries it\n", file.display()))
+        }
+        McpAction::Remove { name } => {
+            if remove(&environment.paths.shared(file.clone()), name).map_err(Refusal::config)? {
+                let known = servers.iter().find(|known| known.server.name == *name && known.path == file);
+                let is_forgotten = known.is_some_and(|known| logins.forget(&known.server) == Ok(true));
+                let login = if is_forgotten { " and forgot its login" } else { "" };
+                say(&format!("removed {name} from {}{login}\n", file.display()))
+            } else {
+                let elsewhere = servers.iter().find(|known| known.server.name == *name);
+                let hint = match elsewhere {
+                    Some(known) => format!("it is in {}; remove it there", known.path.display()),
+                    None => unknown(name, &servers),
+                };
+                return Ok(fail(Exit::Usage, &format!("{name} is not in {}: {hint}", file.display())));
+            }
+        }
+        McpAction::Test { name, .. } | McpAction::Login { name, .. } | McpAction::Logout { name, .. } => {
+            let Some(server) = servers.iter().find(|known| known.server.name == *name) else {
+                return Ok(fail(Exit::Usage, &unknown(name, &servers)));
+            };
+            match &args.action {
+                McpAction::Login { no_browser, .. } => {
+                    mcp_login::login(&server.server, &logins, &environment, !no_browser)?
+                }
+                McpAction::Logout { .. } => mcp_login::logout(&server.server, &logins),
+                _ => test(server.clone(), &environment, &cwd)?,
+            }
+        }
+    };
+    Ok(match exit {
+        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
+        exit => exit,
+    })
+}
+
+fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
+    let names: Vec<&str> = servers.iter().map(|known| known.server.name.as_str()).collect();
+    if names.is_empty() {
+        return format!("no server is called {name:?}; add one with `tau mcp add`");
+    }
+    format!("no server is called {name:?}; there are {}", names.join(", "))
+}
+
+/// The servers with what they are and where they are written.
+fn listed(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore) -> String {
+    if servers.is_empty() {
+        return "no servers; see tau mcp add --help\n".to_owned();
+    }
+    let off = settings.extensions_off.clone().unwrap_or_default();
+    let row = |known: &ConfiguredServer| {
+        let what = match &known.server.transport {
+            McpTransport::Stdio { command, args, .. } => {
+                let words: Vec<&str> = std::iter::once(command).chain(args).map(String::as_str).collect();
+                words.join(" ")
+            }
+            McpTransport::Http { url, .. } => url.clone(),
+        };
+        let is_on = known.server.enabled && !off.contains(&format!("mcp:{}", known.server.name));
+        let state = match (is_on, logins.state(&known.server)) {
+            (false, _) => "off",
+            (true, LoginState::Needed) => "needs login",
+            (true, LoginState::LoggedIn) => "logged in",
+            (true, LoginState::Unknown) => "on",
+        };
+        let path = known.path.display().to_string();
+        [known.server.name.as_str(), state, &what, &path].map(plain::line)
+    };
+    let rows: Vec<[String; 4]> = servers.iter().map(row).collect();
+    let needing = servers.iter().zip(&rows).filter(|(_, [_, state, ..])| state == "needs login");
+    let hints = needing.map(|(known, _)| {
+        format!(
+            "{} needs login: run `{}`\n",
+            plain::line(&known.server.name),
+            login_command(&known.server.name)
+        )
+    });
+    table::columns(&rows) + &hints.collect::<String>()
+}
+
+/// The server that the arguments describe.
+fn new_server(
+    name: &str,
+    variables: &[String],
+    headers: &[String],
+    command: &[String],
+) -> Result<McpServer, String> {
+    let pairs = |texts: &[String], sign: char, what: &str| -> Result<BTreeMap<String, String>, String> {
+        let pair = |text: &String| {
+            let (name, value) =
+                text.split_once(sign).ok_or_else(|| format!("{what} {text:?} has no `{sign}`"))?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        texts.iter().map(pair).collect()
+    };
+    let (first, rest) = command.split_first().ok_or("name a URL or a command")?;
+    let is_url = first.starts_with("http://") || first.starts_with("https://");
+    let transport = match is_url {
+        true if !rest.is_empty() || !variables.is_empty() => {
+            return Err("a server with a URL takes no arguments and no --env".to_owned());
+        }
+        true => McpTransport::Http {
+            url: first.clone(),
+            headers: pairs(headers, ':', "header")?,
+            oauth: OauthClient::default(),
+        },
+        false if !headers.is_empty() => return Err("--header is for servers with a URL".to_owned()),
+        false => McpTransport::Stdio {
+            command: first.clone(),
+            args: rest.to_vec(),
+            env: pairs(variables, '=', "variable")?,
+            cwd: None,
+        },
+    };
+    Ok(McpServer::new(name, transport))
+}
+
+/// Starts a server and says what it has.
+fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Result<Exit, Refusal> {
+    let Environment { paths, settings, keys, .. } = environment;
+    let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+    let env = ChildEnv::new(&secrets, settings.pass_env.as_deref().unwrap_or_default(), "test");
+    let scratch = Scratch::new(&std::env::temp_dir()).map_err(Refusal::config)?;
+    let policy = sandbox::policy(settings, paths, cwd);
+    let name = server.server.name.clone();
+    let mut server = server;
+    server.server.enabled = true;
+    let sandboxed = settings.sandbox.mcp.unwrap_or(false);
+    server.server.sandbox = server.server.sandbox.or(sandboxed.then_some(true));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let trying = try_server(
+        server,
+        Arc::new(env),
+        Arc::new(scratch),
+        (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
+        (cwd.to_owned(), Arc::new(policy)),
+    );
+    let Tried { description, tools, problem } = runtime.block_on(trying);
+    if let Some(problem) = problem {
+        return Ok(fail(Exit::Model, &format!("{name} cannot be used: {}", plain::line(&problem))));
+    }
+    let line = |tool: &(String, String)| {
+        let said = tool.1.lines().next().unwrap_or_default();
+        [plain::line(&tool.0), plain::line(said)]
+    };
+    let rows: Vec<[String; 2]> = tools.iter().map(line).collect();
+    Ok(say(&format!("{name}: {}\n{}", plain::line(&description), table::columns(&rows))))
+}

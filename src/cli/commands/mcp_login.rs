@@ -1,0 +1,93 @@
+//! `tau mcp login` and `tau mcp logout`: tokens for servers at a URL, by way of the browser.
+
+use std::io::BufRead;
+
+use tokio::sync::mpsc;
+
+use crate::compose::environment::Environment;
+use crate::process::browser;
+use crate::process::exit::{Exit, Refusal, fail, say};
+use crate::process::plain;
+use crate::process::signals::Signals;
+use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
+use tau_agent::settings::mcp_servers::McpServer;
+use tau_tools::process::ChildEnv;
+
+/// Logs in to a server; how the program ends.
+///
+/// # Errors
+/// When the machine does not let it.
+pub(crate) fn login(
+    server: &McpServer,
+    logins: &LoginStore,
+    environment: &Environment,
+    opens_browser: bool,
+) -> Result<Exit, Refusal> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::for_batch().map_err(Refusal::config)?;
+        let work = run(server, logins, environment, opens_browser);
+        tokio::select! {
+            done = work => Ok(done),
+            caught = signals.next() => Ok(Err((caught.exit().unwrap_or(Exit::Aborted), "stopped".to_owned()))),
+        }
+    })?;
+    // Whoever still reads the keyboard is not waited for.
+    runtime.shutdown_background();
+    let name = &server.name;
+    Ok(match done {
+        Ok(()) => say(&format!("logged in to {name}; `tau mcp test {name}` lists its tools\n")),
+        Err((exit, why)) => fail(exit, &format!("not logged in to {name}: {}", plain::line(&why))),
+    })
+}
+
+async fn run(
+    server: &McpServer,
+    logins: &LoginStore,
+    environment: &Environment,
+    opens_browser: bool,
+) -> Result<(), (Exit, String)> {
+    let failed = |why: String| (Exit::Model, why);
+    let login = begin(server, logins, environment.settings.network()).await.map_err(failed)?;
+    let keys: Vec<String> =
+        environment.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
+    let env = ChildEnv::new(&keys, environment.settings.pass_env.as_deref().unwrap_or_default(), "login");
+    let is_open = opens_browser && browser::open(login.page(), &env);
+    let what = match is_open {
+        true => "Log in to it in your browser. If no page has come up, open this address:",
+        false => "Open this address in your browser and log in there:",
+    };
+    let name = &server.name;
+    let said = say(&format!(
+        "{what}\n\n{}\n\nIf the browser is on another machine and cannot show the last page, paste the address of \
+         that page here.\nWaiting for the login to {name}; ctrl+c stops.\n",
+        plain::line(login.page())
+    ));
+    if said != Exit::Ok {
+        return Err((said, "the address could not be written".to_owned()));
+    }
+    login.finish(&mut lines()).await.map_err(failed)
+}
+
+/// What is written to standard input, line by line. The thread that reads it ends with the program.
+fn lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let all = std::io::stdin().lock().lines().map_while(Result::ok);
+        all.filter(|line| !line.trim().is_empty()).try_for_each(|line| sender.blocking_send(line))
+    });
+    lines
+}
+
+/// Forgets the login at a server; how the program ends.
+pub(crate) fn logout(server: &McpServer, logins: &LoginStore) -> Exit {
+    let name = &server.name;
+    match logins.forget(server) {
+        Ok(true) => say(&format!("logged out of {name}\n")),
+        Ok(false) => {
+            fail(Exit::Usage, &format!("not logged in to {name}; to log in, run `{}`", login_command(name)))
+        }
+        Err(why) => fail(Exit::Config, &format!("not logged out of {name}: {}", plain::line(&why))),
+    }
+}

@@ -1,0 +1,18 @@
+//! The subcommands, one file each.
+
+pub mod auth;
+pub(crate) mod completion_scripts;
+pub(crate) mod doctor;
+pub mod export;
+pub(crate) mod extensions;
+pub(crate) mod man_pages;
+pub(crate) mod mcp;
+pub(crate) mod mcp_login;
+pub(crate) mod models;
+pub(crate) mod name_completion;
+pub(crate) mod permissions;
+pub(crate) mod sandbox;
+pub mod table;
+pub(crate) mod theme;
+pub(crate) mod tools;
+pub(crate) mod undo;

@@ -1,0 +1,128 @@
+//! `tau permissions`: the rules in force, and what they say of a call.
+
+use std::fmt::Write;
+use std::path::Path;
+use tau_agent::settings::chosen_mode;
+
+use super::{table, tools};
+use crate::args::CliArgs;
+use crate::args::permissions::{PermissionsAction, PermissionsArgs};
+use crate::compose;
+use crate::compose::environment::{Environment, OnBadConfig};
+use crate::compose::permission_rules;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::extensions::registry::Loaded;
+use tau_agent::permissions::{CallFacts, Finding, Permissions};
+use tau_protocol::approval::PermissionMode;
+use tau_tools::access::Access;
+use tau_tools::{AnyTool, paths};
+
+/// Runs the command; how the program ends.
+pub fn run(args: &PermissionsArgs) -> Exit {
+    work(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn work(args: &PermissionsArgs) -> Result<Exit, Refusal> {
+    let cwd = std::env::current_dir().map_err(Refusal::config)?;
+    let mut all = CliArgs::without_arguments();
+    if let Some(PermissionsAction::Test { trust, .. }) = &args.action {
+        all.trust = *trust;
+    }
+    let (environment, project) = Environment::read_in(&all, OnBadConfig::Warn, &cwd)?;
+    let sessions = environment.settings.session_dir.as_deref();
+    let (permissions, _) = permission_rules::read(&environment.paths, &project, sessions);
+    environment.notices.iter().chain(&project.notice(Some(&cwd))).for_each(|notice| warn(notice));
+    let text = match &args.action {
+        None => listed(&permissions),
+        Some(PermissionsAction::Test { tool, mode, call, .. }) => {
+            let settings = &environment.settings;
+            let chosen = || chosen_mode::read(&environment.paths).map(|chosen| chosen.mode);
+            let mode = mode.or(settings.permission_mode).or_else(chosen).unwrap_or(PermissionMode::Ask);
+            let extensions = compose::extensions_of(&all, &environment.paths, settings);
+            let (access, read_only) = touched(&extensions.load(&cwd), tool, call, &cwd)?;
+            explained(
+                &permissions,
+                CallFacts { mode, tool, access: &access, read_only, cwd: &cwd, home: None },
+            )
+        }
+    };
+    Ok(match say(&text) {
+        Exit::Ok if !environment.notices.is_empty() => Exit::Config,
+        exit => exit,
+    })
+}
+
+/// The rules with their sources.
+fn listed(permissions: &Permissions) -> String {
+    let rows: Vec<[String; 3]> = permissions
+        .rules()
+        .iter()
+        .map(|rule| {
+            [
+                rule.list.name().to_owned(),
+                plain::line(&rule.rule.to_string()),
+                plain::line(&rule.source.to_string()),
+            ]
+        })
+        .collect();
+    let mut text = if rows.is_empty() {
+        "no rules; see tau permissions --help\n".to_owned()
+    } else {
+        table::columns(&rows)
+    };
+    let unprotected = permission_rules::unprotected(permissions);
+    if !unprotected.is_empty() {
+        let _ = writeln!(text, "not asked although protected: {unprotected}");
+    }
+    text
+}
+
+/// What a call would touch, and whether its tool only reads. For a custom tool, `call` has its arguments.
+fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Access, bool), Refusal> {
+    let path = || paths::resolve(cwd, call);
+    Ok(match tool {
+        "bash" => (Access::command(call), false),
+        "edit" | "write" => (Access::change(path()), false),
+        "read" | "grep" | "find" | "ls" => (Access::read(path()), true),
+        _ => match loaded.tools.iter().find(|known| known.name() == tool) {
+            Some(custom) => {
+                let access = custom.touches(tools::of_json(call)?, cwd);
+                (access.map_err(Refusal::usage)?, custom.spec().read_only)
+            }
+            None => (Access::unknown(), false),
+        },
+    })
+}
+
+/// What is said of a call, part by part.
+fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
+    let home = std::env::home_dir();
+    let facts = CallFacts { home: home.as_deref(), ..facts };
+    let mode = facts.mode;
+    let judgement = permissions.judge(&facts);
+    let mut text = String::new();
+    for finding in permissions.explain(&facts) {
+        let part = plain::line(&finding.part.replace('\n', " ⏎ "));
+        let _ = writeln!(
+            text,
+            "{:5}  {part}\n         {}",
+            finding.verdict.name(),
+            reason(&finding, permissions)
+        );
+    }
+    let _ = writeln!(text, "\nin mode {}: {}", mode.name(), judgement.verdict.name());
+    for rule in judgement.suggested_rules {
+        let _ = writeln!(text, "this rule would allow it: {}", plain::line(&rule));
+    }
+    text
+}
+
+/// Why, with the rule and where it is written.
+fn reason(finding: &Finding, permissions: &Permissions) -> String {
+    let text = plain::line(&finding.reason.text);
+    let Some(rule) = &finding.reason.rule else { return text };
+    let source = permissions.rules().iter().find(|known| known.rule.to_string() == *rule);
+    let source = source.map(|known| format!(", {}", known.source)).unwrap_or_default();
+    format!("{text}: {}{}", plain::line(rule), plain::line(&source))
+}

@@ -1,0 +1,187 @@
+//! `tau diff` and `tau undo`: what a session that has ended changed in files, and taking it back.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, IsTerminal};
+use std::path::Path;
+
+use super::{export, table};
+use crate::args::CliArgs;
+use crate::args::undo::{DiffArgs, SessionArgs, UndoArgs};
+use crate::compose::environment::{self, Environment, OnBadConfig};
+use crate::compose::session_lookup;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use crate::process::plain;
+use tau_agent::secrets::masking::Masking;
+use tau_agent::secrets::vault::Vault;
+use tau_agent::session::{Access, Session, list};
+use tau_agent::undo::{Prompt, SessionUndo, prompts};
+use tau_protocol::undo::{
+    ChangeKind, ChangedFile, NotCovered, SessionChanges, UndoOrder, UndoPlan, UndoScope,
+};
+
+/// A session that has ended: its prompts, and what was kept of it.
+struct Finished {
+    masking: Masking,
+    prompts: Vec<Prompt>,
+    undo: Option<SessionUndo>,
+}
+
+/// Finds a session, or the last one of this directory.
+fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir = of.session_dir.clone();
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let file = match of.session.as_deref() {
+        Some(wanted) => session_lookup::file_of(&root, wanted)?,
+        None => {
+            let cwd = std::env::current_dir().map_err(Refusal::config)?;
+            let newest = list::newest(&root, &cwd);
+            newest.ok_or_else(|| {
+                Refusal::config("no session in this directory; name one, see `tau --resume`")
+            })?
+        }
+    };
+    let session = Session::open_as(&file, Access::Read).map_err(Refusal::config)?;
+    let options = environment::undo_options(&environment.settings, &environment.paths);
+    let undo = SessionUndo::of_finished(&options, &session.info().id);
+    let own = export::secrets(&environment.keys);
+    let masking = Masking::new(Vault::new(environment.settings.mask_secrets.unwrap_or(true), &own));
+    Ok(Finished { masking, prompts: prompts(session.tree()), undo })
+}
+
+/// Runs `tau diff`; how the program ends.
+pub fn diff(args: &DiffArgs) -> Exit {
+    let found = find(&args.of);
+    match found {
+        Ok(Finished { undo, mut masking, .. }) => {
+            let mut changes = undo.map(|mut undo| undo.changes()).unwrap_or_default();
+            changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
+            let exit = say(&patch(&changes));
+            export::report_masked(masking.vault.count(), "standard output");
+            if let Some(text) = not_covered(&changes.not_covered) {
+                warn(&text);
+            }
+            exit
+        }
+        Err(refusal) => refusal.fail(),
+    }
+}
+
+/// The changes as a patch.
+fn patch(changes: &SessionChanges) -> String {
+    let mut text = String::new();
+    for file in &changes.files {
+        let path = plain::line(&file.path);
+        let (old, new) = match file.kind {
+            ChangeKind::Created => ("/dev/null".to_owned(), format!("b/{path}")),
+            ChangeKind::Removed => (format!("a/{path}"), "/dev/null".to_owned()),
+            ChangeKind::Changed => (format!("a/{path}"), format!("b/{path}")),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "diff --tau a/{path} b/{path}{}", remarks(file));
+        if !file.diff.hunks.is_empty() {
+            let _ = write!(text, "--- {old}\n+++ {new}\n{}", plain::text(&file.diff.unified()));
+        }
+        if file.diff.cut {
+            text.push_str("# more changes are not shown\n");
+        }
+    }
+    text
+}
+
+fn remarks(file: &ChangedFile) -> String {
+    let kind = match file.kind {
+        ChangeKind::Created => Some("created"),
+        ChangeKind::Removed => Some("removed"),
+        ChangeKind::Changed => None,
+    };
+    let since = file.changed_since.then_some("changed since");
+    let note = file.note.as_deref().map(plain::line);
+    let all: Vec<&str> = kind.into_iter().chain(note.as_deref()).chain(since).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+}
+
+fn not_covered(lost: &[NotCovered]) -> Option<String> {
+    let line = |lost: &NotCovered| format!("{}: {}", plain::line(&lost.path), plain::line(&lost.reason));
+    let lines: Vec<String> = lost.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("not covered: {}", lines.join("; ")))
+}
+
+/// Runs `tau undo`; how the program ends.
+pub fn undo(args: &UndoArgs) -> Exit {
+    back(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
+    let Finished { prompts, undo, .. } = find(&args.of)?;
+    let Some(mut undo) = undo else { return Ok(say("this session changed no file\n")) };
+    let Some(number) = args.to else { return Ok(say(&listed(&mut undo, &prompts))) };
+    let prompt = number
+        .checked_sub(1)
+        .and_then(|at| prompts.get(at))
+        .ok_or_else(|| Refusal::usage(format!("there is no prompt {number}; `tau undo` lists them")))?;
+    let plan = undo.plan(&prompts, &prompt.entry_id).unwrap_or_default();
+    if plan.files.is_empty() && plan.conflicts.is_empty() {
+        if let Some(text) = not_covered(&plan.not_covered) {
+            warn(&text);
+        }
+        return Ok(say("no file has to be restored\n"));
+    }
+    if !args.yes && !confirmed(&plan, undo.cwd())? {
+        return Ok(say("nothing was restored\n"));
+    }
+    let order = UndoOrder {
+        entry_id: prompt.entry_id.clone(),
+        scope: UndoScope::Files,
+        otherwise: args.conflicts.into(),
+        ..UndoOrder::default()
+    };
+    let report = undo.undo(&prompts, &order, None).map_err(Refusal::config)?;
+    for notice in undo.take_notices() {
+        warn(&notice);
+    }
+    if let Some(text) = not_covered(&plan.not_covered) {
+        warn(&text);
+    }
+    let exit = say(&format!("{}\n", plain::line(&report.summary("restored"))));
+    Ok(if report.failed.is_empty() { exit } else { Exit::Model })
+}
+
+/// The prompts by number, with what each changed.
+fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
+    let row = |(at, one): (usize, tau_protocol::undo::Checkpoint)| {
+        let text: String =
+            plain::line(one.text.lines().next().unwrap_or_default()).chars().take(50).collect();
+        let files = match one.files.as_slice() {
+            [] => "no files".to_owned(),
+            [path] => plain::line(path),
+            [path, rest @ ..] => format!("{} and {} more", plain::line(path), rest.len()),
+        };
+        [(at + 1).to_string(), text, files]
+    };
+    let rows: Vec<[String; 3]> = undo.checkpoints(prompts).into_iter().enumerate().map(row).collect();
+    table::columns(&rows)
+}
+
+/// Asks whether it is to be done.
+fn confirmed(plan: &UndoPlan, cwd: &Path) -> Result<bool, Refusal> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Refusal::usage("nobody can be asked here; --yes restores without a question"));
+    }
+    let mut text = format!("In {}:\n", plain::line(&cwd.display().to_string()));
+    for path in &plan.files {
+        let _ = writeln!(text, "  restore {}", plain::line(path));
+    }
+    for conflict in &plan.conflicts {
+        let merge = if conflict.mergeable { ", can be merged" } else { "" };
+        let _ = writeln!(text, "  {} was {}{merge}", plain::line(&conflict.path), conflict.reason);
+    }
+    for lost in &plan.not_covered {
+        let _ = writeln!(text, "  not covered: {} ({})", plain::line(&lost.path), plain::line(&lost.reason));
+    }
+    say(&format!("{text}Restore? [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(Refusal::config)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,56 @@
+//! The MCP servers in use: those of the user's files and of the trusted projects.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::project_settings::ProjectSettings;
+use crate::args::CliArgs;
+use tau_agent::extensions::mcp::{ConfiguredServer, ReadServers};
+use tau_agent::settings::mcp_servers::{self, McpServer};
+use tau_agent::settings::trust::MCP_FILE;
+use tau_agent::settings::{Paths, Settings, SettingsError};
+
+/// The servers of all files by name, those of the nearest project before others, and what is wrong in the
+/// files. Of the user's files, `config.toml` counts more.
+pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<SettingsError>) {
+    let mut servers = BTreeMap::new();
+    let mut wrong = Vec::new();
+    let mut add = |(found, errors): (Vec<McpServer>, Vec<SettingsError>), path: &Path, is_project| {
+        wrong.extend(errors);
+        for server in found {
+            let path = path.to_owned();
+            servers.insert(server.name.clone(), ConfiguredServer { server, path, is_project });
+        }
+    };
+    let path = paths.mcp_file();
+    add(mcp_servers::of_json_file(&path), &path, false);
+    let path = paths.config_file();
+    add(mcp_servers::of_file(&path), &path, false);
+    for project in project.trusted() {
+        if let Some((path, text)) = project.file(MCP_FILE) {
+            add(mcp_servers::of_json_text(&path, text), &path, true);
+        }
+        for (path, text) in project.settings_files() {
+            add(mcp_servers::of_text(&path, text), &path, true);
+        }
+    }
+    (servers.into_values().collect(), wrong)
+}
+
+/// Reads the servers for the directory that the session runs in. `sandboxed` is what holds for a server that
+/// says nothing about it.
+pub(crate) fn reading(args: &CliArgs, paths: &Paths, sandboxed: bool) -> ReadServers {
+    let (args, paths) = (args.clone(), paths.clone());
+    ReadServers::new(move |cwd| {
+        let project = ProjectSettings::read(&args, &paths, Some(cwd)).unwrap_or_default();
+        let off = Settings::load_leniently(&paths).0.extensions_off.unwrap_or_default();
+        let mut servers = read(&paths, &project).0;
+        for ConfiguredServer { server, is_project, .. } in &mut servers {
+            server.enabled &= !off.contains(&format!("mcp:{}", server.name));
+            // A project can ask for the sandbox, but cannot get out of it.
+            let own = server.sandbox.filter(|own| *own || !*is_project);
+            server.sandbox = own.or(sandboxed.then_some(true));
+        }
+        servers
+    })
+}

@@ -1,0 +1,76 @@
+//! What could be turned on that the user has not decided about: hooks of another agent that are there, tools for the
+//! web.
+
+use std::path::Path;
+
+use super::hook_files;
+use super::project_settings::ProjectSettings;
+use crate::args::CliArgs;
+use tau_agent::catalogue::keys::Keys;
+use tau_agent::catalogue::search_services::SERVICES;
+use tau_agent::extensions::hooks::{self, HookFile, HookFormat};
+use tau_agent::settings::trust::OTHERS_HOOKS;
+use tau_agent::settings::{MAX_BYTES, Settings, paths};
+use tau_app::overlays::offer::{HookOffer, Offers, WebOffer};
+use tau_protocol::extension::ExtensionSource;
+use tau_tools::regular_files::read_text;
+
+/// What the screen could offer.
+pub(crate) fn of(args: &CliArgs, settings: &Settings, projects: &ProjectSettings, keys: &Keys) -> Offers {
+    Offers { hooks: hooks(settings, projects), web: web(args, settings, keys) }
+}
+
+/// The hooks of another agent that could run, where nothing says whether they do.
+pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<HookOffer> {
+    if settings.claude_hooks.is_some() {
+        return None;
+    }
+    let mut offer = HookOffer::default();
+    let home = std::env::home_dir().map(|home| hook_files::others(&home));
+    let of_projects = projects.trusted().flat_map(|project| {
+        OTHERS_HOOKS.iter().filter_map(move |name| {
+            let path = project.folder().join(name).canonicalize().ok()?;
+            path.starts_with(project.root()).then_some(path)
+        })
+    });
+    for (path, is_project) in
+        home.into_iter().map(|path| (path, false)).chain(of_projects.map(|path| (path, true)))
+    {
+        let (found, shown) = (found(&path), paths::in_short(&path));
+        if !found.is_empty() && !offer.files.contains(&shown) {
+            offer.files.push(shown);
+            offer.of_project |= is_project;
+            offer.hooks.extend(found);
+        }
+    }
+    (!offer.hooks.is_empty()).then_some(offer)
+}
+
+/// The event and the command of each hook in the file that tau can run.
+fn found(path: &Path) -> Vec<(String, String)> {
+    let Ok(text) = read_text(path, MAX_BYTES) else { return Vec::new() };
+    let file =
+        HookFile { path: path.to_owned(), text, format: HookFormat::Json, source: ExtensionSource::User };
+    hooks::find(&file).0.iter().map(|hook| (hook.event.name().to_owned(), hook.command.clone())).collect()
+}
+
+/// What is said where nobody can be asked.
+pub(crate) fn hooks_notice(settings: &Settings, projects: &ProjectSettings) -> Option<String> {
+    let files = hooks(settings, projects)?.files.join(", ");
+    Some(format!(
+        "not running the hooks of {files}: set claude_hooks = true in config.toml to run them, false to hide this"
+    ))
+}
+
+/// The tools for the web, where nothing says whether they are on, and no choice of tools leaves them out.
+fn web(args: &CliArgs, settings: &Settings, keys: &Keys) -> Option<WebOffer> {
+    let chooses_tools = settings.tools.is_some() || args.settings.0.tools.is_some() || args.no_tools;
+    if chooses_tools {
+        return None;
+    }
+    let undecided = SERVICES.iter().filter(|service| settings.web_search.is_none() && service.env.is_some());
+    let mut known = undecided.filter(|service| keys.place(service.id).is_some());
+    let search = known.next().map(|service| (service.id.to_owned(), service.name.to_owned()));
+    let only_search = settings.web_fetch.is_some();
+    (search.is_some() || !only_search).then_some(WebOffer { search, only_search })
+}

@@ -1,0 +1,229 @@
+//! The rules in force: those of the user's `config.toml` and of the trusted projects; changing them.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::hook_files;
+use super::project_settings::ProjectSettings;
+use crate::args::CliArgs;
+use tau_agent::engine::behavior::{ReadRules, SaveRule, SavedRule};
+use tau_agent::permissions::{
+    LOCAL, Options, Permissions, Protected, Rule, RuleInForce, RuleSource, Verdict,
+};
+use tau_agent::settings::trust::{FOLDER, OTHERS_HOOKS, Project, SETTINGS, SHARED, uses_others_hooks};
+use tau_agent::settings::{
+    MAX_BYTES, Paths, SettingsError, claude_permissions, local_file, paths, permission_rules,
+};
+use tau_protocol::approval::RuleScope;
+use tau_protocol::trust::Trust;
+use tau_tools::regular_files::read_text;
+use tau_tools::sandbox::support::Support;
+
+/// The rules of all files, and what is wrong in them.
+pub(crate) fn read(
+    paths: &Paths,
+    project: &ProjectSettings,
+    session_dir: Option<&Path>,
+) -> (Permissions, Vec<SettingsError>) {
+    let (user, mut wrong) = permission_rules::of_file(&paths.config_file());
+    let mut rules = user.rules;
+    for project in project.trusted() {
+        for (path, text) in project.settings_files() {
+            let (found, errors) = permission_rules::of_text(&path, text, true);
+            wrong.extend(errors);
+            if !found.unprotected.is_empty() {
+                let text = "a project cannot set `unprotected`; set it in your own config.toml";
+                wrong.push(SettingsError(format!("{}: {text}", path.display())));
+            }
+            rules.extend(found.rules);
+        }
+    }
+    let (of_others, _) = of_others(project);
+    rules.extend(of_others);
+    // Sessions, and what undo keeps, are in the data folder.
+    let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
+    let options = Options {
+        unprotected: user.unprotected,
+        own: own.into_iter().flatten().collect(),
+        unconfined: !Support::here().confines_unasked(),
+    };
+    let untrusted = project.untrusted().flat_map(Project::settings_files);
+    let untrusted = untrusted.flat_map(|(path, text)| permission_rules::of_text(&path, text, true).0.rules);
+    let others = project.untrusted().flat_map(|project| of_project(project).0);
+    (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
+}
+
+/// The rules in settings of another agent, the user's and those of trusted projects, and what of them is not used.
+pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
+    let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
+        Ok(text) => Some(claude_permissions::of_text(&path, &text, &text, false)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+        Err(error) => Some(one(claude_permissions::unread(&path, 1, false, &error.to_string()))),
+    });
+    let unread = project.trusted().chain(project.changed()).flat_map(unread_of_project);
+    let all = of_user.into_iter().chain(project.trusted().map(of_project)).chain(unread);
+    let (rules, wrong): (Vec<_>, Vec<_>) = all.unzip();
+    (rules.concat(), wrong.concat())
+}
+
+fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    let readable = project.files_of_others().filter(|(_, text)| claude_permissions::can_be_read(text));
+    let read = readable.map(|(path, text)| {
+        // Lines are those of the file; what was trusted is a part of it.
+        let whole = read_text(&path, MAX_BYTES);
+        claude_permissions::of_text(&path, text, whole.as_deref().unwrap_or(text), true)
+    });
+    let (rules, wrong): (Vec<_>, Vec<_>) = read.unzip();
+    (rules.concat(), wrong.concat())
+}
+
+/// What holds because of the files of a project that cannot be read.
+fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<SettingsError>)> {
+    let broken = project.files_of_others().filter(|(_, text)| !claude_permissions::can_be_read(text));
+    let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, true));
+    let unread = project.unread().iter();
+    broken.chain(unread.map(|(path, why)| one(claude_permissions::unread(path, 1, true, why))))
+}
+
+fn one((rule, wrong): (RuleInForce, SettingsError)) -> (Vec<RuleInForce>, Vec<SettingsError>) {
+    (vec![rule], vec![wrong])
+}
+
+/// Reads the rules again, for the directory that the session runs in.
+pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
+    let (args, paths) = (args.clone(), paths.clone());
+    ReadRules::new(move |cwd| {
+        let project = ProjectSettings::read(&args, &paths, Some(cwd)).map_err(|error| error.0)?;
+        if let Some(fault) = hook_files::guards_fault(&paths, &project) {
+            return Err(fault.0);
+        }
+        Ok(read(&paths, &project, session_dir.as_deref()).0)
+    })
+}
+
+/// The texts in which trusted projects set rules: what differs when their rules do.
+pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
+    let names = || SETTINGS.into_iter().chain(OTHERS_HOOKS);
+    let files = project.trusted().flat_map(|project| names().filter_map(|name| project.file(name)));
+    let with_rules = files.filter(|(_, text)| text.contains("permissions"));
+    with_rules.map(|(path, text)| (path, text.to_owned())).collect()
+}
+
+/// Changes rules in the files of their scopes. A project stays trusted if it was.
+pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
+    let (trusts_all, paths) = (args.trust, paths.clone());
+    SaveRule::new(move |edit, cwd| {
+        let files = Files { trusts_all, paths: &paths };
+        if let Some(RuleSource::File { path, .. }) = edit.remove.as_ref().map(|rule| &rule.source)
+            && path.extension().is_some_and(|extension| extension == "json")
+        {
+            return Err(format!("it is in the settings of another agent; change it in {}", path.display()));
+        }
+        let removed = edit.remove.as_ref().and_then(|removed| match &removed.source {
+            RuleSource::File { path, is_project, .. } => Some((path.clone(), *is_project, removed)),
+            RuleSource::Session | RuleSource::Granted(_) => None,
+        });
+        let added = edit.add.as_ref().and_then(|(list, rule, scope)| {
+            let name = match scope {
+                RuleScope::Session | RuleScope::Once => return None,
+                RuleScope::User => return Some((paths.config_file(), false, (*list, rule))),
+                RuleScope::Local => LOCAL,
+                RuleScope::Project => SHARED,
+            };
+            let path = match &removed {
+                // It stays in its folder, which may be in a directory above.
+                Some((path, true, _)) => path.with_file_name(name),
+                _ => cwd.join(FOLDER).join(name),
+            };
+            Some((path, true, (*list, rule)))
+        });
+        let file = added.as_ref().map(|(path, ..)| files.shown(path, cwd));
+        let removed = removed.map(|(path, is_project, rule)| (path, is_project, (rule.list, &rule.rule)));
+        let remark = match (removed, added) {
+            (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
+                files.change(&to, is_project, Some(old), Some(new))?
+            }
+            // What is added holds before what it replaces is gone.
+            (removed, added) => {
+                let remark = match added {
+                    Some((path, is_project, rule)) => files.change(&path, is_project, None, Some(rule))?,
+                    None => None,
+                };
+                if let Some((path, is_project, rule)) = removed {
+                    files.change(&path, is_project, Some(rule), None)?;
+                }
+                remark
+            }
+        };
+        Ok(SavedRule { file, remark })
+    })
+}
+
+/// The files with rules.
+struct Files<'a> {
+    /// `--trust`: projects are used as they are.
+    trusts_all: bool,
+    paths: &'a Paths,
+}
+
+impl Files<'_> {
+    /// Changes a file; what the user should know besides.
+    fn change(
+        &self,
+        path: &Path,
+        is_project: bool,
+        remove: Option<(Verdict, &Rule)>,
+        add: Option<(Verdict, &Rule)>,
+    ) -> Result<Option<String>, String> {
+        let write = || {
+            let file = self.paths.shared(path.to_owned());
+            permission_rules::change(&file, remove, add).map_err(|error| error.to_string())
+        };
+        let folder = path.parent().filter(|_| is_project);
+        let Some((folder, root)) = folder.and_then(|folder| Some((folder, folder.parent()?))) else {
+            return write().map(|()| None);
+        };
+        if !root.is_dir() {
+            return Err(format!(
+                "{} no longer exists; add the rule for the session or everywhere",
+                root.display()
+            ));
+        }
+        if let Some(link) = local_file::leads_out(root, &[folder, path]) {
+            return Err(format!(
+                "{} is a link out of this project; add the rule for the session or everywhere",
+                link.display()
+            ));
+        }
+        let file = self.paths.trust_file();
+        let trust = |project: Project| project.trust(&file);
+        let project = || Project::with_others(root, &|| uses_others_hooks(self.paths));
+        let trust = project().map(trust).transpose().map_err(|error| error.to_string())?;
+        if !self.trusts_all && trust.is_some_and(|trust| trust != Trust::Trusted) {
+            return Err("this directory has settings that you do not trust; add the rule for the session or everywhere"
+                .to_owned());
+        }
+        write()?;
+        // It was trusted as it was before.
+        let project = project().ok_or("the rule was written, but it cannot be read again")?;
+        project.answer(&self.paths.shared(file), true).map_err(|error| error.to_string())?;
+        let is_local = path.ends_with(LOCAL) && add.is_some();
+        Ok(is_local.then(|| local_file::ignore(folder).err()).flatten())
+    }
+
+    /// A file, as the user knows it who works in `cwd`.
+    fn shown(&self, path: &Path, cwd: &Path) -> String {
+        match path.strip_prefix(cwd) {
+            Ok(inside) => inside.display().to_string(),
+            Err(_) => paths::in_short(path),
+        }
+    }
+}
+
+/// The kinds of protected paths that are switched off, for people.
+pub(crate) fn unprotected(permissions: &Permissions) -> String {
+    let names: Vec<&str> =
+        permissions.options().unprotected.iter().map(|kind| Protected::name(*kind)).collect();
+    names.join(", ")
+}

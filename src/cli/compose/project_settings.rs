@@ -1,0 +1,101 @@
+//! Settings that directories bring along, used only where the user trusts them.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::CliArgs;
+use tau_agent::settings::folder;
+use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
+use tau_agent::settings::{Paths, SettingsError};
+use tau_protocol::trust::{Folder, Trust};
+
+/// The settings that directories bring along, in their `.tau/`.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectSettings {
+    /// The directories with settings, the nearest last, and whether they are trusted.
+    projects: Vec<(Project, Trust)>,
+    /// The same as the user has last seen them: an answer is about these.
+    shown: Vec<(Project, Trust)>,
+}
+
+impl ProjectSettings {
+    /// Those around `cwd`, read now.
+    ///
+    /// # Errors
+    /// When earlier answers about trust cannot be read.
+    pub fn read(args: &CliArgs, paths: &Paths, cwd: Option<&Path>) -> Result<Self, SettingsError> {
+        let Some(cwd) = cwd else { return Ok(ProjectSettings::default()) };
+        let trust = |project: Project| {
+            let trust = if args.trust { Trust::Trusted } else { project.trust(&paths.trust_file())? };
+            Ok((project, trust))
+        };
+        let projects =
+            Project::around(cwd, &paths.config, &|| uses_others_hooks(paths)).into_iter().map(trust);
+        let mut projects: Vec<_> = projects.collect::<Result<_, SettingsError>>()?;
+        projects.retain(|(project, trust)| !project.is_empty() || *trust != Trust::Unknown);
+        Ok(ProjectSettings { shown: projects.clone(), projects })
+    }
+
+    /// Reads the directories again, to show them; what is in use stays as it is.
+    ///
+    /// # Errors
+    /// When earlier answers about trust cannot be read.
+    pub fn refresh(&mut self, args: &CliArgs, paths: &Paths, cwd: &Path) -> Result<(), SettingsError> {
+        self.shown = ProjectSettings::read(args, paths, Some(cwd))?.shown;
+        Ok(())
+    }
+
+    /// The project of a directory as the user has last seen it.
+    pub fn shown(&self, root: &Path) -> Option<&Project> {
+        self.shown.iter().map(|(project, _)| project).find(|project| project.root() == root)
+    }
+
+    /// The projects whose settings are used, the nearest last.
+    pub fn trusted(&self) -> impl DoubleEndedIterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust == Trust::Trusted).map(|(project, _)| project)
+    }
+
+    /// The projects that were trusted before they changed.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust == Trust::Changed).map(|(project, _)| project)
+    }
+
+    /// The projects whose settings are not used, the nearest last.
+    pub(crate) fn untrusted(&self) -> impl Iterator<Item = &Project> {
+        self.projects.iter().filter(|(_, trust)| *trust != Trust::Trusted).map(|(project, _)| project)
+    }
+
+    /// The texts of the trusted projects that go into the prompt, the nearest first.
+    pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
+        self.trusted().rev().filter_map(|project| project.file(PROMPT_FILE).map(owned)).collect()
+    }
+
+    /// The directories as they are shown to a user who works in `cwd`, the nearest last.
+    ///
+    /// # Errors
+    /// When earlier answers about trust cannot be read.
+    pub fn folders(&self, cwd: &Path, kept: &Path) -> Result<Vec<Folder>, SettingsError> {
+        let folder = |(project, trust): &(Project, Trust)| folder::of(project, *trust, cwd, kept);
+        self.shown.iter().map(folder).collect()
+    }
+
+    /// What is ignored where the user cannot be asked.
+    pub fn notice(&self, cwd: Option<&Path>) -> Option<String> {
+        let cwd = cwd.and_then(|cwd| cwd.canonicalize().ok());
+        let open = self.projects.iter().filter(|(_, trust)| matches!(trust, Trust::Unknown | Trust::Changed));
+        let names = open.flat_map(|(project, _)| {
+            let here = cwd.as_deref() == Some(project.root());
+            let place =
+                move |name: String| if here { name } else { project.root().join(name).display().to_string() };
+            project.names().into_iter().map(place)
+        });
+        let names: Vec<String> = names.collect();
+        (!names.is_empty()).then(|| {
+            let names = names.join(", ");
+            format!("ignoring {names}: this directory is not trusted; --trust uses its settings")
+        })
+    }
+}
+
+fn owned((path, text): (PathBuf, &str)) -> (PathBuf, String) {
+    (path, text.to_owned())
+}

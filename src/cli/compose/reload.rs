@@ -1,0 +1,371 @@
+//! What changes in a running program when the user trusts a directory's settings, or no longer, and
+//! when everything is read again (`/reload`).
+//!
+//! The settings are read again, flags and environment included, and only what differs from before
+//! is changed: what the user chose in the meantime stays.
+
+use std::path::Path;
+
+use super::{environment, permission_rules};
+use crate::compose::{self, AgentPrompt, Setup};
+use crate::process::exit::Refusal;
+use tau_agent::settings::guards;
+use tau_agent::settings::table::{SettingRow, TABLE, row};
+use tau_agent::settings::value::SettingValue;
+use tau_app::background::AUTO;
+use tau_app::geometry::Motion;
+use tau_app::request::{Applied, NO_TICKET};
+use tau_protocol::command::AgentCommand;
+use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
+use tau_protocol::query::Query;
+use tau_view::theme::Theme;
+
+/// The setup with what is trusted now, and what that changes for the agent with this prompt.
+///
+/// # Errors
+/// When the settings cannot be read, or a tool in them does not exist.
+pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+    let new = reread(old)?;
+    let mut changes = Changes::default();
+    guards(old, &new, &mut changes);
+    model(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
+    permission_mode(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
+    screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
+    prompt(old, &new, agent, &mut changes)?;
+    changes.applied.text = changes.words(&new, old);
+    Ok((new, changes.applied))
+}
+
+/// As [`reload`], when the user asks for it: says everything that has changed, and everything that is
+/// wrong in the files.
+pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
+    let new = reread(old)?;
+    let mut changes = Changes { everything: true, ..Changes::default() };
+    guards(old, &new, &mut changes);
+    model(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
+    permission_mode(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
+    screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
+    if old.settings.keys != new.settings.keys {
+        changes.applied.keys = Some(new.settings.keys.clone().unwrap_or_default());
+        changes.applied.warnings.extend(environment::key_faults(&new.paths, &new.settings));
+        changes.now.push("keys".to_owned());
+    }
+    if old.catalogue.models() != new.catalogue.models() {
+        changes.now.push("the list of models".to_owned());
+    }
+    prompt(old, &new, agent, &mut changes)?;
+    let waits = |row: &&SettingRow| !row.columns.live && !row.means_same(&new.started, &new.settings);
+    changes.later.extend(TABLE.iter().filter(waits).map(|row| row.key.to_owned()));
+    changes.applied.text = changes.changed().join("; ");
+    changes.applied.warnings.extend(new.notices.iter().cloned());
+    Ok((new, changes.applied))
+}
+
+/// The setup as the files are now.
+fn reread(old: &Setup) -> Result<Setup, Refusal> {
+    Ok(keeping(old, old.reread()?))
+}
+
+/// While what guards the user cannot be read, settings stay as they are, and what confines commands is added.
+fn keeping(old: &Setup, mut new: Setup) -> Setup {
+    if new.settings_fault.is_some() {
+        let stand_in = guards::stand_in(&new.paths);
+        new.settings = stand_in.overlaid(old.settings.clone());
+        new.notices.retain(|notice| !notice.starts_with(guards::INSTEAD));
+    }
+    new
+}
+
+/// The setup for the directory that the open session runs in, and what differs there. Model and
+/// thinking level are those of the session. `None` when the settings of that directory apply already,
+/// or it does not exist.
+pub fn in_directory(
+    old: &Setup,
+    agent: &AgentPrompt,
+    dir: &Path,
+) -> Result<Option<(Setup, Applied)>, Refusal> {
+    if old.project_dir == dir || !dir.is_dir() {
+        return Ok(None);
+    }
+    let new = keeping(old, old.in_directory(dir)?);
+    let mut changes = Changes::default();
+    guards(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
+    compaction_and_tools(old, &new, &mut changes);
+    sandbox(old, &new, &mut changes);
+    screen(old, &new, &mut changes);
+    extensions(old, &new, &mut changes);
+    prompt(old, &new, agent, &mut changes)?;
+    if !changes.now.is_empty() || !changes.later.is_empty() {
+        changes.applied.text = format!("settings of {}: {}", dir.display(), changes.words(&new, old));
+    }
+    Ok(Some((new, changes.applied)))
+}
+
+/// What changes, and the words for it.
+#[derive(Default)]
+struct Changes {
+    applied: Applied,
+    now: Vec<String>,
+    later: Vec<String>,
+    /// The system prompt is mentioned whatever has changed it.
+    everything: bool,
+}
+
+impl Changes {
+    fn now(&mut self, command: AgentCommand, words: String) {
+        self.applied.commands.push(command);
+        self.now.push(words);
+    }
+
+    fn changed(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        if !self.now.is_empty() {
+            parts.push(format!("now in effect: {}", self.now.join(", ")));
+        }
+        if !self.later.is_empty() {
+            parts.push(format!("after a restart: {}", self.later.join(", ")));
+        }
+        if parts.is_empty() {
+            parts.push("nothing changes".to_owned());
+        }
+        parts
+    }
+
+    fn words(&self, new: &Setup, old: &Setup) -> String {
+        let mut parts = self.changed();
+        parts.extend(new.notices.iter().filter(|notice| !old.notices.contains(notice)).cloned());
+        parts.join("; ")
+    }
+}
+
+/// Whether the settings that guard the user can be relied on. Said again when the user reloads: a file may have
+/// been read meanwhile without this setup.
+fn guards(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let fault = new.settings_fault.clone();
+    if !changes.everything && old.settings_fault == fault {
+        return;
+    }
+    changes
+        .applied
+        .commands
+        .push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::SettingsFault { fault: fault.clone() })));
+    changes.applied.settings_fault = Some(fault.unwrap_or_default());
+    if old.settings_fault.is_some() && new.settings_fault.is_none() {
+        changes.now.push("settings can be read again".to_owned());
+    }
+}
+
+fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
+    if old.settings.model != new.settings.model
+        && let Some(model) = &new.model
+        && old.model.as_ref() != Some(model)
+    {
+        let words = format!("model {}/{}", model.provider, model.id);
+        changes.now(AgentCommand::Settings(SettingsCommand::SetModel { model: model.clone() }), words);
+    }
+    if old.settings.thinking != new.settings.thinking {
+        let level = new.thinking;
+        changes.now(
+            AgentCommand::Settings(SettingsCommand::SetThinking { level }),
+            format!("thinking {}", level.name()),
+        );
+    }
+}
+
+/// After the sandbox in which the mode is to hold.
+fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
+    if let Some(mode) = new.permission_mode()
+        && old.permission_mode() != Some(mode)
+    {
+        changes.now(
+            AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }),
+            format!("permission mode {}", mode.name()),
+        );
+    }
+}
+
+fn compaction_and_tools(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let rules = |setup: &Setup| permission_rules::sources(&setup.project);
+    if old.settings.permissions != new.settings.permissions || rules(old) != rules(new) {
+        changes
+            .now(AgentCommand::Settings(SettingsCommand::Tune(Tuning::Rules)), "permission rules".to_owned());
+    }
+    if old.settings.mcp != new.settings.mcp {
+        changes.now.push("MCP servers".to_owned());
+    }
+    if new.has_servers() || old.has_servers() {
+        changes.applied.commands.push(AgentCommand::Settings(SettingsCommand::Tune(Tuning::McpServers)));
+    }
+    let (before, now) = (old.settings.compaction(), new.settings.compaction());
+    let mut tune = |tuning, words| changes.now(AgentCommand::Settings(SettingsCommand::Tune(tuning)), words);
+    if before.auto != now.auto {
+        let words = if now.auto { "auto_compact on" } else { "auto_compact off" };
+        tune(Tuning::AutoCompaction { enabled: now.auto }, words.to_owned());
+    }
+    let enabled = new.settings.mask_secrets.unwrap_or(true);
+    if old.settings.mask_secrets.unwrap_or(true) != enabled {
+        tune(Tuning::MaskSecrets { enabled }, format!("mask_secrets {enabled}"));
+    }
+    let temperature = new.settings.temperature.map(|temperature| temperature.0);
+    if old.settings.temperature.map(|temperature| temperature.0) != temperature {
+        let words = temperature.map_or("no temperature".to_owned(), |number| format!("temperature {number}"));
+        tune(Tuning::Temperature { temperature }, words);
+    }
+    let seconds = new.settings.bash_timeout;
+    if old.settings.bash_timeout != seconds {
+        let words = seconds.map_or("no bash_timeout".to_owned(), |seconds| format!("bash_timeout {seconds}"));
+        tune(Tuning::BashTimeout { seconds }, words);
+    }
+}
+
+fn sandbox(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let (before, now) = (&old.settings, &new.settings);
+    let is_of_sandbox = |row: &&SettingRow| row.key.starts_with("sandbox.") && row.columns.live;
+    let changed = TABLE.iter().filter(is_of_sandbox).filter(|row| !row.means_same(before, now));
+    let words: Vec<String> = changed
+        .map(|row| match row.text(now) {
+            Some(value) => format!("{} {value}", row.key),
+            None => format!("{} {}", row.key, row.default()).trim_end().to_owned(),
+        })
+        .collect();
+    if words.is_empty() {
+        return;
+    }
+    let cwd = &new.project_dir;
+    let user_commands = now.sandbox.user_commands.unwrap_or(false);
+    let hooks = now.sandbox.hooks.unwrap_or(false);
+    let policy = compose::sandbox::policy(now, &new.paths, cwd).into();
+    changes.now(
+        AgentCommand::Settings(SettingsCommand::Tune(Tuning::Sandbox { policy, user_commands, hooks })),
+        words.join(", "),
+    );
+    let in_force = compose::sandbox::in_force(now, &new.paths, cwd);
+    changes.applied.sandbox = Some(in_force.unwrap_or_default());
+    changes.applied.warnings.extend(compose::sandbox::notices(now, &new.paths, cwd));
+}
+
+fn screen(old: &Setup, new: &Setup, changes: &mut Changes) {
+    if old.settings.hide_thinking != new.settings.hide_thinking {
+        let hidden = new.settings.hide_thinking.unwrap_or(false);
+        changes.applied.hide_thinking = Some(hidden);
+        changes.now.push(format!("hide_thinking {hidden}"));
+    }
+    let (before, now) = (old.text_layout(), new.text_layout());
+    if before != now {
+        changes.applied.text_layout = Some(now);
+        if before.prose_width != now.prose_width {
+            changes.now.push(format!("prose_width {}", now.prose_width));
+        }
+        if before.diff != now.diff {
+            changes.now.push(format!("diff {}", now.diff.name()));
+        }
+        if before.pictures != now.pictures {
+            let images = new.settings.images.unwrap_or_default();
+            changes.now.push(format!("images {}", images.name()));
+        }
+        if before.addresses != now.addresses {
+            let hyperlinks = new.settings.hyperlinks.unwrap_or_default();
+            changes.now.push(format!("hyperlinks {}", hyperlinks.name()));
+        }
+    }
+    terminal(old, new, changes);
+    if old.settings.animations != new.settings.animations {
+        let motion = Motion::new(new.settings.animations);
+        changes.applied.motion = Some(motion);
+        changes.now.push(format!("animations {}", motion == Motion::Animated));
+    }
+    let line = |setup: &Setup| (setup.settings.status_line.clone(), setup.settings.status_command.clone());
+    if line(old) != line(new) {
+        let (template, command) = line(new);
+        changes.applied.status_line = Some((template.unwrap_or_default(), command.is_some()));
+        changes.now.push("the status line".to_owned());
+    }
+    let mode = new.settings.editing_mode.unwrap_or_default();
+    if old.settings.editing_mode.unwrap_or_default() != mode {
+        changes.applied.editing_mode = Some(mode);
+        changes.now.push(format!("editing_mode {}", mode.name()));
+    }
+    if old.settings.theme != new.settings.theme {
+        let name = new.theme();
+        if name == AUTO || Theme::builtin(name).is_some() {
+            changes.applied.theme = Some(name.to_owned());
+            changes.now.push(format!("theme {name}"));
+        } else {
+            // Files of themes are read before the first frame.
+            changes.later.push(format!("theme {name}"));
+        }
+    }
+}
+
+fn terminal(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let (before, now) = (old.terminal_use(), new.terminal_use());
+    if before == now {
+        return;
+    }
+    changes.applied.terminal = Some(now);
+    if before.mouse != now.mouse {
+        changes.now.push(format!("mouse {}", now.mouse));
+    }
+    if before.notify != now.notify {
+        changes.now.push(format!("notify {}", now.notify.show()));
+    }
+    if before.progress != now.progress {
+        changes.now.push(format!("progress {}", now.progress.name()));
+    }
+}
+
+/// Settings that others read: the prompt follows those of extensions, and the tools of the web have theirs.
+fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
+    let extensions = ["extensions_off", "hooks", "claude_hooks"];
+    let web = ["web_fetch", "web_allow_private", "web_search", "web_search_url"];
+    for key in extensions.into_iter().chain(web) {
+        let Some(row) = row(key).filter(|row| !row.is_same(&old.settings, &new.settings)) else { continue };
+        let value = row.text(&new.settings);
+        changes.now.push(value.map_or_else(|| format!("no {key}"), |value| format!("{key} {value}")));
+    }
+}
+
+/// Tools, and the prompt, which names them.
+fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) -> Result<(), Refusal> {
+    let names = |setup: &Setup| -> Result<Vec<String>, Refusal> {
+        Ok(setup.tools()?.specs().into_iter().map(|spec| spec.name).collect())
+    };
+    let (before, after) = (names(old)?, names(new)?);
+    if before != after {
+        let words = format!("tools {}", after.join(", "));
+        changes.now(AgentCommand::Settings(SettingsCommand::SetTools { names: after.clone() }), words);
+    }
+    let files = new.project.prompt_files();
+    // The prompt loads the extensions, so commands may have come or gone.
+    let loaded = new.extensions.loaded();
+    let replaced = agent.replace(new)?;
+    if new.extensions.loaded().commands() != loaded.commands() {
+        let query = AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Commands });
+        changes.applied.commands.push(query);
+        changes.now.push("skills and prompt templates".to_owned());
+    }
+    if new.extensions.loaded().tools != loaded.tools {
+        changes.now.push("custom tools".to_owned());
+    }
+    if let Some(text) = replaced {
+        let words = match files.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>() {
+            files if files.is_empty() => "the system prompt without files of this directory".to_owned(),
+            files => format!("the system prompt with {}", files.join(" and ")),
+        };
+        let is_reported = old.project.prompt_files() != new.project.prompt_files();
+        changes.applied.commands.push(AgentCommand::Settings(SettingsCommand::SetSystem { text }));
+        if is_reported {
+            changes.now.push(words);
+        } else if changes.everything && before == after {
+            changes.now.push("the system prompt from its files".to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! Which session the arguments ask for, and how it is opened.
+//!
+//! With nobody to ask, a session that is in use, or whose directory is gone, is refused with what
+//! to do about it. On the screen it is offered instead; see the agent's `open_session`.
+
+use std::path::{Path, PathBuf};
+
+use super::environment::{Environment, OnBadConfig};
+use super::session_lookup::{file_of, rows_as_table, short_ids};
+use crate::args::CliArgs;
+use crate::args::front_end::{FrontEnd, StandardStreams};
+use crate::args::sessions::SessionsArgs;
+use crate::compose::Setup;
+use crate::process::exit::{Exit, Refusal, say, warn};
+use tau_agent::session::index::SessionIndex;
+use tau_agent::session::lock::{self, Life};
+use tau_agent::session::tail::TAIL;
+use tau_agent::session::{Access, Session, SessionError, list};
+use tau_agent::settings::private_files::LockFile;
+use tau_protocol::session_row::SessionRow;
+use tau_tools::paths;
+
+/// Held while a session with an ID of the user's is begun.
+const NEW_LOCK: &str = ".new-session.lock";
+
+/// What the arguments ask for.
+enum Wanted {
+    /// A new session, with this id if one is asked for.
+    New(Option<String>),
+    /// This file.
+    Open(PathBuf),
+    /// A copy of this file, here.
+    Copy(PathBuf),
+}
+
+/// The session that the arguments ask for, an earlier one or a new one, for a front end that can
+/// ask nobody.
+///
+/// # Errors
+/// When there is no such session, when it cannot be opened as it is, or its directory is gone.
+pub fn open(setup: &Setup) -> Result<Session, Refusal> {
+    let session = match wanted(setup)? {
+        Wanted::Open(path) => open_file(&path)?,
+        other => {
+            if let Some(path) = earlier(setup).filter(|_| matches!(other, Wanted::New(_))) {
+                let was = list::directory(&path).unwrap_or_default();
+                warn(&format!(
+                    "no session to continue in this directory; the latest session of {}, which no longer exists, can be continued here with --fork {}",
+                    was.display(),
+                    path.display()
+                ));
+            }
+            begin(setup, other)?
+        }
+    };
+    named(setup, session)
+}
+
+/// The session to be offered where one is to be continued and this directory has none: the latest of the path
+/// that the directory may have had before.
+fn earlier(setup: &Setup) -> Option<PathBuf> {
+    let root = setup.settings.session_root(&setup.paths);
+    setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
+}
+
+/// Whether the answers are printed, and nobody sits in front of it.
+fn is_printed(setup: &Setup) -> bool {
+    matches!(setup.args.front_end(StandardStreams::here()), FrontEnd::Print | FrontEnd::Json)
+}
+
+/// As [`open`], for the screen: where the session cannot be opened as it is, a new one, and the
+/// file to be offered.
+///
+/// # Errors
+/// When there is no such session.
+pub(crate) fn open_or_offer(setup: &Setup) -> Result<(Session, Option<PathBuf>), Refusal> {
+    let path = match wanted(setup)? {
+        Wanted::Open(path) => path,
+        other => {
+            let earlier = earlier(setup).filter(|_| matches!(other, Wanted::New(_)));
+            return Ok((named(setup, begin(setup, other)?)?, earlier));
+        }
+    };
+    match Session::open_tail(&path, Access::Write, TAIL) {
+        Ok(mut session) if session.info().cwd.is_dir() => {
+            session.continue_on_screen().map_err(Refusal::config)?;
+            Ok((named(setup, session)?, None))
+        }
+        Ok(_) | Err(SessionError::Locked { .. }) => {
+            Ok((Session::begin(setup.session_dir().as_deref(), &setup.cwd, None), Some(path)))
+        }
+        Err(error) => Err(Refusal::config(error)),
+    }
+}
+
+fn wanted(setup: &Setup) -> Result<Wanted, Refusal> {
+    let root = setup.settings.session_root(&setup.paths);
+    let args = &setup.args;
+    Ok(match (&args.session, &args.fork, &args.session_id) {
+        (Some(wanted), ..) => Wanted::Open(file_of(&root, wanted)?),
+        (_, Some(wanted), _) => Wanted::Copy(file_of(&root, wanted)?),
+        (_, _, Some(id)) if !args.no_session => match list::of_id(&root, id) {
+            Some(path) => Wanted::Open(path),
+            None => Wanted::New(Some(id.clone())),
+        },
+        (_, _, id) => match list::newest(&root, &setup.cwd).filter(|_| args.continue_last) {
+            Some(path) => Wanted::Open(path),
+            None => Wanted::New(id.clone()),
+        },
+    })
+}
+
+fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
+    let dir = setup.session_dir();
+    match wanted {
+        Wanted::New(Some(id)) if dir.is_some() => begin_as(setup, id),
+        Wanted::New(id) if is_printed(setup) => Ok(Session::begin_printed(dir.as_deref(), &setup.cwd, id)),
+        Wanted::New(id) => Ok(Session::begin(dir.as_deref(), &setup.cwd, id)),
+        Wanted::Open(path) => open_file(&path),
+        Wanted::Copy(path) => Session::copy(&path, dir.as_deref(), Some(&setup.cwd)).map_err(Refusal::config),
+    }
+}
+
+/// A new session with this ID. Of several programs that start with it at once, one begins the session, and the
+/// others find it in use.
+fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
+    let root = setup.settings.session_root(&setup.paths);
+    let _lock = LockFile::take(&root.join(NEW_LOCK)).map_err(|error| {
+        Refusal::config(format!("cannot begin a session in {}: {}", root.display(), paths::reason(&error)))
+    })?;
+    if let Some(path) = list::of_id(&root, &id) {
+        return open_file(&path);
+    }
+    let begin = if is_printed(setup) { Session::begin_printed } else { Session::begin };
+    let mut session = begin(setup.session_dir().as_deref(), &setup.cwd, Some(id));
+    session.make_file().map_err(Refusal::config)?;
+    Ok(session)
+}
+
+fn open_file(path: &Path) -> Result<Session, Refusal> {
+    let session = match Session::open_tail(path, Access::Write, TAIL) {
+        // Its process was killed and something that it started still holds the lock.
+        Err(SessionError::Locked { owner, .. }) if owner.life() == Life::Ended => {
+            Session::open_tail(path, Access::TakeOver, TAIL)
+        }
+        other => other,
+    };
+    let session = session.map_err(|error| match &error {
+        SessionError::Locked { .. } => {
+            Refusal::config(format!("{error}; --fork {} continues in a copy", path.display()))
+        }
+        _ => Refusal::config(error),
+    })?;
+    let cwd = &session.info().cwd;
+    if cwd.is_dir() {
+        return Ok(session);
+    }
+    Err(Refusal::config(format!(
+        "cannot continue this session: its directory {} is gone; --fork {} continues here, in a copy",
+        cwd.display(),
+        path.display()
+    )))
+}
+
+fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
+    if let Some(name) = &setup.args.name {
+        session.set_name(name).map_err(Refusal::config)?;
+    }
+    Ok(session)
+}
+
+/// Runs `tau sessions`; how the program ends.
+pub(crate) fn run(args: &SessionsArgs) -> Exit {
+    listed(args).unwrap_or_else(|refusal| refusal.fail())
+}
+
+fn listed(args: &SessionsArgs) -> Result<Exit, Refusal> {
+    let mut flags = CliArgs::without_arguments();
+    flags.settings.0.session_dir.clone_from(&args.session_dir);
+    let environment = Environment::read(&flags, OnBadConfig::Refuse)?;
+    let root = environment.settings.session_root(&environment.paths);
+    let here = std::env::current_dir().map_err(Refusal::config)?;
+    let index = environment.paths.session_index();
+    let (mut known, mut rows) = (SessionIndex::load(&index), Vec::new());
+    list::list_known(&root, Some(here.as_path()).filter(|_| !args.all), &mut known, &mut |row| {
+        rows.push(row);
+        true
+    });
+    if let Err(error) = known.save(&index) {
+        tracing::warn!(%error, "the index of sessions could not be written");
+    }
+    let all = rows.len();
+    rows.retain(|row| args.print || !row.printed);
+    rows.sort_by_key(|row| std::cmp::Reverse(row.modified));
+    let exit = if args.json { say(&as_json(&rows)) } else { say(&rows_as_table(&rows, args.all)) };
+    let hints = [
+        (rows.is_empty() && !args.all)
+            .then_some("no sessions in this directory; --all lists those of all directories"),
+        (rows.len() < all).then_some("runs of -p are left out; --print lists them too"),
+    ];
+    if !args.json {
+        hints.into_iter().flatten().for_each(warn);
+    }
+    Ok(exit)
+}
+
+fn as_json(rows: &[SessionRow]) -> String {
+    let lines = rows.iter().zip(short_ids(rows)).map(|(row, short)| {
+        let mut line = serde_json::to_value(row).unwrap_or_default();
+        if let Some(fields) = line.as_object_mut() {
+            fields.insert("shortId".to_owned(), short.into());
+            fields.insert("title".to_owned(), row.title().into());
+        }
+        line.to_string()
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
+}
+
+/// Deletes a session file below `sessions`, into the trash if there is one; what was done.
+///
+/// # Errors
+/// When it is somewhere else, somebody has the session open, or it cannot be removed.
+pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, String> {
+    if !path.starts_with(sessions) {
+        return Err("only files in the sessions folder can be deleted".to_owned());
+    }
+    if let Some(owner) = lock::noted(path).filter(|owner| owner.life() != Life::Ended) {
+        return Err(format!("not deleted: the session is open ({owner})"));
+    }
+    if trash::delete(path).is_ok() {
+        return Ok("session moved to the trash".to_owned());
+    }
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok("session deleted (no trash available)".to_owned()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}

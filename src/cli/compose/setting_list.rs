@@ -1,0 +1,76 @@
+//! The settings as they are now, and where each comes from; changing one in `config.toml`.
+
+use std::ffi::OsStr;
+
+use super::environment;
+use crate::compose::Setup;
+use tau_agent::settings::table::{self, SettingRow};
+use tau_agent::settings::value::ValueKind;
+use tau_agent::settings::{Settings, write};
+use tau_app::request::SettingShown;
+
+/// All settings.
+pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
+    table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| shown(setup, row)).collect()
+}
+
+/// The setting of that key.
+pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
+    table::row(key).filter(|row| row.columns.in_files).map(|row| shown(setup, row))
+}
+
+fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
+    let flags = &setup.args.settings.0;
+    let default = row.default();
+    let flag = row.columns.flag.filter(|_| row.text(flags).is_some());
+    let set = row.text(flags).or_else(|| row.text(&setup.settings));
+    let origin = match (&set, flag) {
+        (None, _) => "default".to_owned(),
+        (Some(_), Some(flag)) => format!("--{}", flag.name),
+        (Some(_), None) => environment::origin(&setup.paths, &setup.project, row.key),
+    };
+    let own = setup.paths.config_file().display().to_string();
+    let is_own = origin == "default" || origin.starts_with(&own) || origin == row.key;
+    // The user's file is named in short: it is where everything here is written.
+    let short = origin.strip_prefix(&own).map(|line| format!("config.toml{line}"));
+    let live = if row.columns.live { "" } else { " · from the next start on" };
+    let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
+    SettingShown {
+        key: row.key.to_owned(),
+        value: set.unwrap_or(default),
+        fixed_by: (!is_own).then(|| origin.clone()),
+        origin: short.unwrap_or(origin),
+        help: format!("{} · {}{default_text}{live}", row.help(), row.kind.name()),
+        choices: match row.kind {
+            ValueKind::Switch => vec!["false".to_owned(), "true".to_owned()],
+            ValueKind::Choice(names) => names().into_iter().map(str::to_owned).collect(),
+            ValueKind::Text
+            | ValueKind::Path
+            | ValueKind::Address
+            | ValueKind::Number
+            | ValueKind::Seconds
+            | ValueKind::Temperature
+            | ValueKind::List
+            | ValueKind::Table
+            | ValueKind::Servers
+            | ValueKind::Hooks => Vec::new(),
+        },
+        secret: row.is_secret(),
+        is_table: matches!(row.kind, ValueKind::Table | ValueKind::Servers | ValueKind::Hooks),
+    }
+}
+
+/// Writes a setting into the user's `config.toml`; without a value, removes it from there.
+///
+/// # Errors
+/// A sentence, when the value is not allowed or the file cannot be changed.
+pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), String> {
+    let Some(row) = table::row(key).filter(|row| row.columns.in_files) else {
+        return Err(format!("no setting \"{key}\""));
+    };
+    if let Some(value) = value {
+        row.set(&mut Settings::default(), OsStr::new(value)).map_err(|error| format!("{key}: {error}"))?;
+    }
+    let file = setup.paths.shared(setup.paths.config_file());
+    write::set(&file, row, value).map_err(|error| error.to_string())
+}

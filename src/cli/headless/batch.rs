@@ -1,0 +1,169 @@
+//! What print, json and rpc share: an agent, signals, a deadline, and the shutdown.
+//!
+//! The first signal, or the deadline, aborts in order: the run has a grace period to write its
+//! session and to end its child processes. A second signal, or the end of the grace period, ends
+//! everything at once.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::process::exit::Exit;
+use crate::process::signals::Caught;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::{AgentCommand, AgentEvent};
+use tau_protocol::command::{RunCommand, TaskCommand};
+
+/// How long an aborted run has to write its session and to end its child processes.
+pub(crate) const GRACE: Duration = Duration::from_millis(900);
+/// Time for a last record after the agent has ended, even when the grace period is over.
+const LAST_RECORD: Duration = Duration::from_millis(200);
+/// Timeouts beyond this (about a century) are no timeouts; clocks overflow on larger ones.
+const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// That everything is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// In order, within the grace period.
+    Begin,
+    /// At once: the grace period is over, or a second signal came.
+    Now,
+}
+
+/// Signals and the deadline. `S` gives the next signal each time it is called.
+pub(crate) struct StopWatch<S> {
+    signals: S,
+    deadline: Option<Instant>,
+    /// How the program ends, and when waiting for it ends.
+    stopping: Option<(Exit, Instant)>,
+    timed_out: bool,
+}
+
+impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
+    /// Watches until the timeout, or until `signals` gives a signal.
+    pub(crate) fn new(timeout: Option<Duration>, signals: S) -> Self {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
+        StopWatch { signals, deadline, stopping: None, timed_out: false }
+    }
+
+    /// How the program ends, once it has been stopped.
+    pub(crate) fn stopping(&self) -> Option<Exit> {
+        self.stopping.map(|(exit, _)| exit)
+    }
+
+    /// Whether it was the deadline that stopped it.
+    pub(crate) fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    /// The next reason to stop. Cancel safe.
+    pub async fn next(&mut self) -> Stop {
+        let grace = self.stopping.map(|(_, until)| until);
+        let deadline = self.deadline.filter(|_| grace.is_none());
+        let exit = tokio::select! {
+            biased;
+            exit = self.signal() => exit,
+            () = sleep_until(grace) => return Stop::Now,
+            () = sleep_until(deadline) => {
+                self.timed_out = true;
+                Exit::Limit
+            }
+        };
+        let until = grace.unwrap_or_else(|| Instant::now() + GRACE);
+        self.stopping = Some((exit, until));
+        if grace.is_some() { Stop::Now } else { Stop::Begin }
+    }
+
+    /// The next signal that ends the program. Cancel safe.
+    async fn signal(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = (self.signals)().await.exit() {
+                return exit;
+            }
+        }
+    }
+}
+
+/// What wakes a front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
+pub(crate) enum BatchEvent {
+    /// The agent reports something; `None` once it has ended.
+    Agent(Option<AgentEvent>),
+    /// Everything is to end.
+    Stop(Stop),
+}
+
+/// An agent with what may stop it.
+pub(crate) struct BatchDriver<S> {
+    pub agent: AgentHandle,
+    pub stops: StopWatch<S>,
+}
+
+impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
+    /// Drives `agent` until the timeout, or until `signals` gives a signal.
+    pub fn new(agent: AgentHandle, timeout: Option<Duration>, signals: S) -> Self {
+        BatchDriver { agent, stops: StopWatch::new(timeout, signals) }
+    }
+
+    /// What comes next. Cancel safe.
+    pub async fn next(&mut self) -> BatchEvent {
+        tokio::select! {
+            biased;
+            stop = self.stops.next() => BatchEvent::Stop(stop),
+            event = self.agent.events.recv() => BatchEvent::Agent(event),
+        }
+    }
+
+    /// Aborts the run that is in progress.
+    pub fn abort(&self) {
+        // An agent that takes no commands any more is ended with its handle.
+        let _ = self.agent.commands.try_send(AgentCommand::Run(RunCommand::Abort));
+    }
+
+    /// Does work that may block, for example a write that nobody reads; `None` if the program has to
+    /// end before it is done.
+    pub async fn within<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                stop = self.stops.next() => match stop {
+                    Stop::Begin => self.abort(),
+                    Stop::Now => return None,
+                },
+            }
+        }
+    }
+
+    /// Ends the agent: its session is written and its child processes are gone, or the grace
+    /// period is over, or a signal came. `exit`, or [`Exit::Crash`] when the agent panicked.
+    pub(crate) async fn shut_down(&mut self, exit: Exit) -> Exit {
+        let AgentHandle { commands, events, task } = &mut self.agent;
+        // As in `abort`.
+        let _ = commands.try_send(AgentCommand::Task(TaskCommand::Shutdown));
+        let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
+        let ended = async {
+            while events.recv().await.is_some() {}
+            (&mut *task).await
+        };
+        let panicked = tokio::select! {
+            _ = self.stops.signal() => false,
+            ended = tokio::time::timeout(patience, ended) => matches!(ended, Ok(Err(error)) if error.is_panic()),
+        };
+        task.abort();
+        if let Some((_, until)) = &mut self.stops.stopping {
+            *until = (*until).max(Instant::now() + LAST_RECORD);
+        }
+        if panicked { Exit::Crash } else { exit }
+    }
+}
+
+/// Sleeps until then; for ever without an instant.
+pub(crate) async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,539 @@
+//! The json front end: prompts in, every event out, a line each.
+//!
+//! A fold over the agent's events. The session's header comes first, then the events as a
+//! numbering client of `rpc` sees them, each with the time at which it was emitted, and at the end
+//! one record that says how it ended. Prompts come from the arguments, or as lines on standard
+//! input, in order.
+
+pub mod input;
+mod spending;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use super::answer::{self, AnswerText};
+use super::batch::{BatchDriver, BatchEvent, Stop};
+use super::output_schema::{Output, OutputSchema, Violations};
+use super::print::{CUT_OFF, NO_TEXT, NOBODY_DECIDES};
+use super::prompts::CliPrompt;
+use crate::compose::profile::FrontEndProfile;
+use crate::process::exit::{Exit, output_failed, warn};
+use crate::process::signals::Caught;
+use crate::protocol;
+use crate::rpc::lines::{InputLine, LONGEST, LineReader};
+use input::InputCommand;
+use spending::Spending;
+use tau_agent::engine::task::AgentHandle;
+use tau_agent::session::entry;
+use tau_protocol::approval::ApprovalAnswer;
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use tau_protocol::event::{
+    AgentEvent, NoticeLevel, Question, QuestionEvent, QueueEvent, RunEvent, SettingsEvent, TaskEvent,
+    TurnEvent,
+};
+use tau_protocol::message::{Message, StopReason};
+use tau_protocol::run::RunEnd;
+
+/// How agents of this front end are composed: as those of print mode.
+pub const PROFILE: FrontEndProfile = super::print::PROFILE;
+
+/// What to do, and how far to go.
+pub struct JsonOptions<R> {
+    /// Whether a run that was ended before its answer is continued, before all prompts.
+    pub continues: bool,
+    /// Sent one after another.
+    pub prompts: Vec<CliPrompt>,
+    /// Lines with further prompts and interrupts; `None` when nothing is read.
+    pub input: Option<R>,
+    /// The session's header, a line of JSON without its end.
+    pub header: String,
+    /// Gets the text of the last answer too.
+    pub output: Option<PathBuf>,
+    /// What answers have to look like.
+    pub schema: Option<OutputSchema>,
+    /// Time for everything, at most.
+    pub timeout: Option<Duration>,
+}
+
+/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
+/// the first one aborts in order, the second ends at once.
+pub async fn run<R: AsyncRead + Unpin>(
+    agent: AgentHandle,
+    options: JsonOptions<R>,
+    out: impl AsyncWrite + Unpin,
+    signals: impl AsyncFnMut() -> Caught,
+) -> Exit {
+    let mut run = JsonRun {
+        driver: BatchDriver::new(agent, options.timeout, signals),
+        takes_lines: options.input.is_some(),
+        lines: options.input.map(|input| LineReader::new(input, LONGEST)),
+        prompts: options
+            .continues
+            .then_some(AgentCommand::Run(RunCommand::Continue))
+            .into_iter()
+            .chain(options.prompts.into_iter().map(Into::into))
+            .collect(),
+        out,
+        answer: AnswerText::default(),
+        schema: options.schema,
+        checked: None,
+        interrupts: 0,
+        outcome: Exit::Ok,
+        error: None,
+        failed: None,
+        refused: false,
+        waiting: Vec::new(),
+        asked: Vec::new(),
+        limited: false,
+        unwritable: false,
+        spending: Spending::default(),
+    };
+    if run.write(&options.header).await {
+        run.greeted().await;
+        run.work().await;
+        run.keep(options.output).await;
+    }
+    run.finish().await
+}
+
+struct JsonRun<R, W, S> {
+    driver: BatchDriver<S>,
+    /// Whether prompts come as lines, whose writer decides what a failure leads to.
+    takes_lines: bool,
+    /// `None` once nothing more is read.
+    lines: Option<LineReader<R>>,
+    prompts: VecDeque<AgentCommand>,
+    out: W,
+    answer: AnswerText,
+    schema: Option<OutputSchema>,
+    /// What the last answer is by the schema.
+    checked: Option<Result<Output, Violations>>,
+    /// Interrupts that have not been answered.
+    interrupts: usize,
+    /// How the last prompt ended.
+    outcome: Exit,
+    /// What went wrong with it.
+    error: Option<String>,
+    /// How the first prompt ended that failed, and what went wrong with it.
+    failed: Option<(Exit, Option<String>)>,
+    /// A tool asked a question, and there was no user to answer it.
+    refused: bool,
+    /// The calls that wait for a decision.
+    waiting: Vec<String>,
+    /// The questions of MCP servers that wait for an answer.
+    asked: Vec<String>,
+    /// True when the run was ended and the notice that says why comes next.
+    limited: bool,
+    /// True once a record could not be written although somebody may want it.
+    unwritable: bool,
+    /// What all answers took.
+    spending: Spending,
+}
+
+/// What woke the front end.
+#[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
+enum Wake {
+    Batch(BatchEvent),
+    Line(Option<InputLine>),
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> JsonRun<R, W, S> {
+    /// Skips what the agent emits at its start, which belongs to no prompt.
+    async fn greeted(&mut self) {
+        while let Some(event) = self.driver.agent.events.recv().await {
+            self.spending.take(&event);
+            match event {
+                AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. })
+                | AgentEvent::Task(TaskEvent::Stopped) => return,
+                AgentEvent::Task(TaskEvent::Notice { .. }) => drop(self.emit(&event).await),
+                _ => {}
+            }
+        }
+    }
+
+    /// Prompt after prompt, until there is no further one and none can come.
+    async fn work(&mut self) {
+        loop {
+            let next = match self.prompts.pop_front() {
+                Some(prompt) => prompt,
+                None if self.lines.is_none() || self.driver.stops.stopping().is_some() => return,
+                None => {
+                    if !self.step().await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            self.note_failed();
+            (self.outcome, self.error) = (Exit::Ok, None);
+            // With arguments any refusal counts in the end; each line is judged by itself.
+            self.refused &= !self.takes_lines;
+            let earlier = std::mem::take(&mut self.answer);
+            let continues = self.prompt(next).await && self.validated().await;
+            if self.answer.text().is_none() {
+                self.answer = earlier;
+            }
+            if !continues {
+                return;
+            }
+            // As in print mode: after a failure the next argument is not sent.
+            if !self.takes_lines && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps how the first line ended that failed: the end of everything tells.
+    fn note_failed(&mut self) {
+        // What an interrupt ended, its writer wanted to end.
+        if !matches!(self.outcome, Exit::Ok | Exit::Aborted) && self.failed.is_none() {
+            self.failed = Some((self.outcome, self.error.clone()));
+        }
+    }
+
+    /// Sends a prompt and follows it to its end. False when nothing further is to be done.
+    async fn prompt(&mut self, prompt: AgentCommand) -> bool {
+        self.driver.agent.commands.send(prompt).await.is_ok() && self.settled().await
+    }
+
+    /// Checks the answer that was given, if it has to look like something; asks once more if it does not, and says
+    /// what came of it. False when nothing further is to be done.
+    async fn validated(&mut self) -> bool {
+        self.checked = self.check();
+        if let Some(Err(violations)) = &self.checked {
+            let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
+            if !self.prompt(prompt.into()).await {
+                return false;
+            }
+            self.checked = self.check().or(self.checked.take());
+        }
+        if let Some(Err(violations)) = &self.checked
+            && self.outcome == Exit::Ok
+        {
+            (self.outcome, self.error) = (Exit::Invalid, Some(violations.failure()));
+        }
+        let mut record = json!({ "type": "output" });
+        self.put_output_into(&mut record);
+        self.checked.is_none() || self.record(record).await
+    }
+
+    /// What the answer is by the schema. `None` without one, or when there was no whole answer.
+    fn check(&self) -> Option<Result<Output, Violations>> {
+        let schema = self.schema.as_ref().filter(|_| self.outcome == Exit::Ok)?;
+        self.answer.text().map(|text| schema.check(text))
+    }
+
+    fn put_output_into(&self, record: &mut Value) {
+        match &self.checked {
+            Some(Ok(output)) => protocol::set(record, "output", output.value.clone()),
+            Some(Err(violations)) => protocol::set(record, "outputError", json!(violations.failure())),
+            None => {}
+        }
+    }
+
+    /// Follows a prompt to its end. False when nothing further is to be done.
+    async fn settled(&mut self) -> bool {
+        loop {
+            match self.wake().await {
+                Wake::Batch(BatchEvent::Agent(Some(event))) => {
+                    let settled = matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }));
+                    let refused = matches!(event, AgentEvent::Queue(QueueEvent::QueueReturned { .. }));
+                    if !self.emit(&event).await {
+                        return false;
+                    }
+                    if settled || refused {
+                        return self.answer_interrupts().await && self.driver.stops.stopping().is_none();
+                    }
+                }
+                other => {
+                    if !self.other(other, true).await {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One thing while no prompt is in progress. False when nothing further is to be done.
+    async fn step(&mut self) -> bool {
+        match self.wake().await {
+            Wake::Batch(BatchEvent::Agent(Some(event))) => self.emit(&event).await,
+            other => self.other(other, false).await && self.driver.stops.stopping().is_none(),
+        }
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let line = async {
+            match &mut self.lines {
+                Some(lines) => lines.next().await.ok().flatten(),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            event = self.driver.next() => Wake::Batch(event),
+            line = line => Wake::Line(line),
+        }
+    }
+
+    /// Handles what is not an event. False when nothing further is to be done.
+    async fn other(&mut self, wake: Wake, in_progress: bool) -> bool {
+        match wake {
+            Wake::Line(Some(line)) => return self.line(&line, in_progress).await,
+            Wake::Line(None) => {
+                self.lines = None;
+                self.deny_waiting();
+                self.decline_asked();
+            }
+            Wake::Batch(BatchEvent::Stop(Stop::Begin)) => {
+                self.driver.abort();
+                return in_progress;
+            }
+            Wake::Batch(BatchEvent::Stop(Stop::Now)) => return false,
+            Wake::Batch(BatchEvent::Agent(_)) => {
+                self.outcome = Exit::Crash;
+                self.error = Some("the agent ended unexpectedly".into());
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn line(&mut self, line: &InputLine, in_progress: bool) -> bool {
+        match input::parse(line) {
+            Ok(InputCommand::Message(text)) => {
+                self.prompts.push_back(CliPrompt { text, images: Vec::new() }.into());
+                true
+            }
+            Ok(InputCommand::Interrupt) => {
+                self.interrupts += 1;
+                if in_progress {
+                    self.driver.abort();
+                    true
+                } else {
+                    self.answer_interrupts().await
+                }
+            }
+            Ok(InputCommand::Approval(id, _)) if !self.waiting.contains(&id) => {
+                self.refuse(&format!("no call with the id {} is waiting for a decision", json!(id))).await
+            }
+            Ok(InputCommand::Approval(id, answer)) => {
+                self.answer_approval(id, answer);
+                true
+            }
+            Ok(InputCommand::Answer(id, _)) if !self.asked.contains(&id) => {
+                self.refuse(&format!("no question with the id {} is waiting for an answer", json!(id))).await
+            }
+            Ok(InputCommand::Answer(id, answer)) => {
+                self.answer_question(id, answer);
+                true
+            }
+            Err(error) => self.refuse(&error).await,
+        }
+    }
+
+    /// Says what is wrong with a line.
+    async fn refuse(&mut self, error: &str) -> bool {
+        self.record(json!({ "type": "error", "error": error })).await
+    }
+
+    fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer }));
+    }
+
+    fn answer_question(&mut self, id: String, answer: QuestionAnswer) {
+        self.asked.retain(|asked| *asked != id);
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
+    }
+
+    /// Nobody can answer the questions of MCP servers.
+    fn decline_asked(&mut self) {
+        for id in std::mem::take(&mut self.asked) {
+            self.answer_question(id, QuestionAnswer::Declined);
+        }
+    }
+
+    /// Nobody can decide on the calls that wait.
+    fn deny_waiting(&mut self) {
+        for id in std::mem::take(&mut self.waiting) {
+            (self.refused, self.error) = (true, Some(NOBODY_DECIDES.into()));
+            let answer = ApprovalAnswer::Deny { reason: Some(NOBODY_DECIDES.into()), stop: false };
+            self.answer_approval(id, answer);
+        }
+    }
+
+    async fn answer_interrupts(&mut self) -> bool {
+        for _ in 0..std::mem::take(&mut self.interrupts) {
+            if !self.record(json!({ "type": "interrupted" })).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Writes an event, if it is one for others, and notes what it means for the end.
+    async fn emit(&mut self, event: &AgentEvent) -> bool {
+        self.spending.take(event);
+        match event {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => self.answer.add(message),
+            AgentEvent::Turn(TurnEvent::TurnEnd { message, .. }) => self.judge(message),
+            AgentEvent::Run(RunEvent::RunStopped { reason }) => {
+                self.outcome = if *reason == RunEnd::Repeats { Exit::Stuck } else { Exit::Limit };
+                self.limited = true;
+            }
+            AgentEvent::Run(RunEvent::AgentSettled { aborted: true }) if self.outcome != Exit::Limit => {
+                self.outcome = Exit::Aborted;
+            }
+            AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if *level != NoticeLevel::Info => {
+                let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                warn(&format!("{text}{hint}"));
+                if *level == NoticeLevel::Error {
+                    (self.outcome, self.error) = (Exit::Model, Some(text.clone()));
+                } else if self.limited {
+                    self.error = Some(text.clone());
+                }
+                self.limited = false;
+            }
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => {
+                self.waiting.push(request.id.clone());
+                if self.lines.is_none() {
+                    self.deny_waiting();
+                }
+            }
+            AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => {
+                self.waiting.retain(|waiting| waiting != id);
+            }
+            AgentEvent::Questions(QuestionEvent::Asked {
+                id,
+                question: Question::Form { .. } | Question::Url { .. },
+            }) => {
+                self.asked.push(id.clone());
+                if self.lines.is_none() {
+                    self.decline_asked();
+                }
+            }
+            AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => {
+                self.asked.retain(|asked| asked != id);
+            }
+            AgentEvent::Questions(QuestionEvent::Asked {
+                id,
+                question: Question::User { .. } | Question::Plan { .. },
+            }) => {
+                self.answer_question(id.clone(), QuestionAnswer::Unavailable);
+            }
+            AgentEvent::Questions(QuestionEvent::Asked { id, .. }) => {
+                (self.refused, self.error) = (true, Some("there is nobody to ask".into()));
+                let answer = AgentCommand::Questions(QuestionCommand::Answer {
+                    id: id.clone(),
+                    answer: QuestionAnswer::Cancelled,
+                });
+                // An agent that takes no commands any more asks nothing either.
+                let _ = self.driver.agent.commands.try_send(answer);
+            }
+            _ => {}
+        }
+        match protocol::event(event) {
+            Some(record) => self.record(record).await,
+            None => true,
+        }
+    }
+
+    fn judge(&mut self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        let error = answer.error_message.clone();
+        match answer.stop_reason {
+            StopReason::Error => (self.outcome, self.error) = (Exit::Model, error),
+            StopReason::Aborted => self.outcome = Exit::Aborted,
+            StopReason::Length => {
+                (self.outcome, self.error) = (Exit::Limit, Some(CUT_OFF.into()));
+            }
+            StopReason::Stop | StopReason::Other if answer.text().trim().is_empty() => {
+                (self.outcome, self.error) = (Exit::Model, Some(NO_TEXT.into()));
+            }
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => self.outcome = Exit::Ok,
+        }
+    }
+
+    /// Writes the last answer to the file that was named, if all went well.
+    async fn keep(&mut self, output: Option<PathBuf>) {
+        let good = self.driver.stops.stopping().is_none() && self.outcome == Exit::Ok;
+        let text = match &self.checked {
+            Some(Ok(output)) => Some(output.text.as_str()),
+            _ => self.answer.text(),
+        };
+        if let (Some(path), Some(text), true) = (output, text, good) {
+            let written = self.driver.within(answer::write(path, text.to_owned())).await;
+            if let Some(Err(error)) = written {
+                warn(&error);
+                (self.outcome, self.error) = (Exit::Model, Some(error));
+            }
+        }
+    }
+
+    /// Writes a record with the time. False when nobody reads any more.
+    async fn record(&mut self, mut record: Value) -> bool {
+        protocol::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
+        self.write(&record.to_string()).await
+    }
+
+    /// Writes a record; a reader that stalls holds up everything but the end.
+    async fn write(&mut self, json: &str) -> bool {
+        let record = protocol::record(json);
+        let written = self.driver.within(self.out.write_all(record.as_bytes())).await;
+        self.is_written(written)
+    }
+
+    fn is_written(&mut self, written: Option<io::Result<()>>) -> bool {
+        match written {
+            Some(Ok(())) => true,
+            Some(Err(error)) => {
+                // A reader that has left is no failure.
+                if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
+                    output_failed(&error);
+                }
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Ends the agent and says how it ended.
+    async fn finish(mut self) -> Exit {
+        if let (Exit::Ok, Some((exit, error))) = (self.outcome, self.failed.take()) {
+            (self.outcome, self.error) = (exit, error);
+        }
+        let exit = match (self.driver.stops.stopping(), self.outcome) {
+            (Some(exit), _) => exit,
+            (None, Exit::Ok) if self.refused => Exit::Refused,
+            (None, outcome) => outcome,
+        };
+        if self.driver.stops.timed_out() {
+            self.error = Some("the time limit was reached (--timeout)".into());
+        }
+        let exit = self.driver.shut_down(exit).await;
+        let mut end = json!({ "type": "end", "reason": exit.meaning(), "exitCode": exit.code() });
+        if let Some(error) = self.error.take() {
+            protocol::set(&mut end, "error", json!(error));
+        }
+        self.put_output_into(&mut end);
+        self.spending.put_into(&mut end);
+        self.record(end).await;
+        let flushed = self.driver.within(self.out.flush()).await;
+        self.is_written(flushed);
+        if self.unwritable && exit == Exit::Ok { Exit::Model } else { exit }
+    }
+}

@@ -1,0 +1,266 @@
+//! Starts the front ends without a screen: print, json and rpc.
+//!
+//! What they have in common is here: a setup that is refused with a message, a runtime of one
+//! thread, signals. What they do with an agent is their own.
+
+pub mod answer;
+pub mod batch;
+pub mod json;
+pub mod output_schema;
+pub mod print;
+pub mod progress;
+pub mod prompts;
+pub(crate) mod stdin_prompts;
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+
+use super::args::CliArgs;
+use super::compose::{ComposedAgent, Setup};
+use super::rpc;
+use crate::compose::profile::FrontEndProfile;
+use crate::compose::sessions;
+use crate::process::crash;
+use crate::process::exit::{Exit, Refusal, fail, warn};
+use crate::process::signals::Signals;
+use output_schema::OutputSchema;
+use stdin_prompts::JsonPrompts;
+use tau_agent::catalogue::keys::KeySource;
+use tau_agent::context::request;
+use tau_agent::engine::config::AgentConfig;
+use tau_agent::engine::task;
+use tau_agent::provider::{Failure, FailureKind};
+use tau_agent::settings::Paths;
+use tau_app::geometry::Motion;
+use tau_tools::scratch::Scratch;
+
+/// The message when there is no prompt.
+const NO_PROMPT: &str = "no prompt: pass one as an argument or pipe it in";
+
+/// Runs prompts and prints the answers.
+pub fn print(mut args: CliArgs) -> Exit {
+    let schema = match output_schema(&mut args) {
+        Ok(schema) => schema,
+        Err(refusal) => return refusal.fail(),
+    };
+    let prompts = match stdin_prompts::text(&args.prompts) {
+        Ok(prompts) => prompts,
+        Err(error) => return fail(Exit::Config, &error),
+    };
+    let continues = continues(&args);
+    if prompts.is_empty() && !continues {
+        return fail(Exit::Usage, NO_PROMPT);
+    }
+    let check = for_prompts(&prompts);
+    let options = print::PrintOptions {
+        continues: continues && prompts.is_empty(),
+        prompts,
+        output: args.output.clone(),
+        schema,
+        timeout: args.timeout.map(Duration::from_secs),
+    };
+    start(args, print::PROFILE, check, async move |setup, agent, mut signals: Signals| {
+        let continued = if options.continues { can_continue(&agent.config) } else { Ok(()) };
+        let ready = match continued {
+            Ok(()) => has_key(&setup, &mut signals).await,
+            refused => refused,
+        };
+        if let Err(refusal) = ready {
+            return refusal.fail();
+        }
+        let agent = task::spawn(agent.config);
+        let streams = print::PrintStreams::standard(Motion::new(setup.settings.animations));
+        print::run(agent, options, streams, async || signals.next().await).await
+    })
+}
+
+/// Runs prompts and writes every event.
+pub fn json(mut args: CliArgs) -> Exit {
+    let schema = match output_schema(&mut args) {
+        Ok(schema) => schema,
+        Err(refusal) => return refusal.fail(),
+    };
+    let JsonPrompts { prompts, first_line } = match stdin_prompts::json(&args.prompts) {
+        Ok(input) => input,
+        Err(error) => return fail(Exit::Config, &error),
+    };
+    let is_empty = prompts.is_empty() && first_line.is_none();
+    let continues = is_empty && continues(&args);
+    if is_empty && !continues {
+        return fail(Exit::Usage, NO_PROMPT);
+    }
+    let check = for_prompts(&prompts);
+    let (output, timeout) = (args.output.clone(), args.timeout.map(Duration::from_secs));
+    start(
+        args,
+        json::PROFILE,
+        check,
+        async move |setup, ComposedAgent { config, .. }, mut signals: Signals| {
+            let continued = if continues { can_continue(&config) } else { Ok(()) };
+            let ready = match continued {
+                Ok(()) => has_key(&setup, &mut signals).await,
+                refused => refused,
+            };
+            if let Err(refusal) = ready {
+                return refusal.fail();
+            }
+            let input = first_line.map(|first| std::io::Cursor::new(first).chain(tokio::io::stdin()));
+            let header = config.session.header().to_owned();
+            let options = json::JsonOptions { continues, prompts, input, header, output, schema, timeout };
+            json::run(task::spawn(config), options, tokio::io::stdout(), async || signals.next().await).await
+        },
+    )
+}
+
+/// Whether a run that was ended while it waited for a quota is to be continued, without a prompt.
+fn continues(args: &CliArgs) -> bool {
+    let names_session = args.continue_last || args.session.is_some() || args.session_id.is_some();
+    args.wait_for_quota && names_session
+}
+
+/// Refuses to continue a session in which nothing is left to answer.
+fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
+    if request::can_continue(&config.session.context().messages) {
+        return Ok(());
+    }
+    let text = "there is nothing to continue: the last answer of the session is complete; pass a prompt";
+    Err(Refusal::usage(text))
+}
+
+/// Reads what `--output-schema` names, and tells the model in the system prompt.
+fn output_schema(args: &mut CliArgs) -> Result<Option<OutputSchema>, Refusal> {
+    let schema = args.output_schema.as_deref().map(OutputSchema::read).transpose()?;
+    args.appended.extend(schema.iter().map(OutputSchema::instructions));
+    Ok(schema)
+}
+
+/// Serves a client on the standard streams.
+pub fn rpc(args: CliArgs) -> Exit {
+    if let Some(prompt) = args.prompts.first() {
+        let text =
+            format!("--mode rpc takes no prompts or @files, but got {prompt}; send a prompt command instead");
+        return fail(Exit::Usage, &text);
+    }
+    let events = args.rpc_events;
+    // A client may choose a model later; a server whose address was given has to be asked now.
+    let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
+    start(args, rpc::PROFILE, check, async move |setup, agent, mut signals: Signals| {
+        let host = rpc::host::SetupHost::new(setup, agent.prompt);
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let agent = task::spawn(agent.config);
+        rpc::run(agent, Box::new(host), events, input, output, async || signals.next().await).await
+    })
+}
+
+/// Serves an editor on the standard streams.
+pub(crate) fn acp(args: CliArgs) -> Exit {
+    match Paths::discover(std::env::var_os("TAU_HOME").as_deref().map(std::path::Path::new)) {
+        Ok(paths) => crash::install(paths.state),
+        Err(error) => return fail(Exit::Config, &error),
+    }
+    with_signals(async move |mut signals: Signals| {
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        super::acp::run(args, input, output, async || signals.next().await).await
+    })
+}
+
+/// Refuses to start without a model, and adds a notice when it cannot be shown the images.
+fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<Setup, Refusal> + use<> {
+    let images = prompts.iter().any(|prompt| !prompt.images.is_empty());
+    move |setup| {
+        let mut setup = setup.with_model()?;
+        if let Some(model) = setup.model.as_ref().filter(|model| images && !model.sees()) {
+            let text = format!(
+                "not sending images: {} is not known to accept them; if it does, add `input = [\"text\", \
+                 \"image\"]` to it in models.toml",
+                model.id
+            );
+            setup.notices.push(text);
+        }
+        Ok(setup)
+    }
+}
+
+/// Refuses to start without the key of the model.
+async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
+    let Some(model) = &setup.model else { return Ok(()) };
+    let key = async {
+        loop {
+            // Waiting for a command that prints the key must not delay the exit.
+            if let Some(exit) = signals.next().await.exit() {
+                return exit;
+            }
+        }
+    };
+    let found = tokio::select! {
+        exit = key => return Err(Refusal { exit, text: "stopped while reading the API key".to_owned() }),
+        found = setup.keys.key(model) => found,
+    };
+    match found {
+        Err(failure) if is_missing_key(&failure) => Err(no_key(setup, &model.provider, failure)),
+        // Anything else is reported with the request that needs the key.
+        _ => Ok(()),
+    }
+}
+
+/// Whether a key cannot be used because there is none.
+pub(crate) fn is_missing_key(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Config
+}
+
+/// The failure, with a hint that can be followed without the screen.
+pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
+    let hint = failure.hint.filter(|hint| !hint.contains("/login")).unwrap_or_else(|| {
+        let variable = setup.catalogue.key_variable(provider);
+        let variable = variable.map(|name| format!("set {name}, or ")).unwrap_or_default();
+        format!("{variable}save one with `tau auth set {provider}`")
+    });
+    Refusal::config(format!("{}; {hint}", failure.message))
+}
+
+/// Composes an agent and hands it to a front end; how the program ends.
+fn start(
+    args: CliArgs,
+    profile: FrontEndProfile,
+    check: impl FnOnce(Setup) -> Result<Setup, Refusal>,
+    front_end: impl AsyncFnOnce(Setup, ComposedAgent, Signals) -> Exit,
+) -> Exit {
+    let started = Setup::read(args, profile).and_then(|setup| {
+        setup.args.output.as_deref().map_or(Ok(()), answer::check_writable).map_err(Refusal::config)?;
+        let mut session = sessions::open(&setup)?;
+        session.survey();
+        let setup = check(setup.continuing(&session))?;
+        prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd)
+            .map_err(Refusal::config)?;
+        let agent = setup.agent(session)?;
+        Ok((setup, agent))
+    });
+    let (setup, agent) = match started {
+        Ok(started) => started,
+        Err(refusal) => return refusal.fail(),
+    };
+    crash::install(setup.paths.state.clone());
+    setup.notices.iter().chain(&agent.notices).for_each(|notice| warn(notice));
+    with_signals(async move |signals| front_end(setup, agent, signals).await)
+}
+
+/// Runs a front end on a runtime of one thread; how the program ends.
+fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(Exit::Config, &format!("cannot start: {error}")),
+    };
+    let exit = runtime.block_on(async {
+        match Signals::for_batch() {
+            Ok(signals) => {
+                tokio::task::spawn_blocking(|| Scratch::default().sweep());
+                front_end(signals).await
+            }
+            Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
+        }
+    });
+    // Blocking work, for example a write that nobody reads, must not delay the exit.
+    runtime.shutdown_background();
+    exit
+}

@@ -1,0 +1,420 @@
+//! The print front end: prompts in, the final text out, for scripts and pipes.
+//!
+//! A fold over the agent's events. Standard output gets the text of each prompt's final answer
+//! and nothing else; standard error gets what went wrong and, on a terminal, progress. It ends
+//! when the prompts are done, a limit is reached or a signal comes; [`Exit`] says how. Where the
+//! agent comes from is not known here.
+
+use std::io::{ErrorKind, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::answer::{self, AnswerText};
+use super::batch::{BatchDriver, BatchEvent, Stop, sleep_until};
+use super::output_schema::OutputSchema;
+use super::progress::{BEAT, Liveliness, ProgressLine};
+use super::prompts::CliPrompt;
+use crate::compose::environment::{Connections, OnBadConfig};
+use crate::compose::profile::FrontEndProfile;
+use crate::process::exit::{Exit, without_numbers};
+use crate::process::plain;
+use crate::process::signals::Caught;
+use crate::process::stderr::Stderr;
+use tau_agent::engine::base::retry::span;
+use tau_agent::engine::behavior::OnAsk;
+use tau_protocol::run::{OnRepeat, RetryMode, RunEnd, SteerMode};
+
+use tau_agent::engine::task::AgentHandle;
+use tau_app::geometry::Motion;
+use tau_protocol::approval::{ApprovalAnswer, ApprovalRequest};
+use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCommand};
+use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
+use tau_protocol::message::{Message, StopReason};
+
+/// Why a call is denied that somebody would have to decide on.
+pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it; to let it run, use --permission-mode auto, \
+    a rule that allows it, or `unprotected` for a protected path (docs/permissions.md)";
+
+/// How agents of this front end are composed.
+pub const PROFILE: FrontEndProfile = FrontEndProfile {
+    on_bad_config: OnBadConfig::Refuse,
+    retry: RetryMode::Headless,
+    steer: SteerMode::SkipRemaining,
+    on_repeat: OnRepeat::Stop,
+    on_ask: OnAsk::Allow,
+    asks_user: false,
+    is_client: true,
+    connections: Connections::WithAgent,
+};
+
+/// What to print, and how far to go.
+#[derive(Debug, Default)]
+pub struct PrintOptions {
+    /// Whether a run that was ended before its answer is continued, before all prompts.
+    pub continues: bool,
+    /// Sent one after another.
+    pub prompts: Vec<CliPrompt>,
+    /// Gets the text of the last answer too.
+    pub output: Option<PathBuf>,
+    /// What answers have to look like.
+    pub schema: Option<OutputSchema>,
+    /// Time for everything, at most.
+    pub timeout: Option<Duration>,
+}
+
+/// Where text goes.
+pub struct PrintStreams {
+    pub out: Box<dyn AsyncWrite + Unpin + Send>,
+    /// Whether `out` is a terminal, to which no control character is sent.
+    pub out_is_terminal: bool,
+    pub progress: ProgressLine,
+}
+
+impl PrintStreams {
+    /// Standard output and standard error.
+    pub fn standard(motion: Motion) -> Self {
+        let term = std::env::var("TERM").unwrap_or_default();
+        let lively = Liveliness::new(std::io::stderr().is_terminal(), motion, &term);
+        PrintStreams {
+            out_is_terminal: std::io::stdout().is_terminal(),
+            out: Box::new(tokio::io::stdout()),
+            progress: ProgressLine::new(Box::new(Stderr), lively),
+        }
+    }
+}
+
+/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
+/// the first one aborts in order, the second ends at once.
+pub async fn run(
+    agent: AgentHandle,
+    options: PrintOptions,
+    streams: PrintStreams,
+    signals: impl AsyncFnMut() -> Caught,
+) -> Exit {
+    let mut session = PrintRun {
+        driver: BatchDriver::new(agent, options.timeout, signals),
+        streams,
+        ended: None,
+        answer: AnswerText::default(),
+        outcome: None,
+        refused: false,
+        failed: false,
+        waits_until: None,
+        wait_told: None,
+    };
+    let exit = session.work(&options).await;
+    let exit = session.driver.stops.stopping().unwrap_or(exit);
+    if session.driver.stops.timed_out() {
+        session.say("stopped: the time limit was reached (--timeout)");
+    }
+    session.driver.shut_down(exit).await
+}
+
+/// A wait that the user is told of, and how often.
+const LONG_WAIT: Duration = Duration::from_mins(1);
+
+/// Why an answer that reached the model's limit is not used.
+pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
+
+/// Why an answer without text is none.
+pub(crate) const NO_TEXT: &str = "the model ended without an answer";
+
+/// The text of a final answer.
+enum Answered {
+    Fully(String),
+    /// The model reached its output limit.
+    CutOff(String),
+}
+
+struct PrintRun<S> {
+    driver: BatchDriver<S>,
+    streams: PrintStreams,
+    /// A limit or the loop guard of the agent ended the run.
+    ended: Option<Exit>,
+    answer: AnswerText,
+    /// How the last answer ended, and its error.
+    outcome: Option<(StopReason, Option<String>)>,
+    /// A tool asked a question, and there was no user to answer it.
+    refused: bool,
+    /// The agent reported an error.
+    failed: bool,
+    /// When the wait before a retry ends.
+    waits_until: Option<Instant>,
+    /// When the user was told last how long it takes; `None` for a short one.
+    wait_told: Option<Instant>,
+}
+
+impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
+    async fn work(&mut self, options: &PrintOptions) -> Exit {
+        let prompts = options.prompts.iter().cloned().map(AgentCommand::from);
+        let commands: Vec<_> = options
+            .continues
+            .then_some(AgentCommand::Run(RunCommand::Continue))
+            .into_iter()
+            .chain(prompts)
+            .collect();
+        if commands.is_empty() {
+            self.say("no prompt: pass one as an argument or pipe it in");
+            return Exit::Usage;
+        }
+        let mut last = None;
+        for command in commands {
+            match self.prompt(command, options.schema.as_ref()).await {
+                Ok(text) => last = Some(text),
+                Err(exit) => return exit,
+            }
+        }
+        if let (Some(path), Some(text)) = (&options.output, last) {
+            match self.driver.within(answer::write(path.clone(), text)).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.say(&error);
+                    return Exit::Model;
+                }
+                None => return self.stopped(),
+            }
+        }
+        if self.refused { Exit::Refused } else { Exit::Ok }
+    }
+
+    /// How the program ends after it was stopped.
+    fn stopped(&self) -> Exit {
+        self.driver.stops.stopping().unwrap_or(Exit::Aborted)
+    }
+
+    /// One prompt: the text of its final answer, which has been printed.
+    async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
+        let printed = match (self.ask(prompt).await?, schema) {
+            (Answered::Fully(text), None) if text.trim().is_empty() => {
+                Err((Exit::Model, String::new(), NO_TEXT.to_owned()))
+            }
+            (Answered::Fully(text), None) => Ok(text),
+            (Answered::Fully(text), Some(schema)) => self.repaired(text, schema).await,
+            (Answered::CutOff(text), _) => Err((Exit::Limit, text, CUT_OFF.to_owned())),
+        };
+        match printed {
+            Ok(text) => {
+                self.print(&text).await?;
+                self.driver.stops.stopping().map_or(Ok(text), Err)
+            }
+            Err((exit, ..)) if self.driver.stops.stopping().is_some() => Err(exit),
+            Err((exit, text, why)) => {
+                if !text.is_empty() {
+                    self.print(&text).await?;
+                }
+                self.say(&why);
+                Err(exit)
+            }
+        }
+    }
+
+    /// The JSON of an answer, which may take one more prompt; else how the program ends, the text to print, and
+    /// what is wrong with it.
+    async fn repaired(
+        &mut self,
+        text: String,
+        schema: &OutputSchema,
+    ) -> Result<String, (Exit, String, String)> {
+        let violations = match schema.check(&text) {
+            Ok(output) => return Ok(output.text),
+            Err(violations) => violations,
+        };
+        self.say(&format!("asking for a valid answer once more: {}", violations.summary()));
+        let prompt = CliPrompt { text: violations.repair_prompt(), images: Vec::new() };
+        match self.ask(prompt.into()).await {
+            Ok(Answered::Fully(second)) => match schema.check(&second) {
+                Ok(output) => Ok(output.text),
+                Err(violations) => Err((Exit::Invalid, second, violations.failure())),
+            },
+            Ok(Answered::CutOff(second)) => Err((Exit::Limit, second, CUT_OFF.to_owned())),
+            Err(exit) => Err((exit, text, violations.failure())),
+        }
+    }
+
+    /// Sends a prompt and follows it to its end: the text of its final answer.
+    async fn ask(&mut self, prompt: AgentCommand) -> Result<Answered, Exit> {
+        (self.ended, self.outcome, self.failed) = (None, None, false);
+        self.answer = AnswerText::default();
+        self.driver.agent.commands.send(prompt).await.map_err(|_| Exit::Crash)?;
+        self.settle().await?;
+        if let Some(exit) = self.driver.stops.stopping().or(self.ended) {
+            return Err(exit);
+        }
+        self.judge()
+    }
+
+    /// Follows the events until the agent does nothing more by itself.
+    async fn settle(&mut self) -> Result<(), Exit> {
+        loop {
+            let beat = self.streams.progress.moves();
+            let tells = self.wait_told.map(|told| told + LONG_WAIT);
+            let event = tokio::select! {
+                biased;
+                event = self.driver.next() => event,
+                () = sleep_until(tells) => {
+                    self.tell_wait();
+                    continue;
+                }
+                () = tokio::time::sleep(BEAT), if beat => {
+                    self.streams.progress.beat();
+                    continue;
+                }
+            };
+            match event {
+                BatchEvent::Agent(Some(AgentEvent::Run(RunEvent::AgentSettled { .. }))) => {
+                    self.streams.progress.show(&AgentEvent::Run(RunEvent::AgentSettled { aborted: false }));
+                    return Ok(());
+                }
+                BatchEvent::Agent(Some(event)) => self.fold(event),
+                BatchEvent::Agent(None) => {
+                    self.say(
+                        "the agent ended unexpectedly; the session is saved: continue it with tau --continue",
+                    );
+                    return Err(Exit::Crash);
+                }
+                BatchEvent::Stop(Stop::Begin) => self.driver.abort(),
+                BatchEvent::Stop(Stop::Now) => return Err(self.stopped()),
+            }
+        }
+    }
+
+    fn fold(&mut self, event: AgentEvent) {
+        self.streams.progress.show(&event);
+        match event {
+            AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
+                self.answer.add(&message);
+                if let Message::Assistant(answer) = message.as_ref() {
+                    self.outcome = Some((answer.stop_reason, answer.error_message.clone()));
+                }
+            }
+            AgentEvent::Run(RunEvent::CompactionEnd { error_message: Some(why), .. }) => {
+                self.say(&format!("the conversation could not be compacted: {why}"));
+            }
+            AgentEvent::Run(RunEvent::AutoRetryStart { delay_ms, error_message, .. }) => {
+                self.waits_until = Instant::now().checked_add(Duration::from_millis(delay_ms));
+                self.wait_told = None;
+                if Duration::from_millis(delay_ms) >= LONG_WAIT {
+                    self.say(&error_message);
+                    self.tell_wait();
+                }
+            }
+            AgentEvent::Run(RunEvent::AutoRetryEnd { .. })
+            | AgentEvent::Turn(TurnEvent::MessageStart { .. }) => self.wait_told = None,
+            AgentEvent::Run(RunEvent::RunStopped { reason: RunEnd::Repeats }) => {
+                self.ended = Some(Exit::Stuck);
+            }
+            AgentEvent::Run(RunEvent::RunStopped { .. }) => self.ended = Some(Exit::Limit),
+            AgentEvent::Questions(QuestionEvent::Asked { id, question }) => self.decline(id, &question),
+            AgentEvent::Questions(QuestionEvent::ApprovalRequested { request }) => self.deny(&request),
+            AgentEvent::Task(TaskEvent::Notice { level, text, hint }) if level != NoticeLevel::Info => {
+                self.failed |= level == NoticeLevel::Error;
+                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                self.say(&format!("{text}{hint}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Says how much longer the provider wants no request.
+    fn tell_wait(&mut self) {
+        let now = Instant::now();
+        let left = self.waits_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        self.wait_told = (!left.is_zero()).then_some(now);
+        if !left.is_zero() {
+            let left = span(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+            self.say(&format!("waiting until the provider takes requests again, in {left}"));
+        }
+    }
+
+    /// Nobody is here to decide on a call.
+    fn deny(&mut self, request: &ApprovalRequest) {
+        self.refused = true;
+        let ApprovalRequest { id, tool_name, title, reasons, .. } = request;
+        let why = reasons.first().map(|reason| reason.text.as_str()).unwrap_or_default();
+        let shown = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        self.say(&format!("denied {tool_name} {title}{shown}: {NOBODY_DECIDES}"));
+        let reason =
+            if why.is_empty() { NOBODY_DECIDES.to_owned() } else { format!("{why}; {NOBODY_DECIDES}") };
+        let answer = ApprovalAnswer::Deny { reason: Some(reason), stop: false };
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self
+            .driver
+            .agent
+            .commands
+            .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: id.clone(), answer }));
+    }
+
+    /// Nobody is here to be asked.
+    fn decline(&mut self, id: String, question: &Question) {
+        let answer = match question {
+            Question::Select { title, .. } | Question::Confirm { title, .. } => {
+                self.refused = true;
+                self.say(&format!("refused: there is nobody to ask: {title}"));
+                QuestionAnswer::Cancelled
+            }
+            Question::User { .. } | Question::Plan { .. } => QuestionAnswer::Unavailable,
+            // What a server makes of that is its business.
+            Question::Form { server, .. } | Question::Url { server, .. } => {
+                self.say(&format!("declined a question of MCP server {server}: there is nobody to ask"));
+                QuestionAnswer::Declined
+            }
+        };
+        let answer = AgentCommand::Questions(QuestionCommand::Answer { id, answer });
+        // An agent that takes no commands any more asks nothing either.
+        let _ = self.driver.agent.commands.try_send(answer);
+    }
+
+    /// What the final answer means.
+    fn judge(&mut self) -> Result<Answered, Exit> {
+        let Some((stop_reason, error)) = self.outcome.take() else {
+            if !self.failed {
+                self.say("the model gave no answer");
+            }
+            return Err(Exit::Model);
+        };
+        match stop_reason {
+            StopReason::Error => {
+                self.say(error.as_deref().unwrap_or("the model failed"));
+                Err(Exit::Model)
+            }
+            StopReason::Aborted => Err(Exit::Aborted),
+            StopReason::Length => Ok(Answered::CutOff(self.answer.text().unwrap_or_default().to_owned())),
+            StopReason::Stop | StopReason::ToolUse | StopReason::Other => {
+                Ok(Answered::Fully(self.answer.text().unwrap_or_default().to_owned()))
+            }
+        }
+    }
+
+    /// Prints the text of the answer. A reader that has left is no failure.
+    async fn print(&mut self, text: &str) -> Result<(), Exit> {
+        if text.is_empty() {
+            self.say("the model's answer has no text");
+            return Ok(());
+        }
+        let shown = if self.streams.out_is_terminal { plain::text(text) } else { text.to_owned() };
+        let out = &mut self.streams.out;
+        let write = async {
+            out.write_all(answer::line_ended(&shown).as_bytes()).await?;
+            out.flush().await
+        };
+        match self.driver.within(write).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => Err(Exit::Ok),
+            Some(Err(error)) => {
+                self.say(&format!("cannot write the answer to standard output: {error}"));
+                Err(Exit::Model)
+            }
+            None => Err(self.stopped()),
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.streams.progress.say(&format!("tau: {}", without_numbers(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

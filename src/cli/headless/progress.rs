@@ -1,0 +1,154 @@
+//! What a user sees on standard error while a front end without a screen works.
+//!
+//! One moving line that is wiped before anything else is written, and a line for each call and
+//! retry. It exists only when standard error is a terminal; messages that matter are written
+//! either way. Text of others is stripped of everything that moves a terminal.
+
+use std::io::Write;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::process::plain::line as plain;
+use tau_app::geometry::Motion;
+use tau_protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
+
+/// How often the moving line moves.
+pub(crate) const BEAT: Duration = Duration::from_millis(120);
+
+/// How much of what happens is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveliness {
+    /// Only what matters: it goes to a log, not to a terminal.
+    Quiet,
+    /// Also a line for each call and retry.
+    Lines,
+    /// Also the moving line.
+    Moving,
+}
+
+impl Liveliness {
+    /// What is right for standard error, with `motion` set and a terminal of the kind `term`.
+    pub(crate) fn new(is_terminal: bool, motion: Motion, term: &str) -> Self {
+        match (is_terminal, motion) {
+            (false, _) => Liveliness::Quiet,
+            (true, Motion::Animated) if term != "dumb" => Liveliness::Moving,
+            (true, _) => Liveliness::Lines,
+        }
+    }
+}
+
+const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
+/// Longest line, in characters, so that the moving line never wraps.
+const WIDTH: usize = 76;
+
+/// ProgressLine on standard error.
+pub struct ProgressLine {
+    err: Box<dyn Write + Send>,
+    lively: Liveliness,
+    doing: Option<(String, Instant)>,
+    frame: usize,
+    shown: bool,
+}
+
+impl ProgressLine {
+    /// ProgressLine on `err`.
+    pub fn new(err: Box<dyn Write + Send>, lively: Liveliness) -> Self {
+        ProgressLine { err, lively, doing: None, frame: 0, shown: false }
+    }
+
+    /// Whether the moving line is to be moved.
+    pub fn moves(&self) -> bool {
+        self.lively == Liveliness::Moving && self.doing.is_some()
+    }
+
+    /// Says something that matters, terminal or not.
+    pub fn say(&mut self, text: &str) {
+        self.wipe();
+        let lines: String = text.lines().map(|line| plain(line) + "\n").collect();
+        // Nobody is left to read it when standard error is closed.
+        let _ = self.err.write_all(lines.as_bytes());
+    }
+
+    /// Shows what an event means.
+    pub fn show(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Turn(TurnEvent::TurnStart) => self.begin("waiting for the model"),
+            AgentEvent::Turn(TurnEvent::MessageUpdate { .. }) => self.begin_if_new("the model is answering"),
+            AgentEvent::Turn(TurnEvent::ToolExecutionStart { tool_name, args, .. }) => {
+                let call = cut(&format!("{tool_name} {args}"));
+                self.note(&format!("• {call}"));
+                self.begin(&format!("running {tool_name}"));
+            }
+            AgentEvent::Turn(TurnEvent::ToolExecutionEnd { tool_name, is_error: true, .. }) => {
+                self.note(&format!("  {tool_name} failed; the model sees the error"));
+            }
+            AgentEvent::Run(RunEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message }) => {
+                let wait = delay_ms.div_ceil(1000);
+                let why = cut(error_message);
+                self.note(&format!("• {why}; retrying in {wait}s ({attempt} of {max_attempts})"));
+                self.begin("waiting to retry");
+            }
+            AgentEvent::Run(RunEvent::Stalled { idle_ms, limit_ms }) => {
+                let (silence, left) = (idle_ms / 1000, limit_ms.saturating_sub(*idle_ms).div_ceil(1000));
+                let text = format!("no data for {silence}s · timing out in {left}s ·");
+                let since = self.doing.take().map_or_else(Instant::now, |(_, since)| since);
+                self.doing = Some((text, since));
+            }
+            AgentEvent::Run(RunEvent::CompactionStart { .. }) => self.begin("compacting the conversation"),
+            AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
+                self.doing = None;
+                self.wipe();
+            }
+            _ => {}
+        }
+    }
+
+    /// Moves the moving line.
+    pub fn beat(&mut self) {
+        let Some((doing, since)) = self.doing.as_ref().filter(|_| self.moves()) else { return };
+        self.frame = (self.frame + 1) % FRAMES.len();
+        let mark = FRAMES.get(self.frame).copied().unwrap_or('*');
+        let line = format!("\r\x1b[2K{mark} {doing} {}s", since.elapsed().as_secs());
+        let _ = self.err.write_all(line.as_bytes()).and_then(|()| self.err.flush());
+        self.shown = true;
+    }
+
+    /// Wipes the moving line.
+    pub(crate) fn wipe(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = self.err.write_all(b"\r\x1b[2K").and_then(|()| self.err.flush());
+        }
+    }
+
+    fn begin(&mut self, doing: &str) {
+        self.doing = Some((plain(doing), Instant::now()));
+    }
+
+    fn begin_if_new(&mut self, doing: &str) {
+        if self.doing.as_ref().is_none_or(|(now, _)| now != doing) {
+            self.begin(doing);
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        if self.lively != Liveliness::Quiet {
+            self.say(text);
+        }
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+/// The first line of `text`, not longer than fits.
+fn cut(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= WIDTH {
+        return line.to_owned();
+    }
+    line.chars().take(WIDTH - 1).chain(['…']).collect()
+}

@@ -1,0 +1,90 @@
+//! Prompts on standard input: piped text, or lines of JSON.
+
+use std::io::{self, IsTerminal, Read};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::json::input;
+use super::prompts::{self, CliPrompt};
+use crate::process::exit::warn;
+use crate::rpc::lines::{InputLine, LONGEST};
+
+/// How long standard input may be silent before a notice says what tau waits for.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// Prompts of the arguments and of standard input.
+pub(crate) struct JsonPrompts {
+    /// Those of the arguments; piped text is joined to the first, or is one by itself.
+    pub prompts: Vec<CliPrompt>,
+    /// When lines of JSON are piped in: the first one, which had to be read to find that out.
+    /// They come after the arguments.
+    pub first_line: Option<Vec<u8>>,
+}
+
+/// The prompts for print mode.
+///
+/// # Errors
+/// When a file or standard input cannot be read, or is too large.
+pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
+    let stdin = io::stdin();
+    let piped = match stdin.is_terminal() {
+        true => None,
+        false => Some(warning_of_silence(|| prompts::read_piped(stdin))?),
+    };
+    prompts::gather(arguments, piped)
+}
+
+/// The prompts for json mode. Piped input is lines of JSON if its first line is one that is
+/// understood, else text.
+pub fn json(arguments: &[String]) -> Result<JsonPrompts, String> {
+    let mut stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Ok(JsonPrompts { prompts: prompts::gather(arguments, None)?, first_line: None });
+    }
+    warning_of_silence(|| {
+        let first = first_line(&mut stdin).map_err(|error| format!("cannot read standard input: {error}"))?;
+        let trimmed = String::from_utf8_lossy(&first).trim().to_owned();
+        if input::parse(&InputLine::Record(trimmed)).is_ok() {
+            return Ok(JsonPrompts { prompts: prompts::gather(arguments, None)?, first_line: Some(first) });
+        }
+        let piped = prompts::read_piped(Read::chain(io::Cursor::new(first), stdin))?;
+        Ok(JsonPrompts { prompts: prompts::gather(arguments, Some(piped))?, first_line: None })
+    })
+}
+
+/// Reads standard input. Programs that start others often leave it open with nothing to come, and
+/// the user would think that tau hangs.
+fn warning_of_silence<T>(read: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    let notice = move || {
+        if waiting.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            warn("waiting for standard input to end (add </dev/null if there is nothing to read)");
+        }
+    };
+    // Only the notice is lost where no thread can be created.
+    let _ = std::thread::Builder::new().name("stdin notice".to_owned()).spawn(notice);
+    let read = read();
+    drop(done);
+    read
+}
+
+/// The first line that is not blank, with its end. It is read byte by byte, so that what follows
+/// it is left to the next reader.
+fn first_line(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while line.len() < LONGEST {
+        match input.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => line.extend_from_slice(&byte),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if byte == *b"\n" {
+            if !line.trim_ascii().is_empty() {
+                break;
+            }
+            line.clear();
+        }
+    }
+    Ok(line)
+}

@@ -1,0 +1,12 @@
+//! The process itself: its exit, output, signals, log.
+
+pub(crate) mod browser;
+pub mod crash;
+pub mod exit;
+pub(crate) mod hardening;
+pub mod log;
+pub(crate) mod outgoing;
+pub mod plain;
+pub(crate) mod secret_prompt;
+pub mod signals;
+pub mod stderr;

@@ -1,0 +1,151 @@
+//! What the session changed, on the screen: files, their hunks, and what is not covered.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use crate::diff;
+use crate::highlight::Highlighter;
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::overlays::changes::{ChangeItem, ChangesView};
+use tau_app::printable::printable_line;
+use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
+use tau_tools::FileDiff;
+use tau_tools::counted::counted;
+
+/// Rows of all hunks that are drawn; what is beyond is reached when it is selected.
+const MOST_ROWS: usize = 4_000;
+
+/// A row of the list, and which file or hunk it belongs to.
+struct Listed {
+    line: Line<'static>,
+    item: Option<ChangeItem>,
+    /// The row that is marked when its item is selected.
+    head: bool,
+}
+
+/// Draws the list; how many rows of it fit.
+pub(crate) fn draw(
+    view: &ChangesView,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    let width = inner_width(area);
+    let rows = rows(view, width, theme, highlighter);
+    let hint = "↑↓ select · enter folds · r reverts · e editor · esc";
+    let title = match &view.changes {
+        Some(changes) => title(changes),
+        None => "Changes".to_owned(),
+    };
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let inner = frame(&title, hint, height, theme, area, buffer);
+    let height = usize::from(inner.height);
+    let selected = view.selected();
+    let is_selected = |row: &Listed| row.item == Some(selected);
+    let start = rows.iter().position(is_selected).unwrap_or(0);
+    let length = rows.iter().skip(start).take_while(|row| is_selected(row)).count();
+    // The whole hunk if it fits, else its beginning.
+    let first =
+        start.saturating_sub(height.saturating_sub(length) / 2).min(rows.len().saturating_sub(height));
+    for (offset, row) in rows.iter().skip(first).take(height).enumerate() {
+        let y = inner.y + offset as u16;
+        buffer.set_line(inner.x, y, &row.line, inner.width);
+        if row.head && is_selected(row) {
+            let bar = Rect { y, height: 1, ..inner };
+            buffer.set_style(bar, theme.style(ThemeToken::OverlaySelected));
+        }
+    }
+    (None, inner.height)
+}
+
+fn title(changes: &SessionChanges) -> String {
+    let sum = |count: fn(&ChangedFile) -> u32| changes.files.iter().map(count).sum::<u32>();
+    let files = counted(changes.files.len(), "file");
+    format!(
+        "Changes of this session: {files}, +{} -{}",
+        sum(|file| file.diff.added),
+        sum(|file| file.diff.removed)
+    )
+}
+
+fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Listed> {
+    let text = |text: &str, token: ThemeToken| Listed {
+        line: Line::styled(wrap::truncate(text, width).into_owned(), theme.style(token)),
+        item: None,
+        head: false,
+    };
+    let Some(changes) = &view.changes else { return vec![text("loading…", ThemeToken::Muted)] };
+    let mut rows = Vec::new();
+    if changes.files.is_empty() {
+        rows.push(text("no files changed", ThemeToken::Muted));
+    }
+    for (index, file) in changes.files.iter().enumerate() {
+        let whole = ChangeItem { file: index, hunk: None };
+        rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole), head: true });
+        if !view.is_open(file) || rows.len() > MOST_ROWS && view.selected().file != index {
+            continue;
+        }
+        for (at, hunk) in file.diff.hunks.iter().enumerate() {
+            let item = Some(ChangeItem { hunk: Some(at), ..whole });
+            let head = format!("  @@ line {} @@", hunk.new_start);
+            let line = Line::styled(head, theme.style(ThemeToken::DiffLineNumber));
+            rows.push(Listed { line, item, head: true });
+            let path = file.diff.path.clone();
+            let one = FileDiff { path, hunks: vec![hunk.clone()], ..FileDiff::default() };
+            let drawn = diff::render(&one, width.saturating_sub(2).max(1), theme, highlighter);
+            rows.extend(drawn.into_iter().map(|row| {
+                let mut line = row.into_line();
+                line.spans.insert(0, Span::raw("  "));
+                Listed { line, item, head: false }
+            }));
+        }
+        if file.diff.cut {
+            rows.push(text("  more changes are not shown", ThemeToken::Muted));
+        }
+    }
+    if !changes.not_covered.is_empty() {
+        rows.push(text("", ThemeToken::Muted));
+        rows.push(text("Not recorded, so it cannot be undone:", ThemeToken::Warning));
+        for lost in &changes.not_covered {
+            let line = format!("  {}: {}", printable_line(&lost.path), printable_line(&lost.reason));
+            rows.push(text(&line, ThemeToken::Muted));
+        }
+    }
+    rows
+}
+
+fn file_line(view: &ChangesView, file: &ChangedFile, width: u16, theme: &Theme) -> Line<'static> {
+    let sign = match file.kind {
+        ChangeKind::Created => ("A", ThemeToken::DiffAdded),
+        ChangeKind::Removed => ("D", ThemeToken::DiffRemoved),
+        ChangeKind::Changed => ("M", ThemeToken::Accent),
+    };
+    let fold = match () {
+        () if file.diff.hunks.is_empty() => " ",
+        () if view.is_open(file) => "▾",
+        () => "▸",
+    };
+    let foreground = |token: ThemeToken| Style { bg: None, ..theme.style(token) };
+    let mut left = vec![
+        Span::styled(format!("{fold} "), theme.style(ThemeToken::Muted)),
+        Span::styled(format!("{} ", sign.0), foreground(sign.1)),
+        Span::styled(printable_line(&file.path).into_owned(), theme.style(ThemeToken::Text)),
+    ];
+    if let Some(note) = &file.note {
+        left.push(Span::styled(format!("  {}", printable_line(note)), theme.style(ThemeToken::Muted)));
+    }
+    if file.changed_since {
+        left.push(Span::styled("  changed since", theme.style(ThemeToken::Warning)));
+    }
+    let count = if file.diff.hunks.is_empty() {
+        String::new()
+    } else {
+        format!("+{} -{}", file.diff.added, file.diff.removed)
+    };
+    both_ends(left, vec![Span::styled(count, theme.style(ThemeToken::Muted))], width)
+}

@@ -1,0 +1,70 @@
+//! What all dialogs share: the framed box over the transcript.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Widget};
+
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+
+/// Columns beside a box that are too few to be read: what is in them is cleared.
+const LEFTOVER: u16 = 12;
+/// Widest box, in cells.
+const WIDEST: u16 = 110;
+
+/// Where the cursor is, and how many rows of a list fit.
+pub(crate) type OverlayLayout = (Option<(u16, u16)>, u16);
+
+/// Width of what a box holds.
+pub(crate) fn inner_width(area: Rect) -> u16 {
+    area.width.saturating_sub(4).clamp(1, WIDEST - 2)
+}
+
+/// Draws a box for `rows` rows; returns the area inside it.
+pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    frame_within(title, hint, (rows, rows), theme, area, buffer)
+}
+
+/// Draws a box for `rows` rows where there can be `most`; returns the area inside it. The top of the box
+/// is the same for any number of rows, so that what is typed there does not move.
+pub(crate) fn frame_within(
+    title: &str,
+    hint: &str,
+    (rows, most): (u16, u16),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let width = (inner_width(area) + 2).min(area.width);
+    let height_of =
+        |rows: u16| rows.saturating_add(2).min(area.height.saturating_sub(2)).max(3).min(area.height);
+    let height = height_of(rows);
+    let x = area.x + (area.width - width) / 2;
+    let y = area.y + (area.height - height_of(most.max(rows))) / 3;
+    let outer = Rect { x, y, width, height };
+    dim(outer, theme, area, buffer);
+    Clear.render(outer, buffer);
+    buffer.set_style(outer, theme.style(ThemeToken::Text));
+    let title = format!(" {} ", wrap::truncate(title, width.saturating_sub(6)));
+    let hint = format!(" {} ", wrap::truncate(hint, width.saturating_sub(6)));
+    let block = Block::bordered()
+        .border_style(theme.style(ThemeToken::OverlayBorder))
+        .title_top(Line::styled(title, theme.style(ThemeToken::OverlayTitle)))
+        .title_bottom(Line::styled(hint, theme.style(ThemeToken::Muted)));
+    let inner = block.inner(outer);
+    block.render(outer, buffer);
+    inner
+}
+
+/// Takes the weight from all that is beside the box, and away what is cut by it.
+fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
+    buffer.set_style(area, style);
+    if area.width - outer.width <= 2 * LEFTOVER {
+        let rows = Rect { x: area.x, width: area.width, ..outer };
+        Clear.render(rows, buffer);
+        buffer.set_style(rows, theme.style(ThemeToken::Text));
+    }
+}

@@ -1,0 +1,38 @@
+//! What lists have in common on the screen: the row in which their filter is typed, which rows of them
+//! are shown, and the selected one.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::printable::printable_line;
+
+/// Draws what has been typed to filter a list into the first row of `inner`, with `note` at its right
+/// end; where the cursor is.
+pub(crate) fn draw_filter(
+    query: &str,
+    note: String,
+    theme: &Theme,
+    inner: Rect,
+    buffer: &mut Buffer,
+) -> (u16, u16) {
+    let query = printable_line(query).into_owned();
+    let column = u16::try_from(2 + wrap::cells(&query)).unwrap_or(u16::MAX);
+    let left = vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(query)];
+    let right = vec![Span::styled(note, theme.style(ThemeToken::Muted))];
+    buffer.set_line(inner.x, inner.y, &both_ends(left, right, inner.width), inner.width);
+    (inner.x + column.min(inner.width.saturating_sub(1)), inner.y)
+}
+
+/// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
+pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
+    selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
+}
+
+/// Sets the row at `y` off as the selected one.
+pub(crate) fn mark_selected(y: u16, inner: Rect, theme: &Theme, buffer: &mut Buffer) {
+    buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(ThemeToken::OverlaySelected));
+}

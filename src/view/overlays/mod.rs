@@ -1,0 +1,19 @@
+//! Lists, dialogs and questions, drawn.
+
+pub(crate) mod changes;
+pub(crate) mod dialog;
+pub(crate) mod extensions;
+pub(crate) mod form;
+pub mod help;
+pub(crate) mod key_list;
+pub(crate) mod list;
+pub(crate) mod mode_question;
+pub(crate) mod offer;
+pub(crate) mod overlay;
+pub mod picker;
+pub(crate) mod plan;
+pub(crate) mod rule_list;
+pub(crate) mod settings;
+pub mod tree;
+pub mod trust;
+pub(crate) mod user_questions;

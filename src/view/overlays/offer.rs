@@ -1,0 +1,88 @@
+//! The question whether something is to be turned on that nobody has decided about.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::overlays::offer::{Offer, OfferView};
+use tau_app::printable::printable_line;
+use tau_tools::counted::counted;
+
+/// Most hooks that are named.
+const MOST: usize = 8;
+
+/// Draws it.
+pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let width = inner_width(area);
+    let answers = answers(view, theme);
+    // Two rows are the border of the box, two rows of the window stay free.
+    let room = usize::from(area.height).saturating_sub(4 + answers.len());
+    let mut rows = question(view, theme, width);
+    rows.truncate(room);
+    rows.extend(answers);
+    let (title, hint) = match view.offer {
+        Offer::Hooks(_) => ("Hooks", "↑↓ enter chooses · esc: not now"),
+        Offer::Web(_) => ("Web", "↑↓ enter chooses · esc: send it without"),
+    };
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let inner = frame(title, hint, height, theme, area, buffer);
+    // In a window that is too small even for these, the answers matter most.
+    let skip = rows.len().saturating_sub(usize::from(inner.height));
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    (None, 0)
+}
+
+fn answers(view: &OfferView, theme: &Theme) -> Vec<Line<'static>> {
+    let answers = view.answers();
+    let row = |(index, (_, text)): (usize, &(_, &'static str))| {
+        let marked = index == view.selected;
+        let (mark, token) =
+            if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        Line::styled(format!("{mark}{} {text}", index + 1), theme.style(token))
+    };
+    answers.iter().enumerate().map(row).collect()
+}
+
+fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let muted = theme.style(ThemeToken::Muted);
+    match &view.offer {
+        Offer::Hooks(offer) => {
+            let files = printable_line(&offer.files.join(", ")).into_owned();
+            let count = counted(offer.hooks.len(), "hook");
+            let text = format!("{files} has {count} of Claude Code that tau can run. Run them?");
+            let mut rows = wrap::wrap(&Line::raw(text), width, 0);
+            for (event, command) in offer.hooks.iter().take(MOST) {
+                let text = format!("{}: {}", printable_line(event), printable_line(command));
+                let (most, full) = (usize::from(width), wrap::cells(&text));
+                let cut: String = text.chars().take(most.saturating_sub(1)).collect();
+                let text = if full > most { format!("{cut}…") } else { text };
+                rows.push(Line::from(Span::styled(text, muted)));
+            }
+            if let more @ 1.. = offer.hooks.len().saturating_sub(MOST) {
+                rows.push(Line::styled(format!("and {}", counted(more, "more hook")), muted));
+            }
+            rows
+        }
+        Offer::Web(offer) => {
+            let text = match &offer.search {
+                Some((_, name)) if offer.only_search => {
+                    format!("Let the model search the web with {}?", printable_line(name))
+                }
+                Some((_, name)) => {
+                    let name = printable_line(name);
+                    format!("Let the model fetch web pages, and search the web with {name}?")
+                }
+                None => "Let the model fetch web pages?".to_owned(),
+            };
+            let mut rows = wrap::wrap(&Line::raw(text), width, 0);
+            let note = "Your message is sent after your answer. Permissions apply to each call.";
+            rows.extend(wrap::wrap(&Line::styled(note, muted), width, 0));
+            rows
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Overlays on the screen: which of them is drawn, and the small ones.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use super::{
+    changes, extensions, form, help, key_list, mode_question, offer, picker, plan, rule_list, settings, tree,
+    trust, user_questions,
+};
+use crate::memo::Memo;
+use crate::theme::{Theme, ThemeToken};
+use crate::{queue, wrap};
+use tau_app::Model;
+use tau_app::line_edit::LineEdit;
+use tau_app::overlays::overlay::{Overlay, options};
+use tau_app::printable::{Printable, printable_line};
+use tau_protocol::event::Question;
+use tau_tools::counted::counted;
+
+/// Draws an overlay; the cursor, and how many rows of a list fit.
+pub fn draw(
+    model: &Model,
+    overlay: &Overlay,
+    memo: &mut Memo,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    let (theme, highlighter) = memo.pens();
+    match overlay {
+        Overlay::Picker { picker, .. } => picker::draw(picker, (theme, highlighter), area, buffer),
+        Overlay::Tree(view) => tree::draw(model, view, theme, area, buffer),
+        Overlay::Help(view) => help::draw(model, view, theme, area, buffer),
+        Overlay::Login { provider, line, ticket, failed } => {
+            (login(provider, line, ticket.is_some(), failed.as_ref(), theme, area, buffer), 0)
+        }
+        Overlay::Extensions(view) => extensions::draw(view, theme, area, buffer),
+        Overlay::Keys(view) => key_list::draw(model, view, theme, area, buffer),
+        Overlay::Settings(view) => settings::draw(view, theme, area, buffer),
+        Overlay::Rules(view) => rule_list::draw(model, view, theme, area, buffer),
+        Overlay::Changes(view) => changes::draw(view, (theme, highlighter), area, buffer),
+        Overlay::Queue(view) => queue::draw_list(model, view, theme, area, buffer),
+        Overlay::Trust(view) => trust::draw(view, theme, area, buffer),
+        Overlay::Plan(view) => plan::draw(model, view, (theme, highlighter), area, buffer),
+        Overlay::Mode(question) => mode_question::draw(model, question, theme, area, buffer),
+        Overlay::Offer(view) => offer::draw(view, theme, area, buffer),
+        Overlay::Form(view) => form::draw(view, theme, area, buffer),
+        Overlay::Questions(view) => user_questions::draw(view, theme, area, buffer),
+        Overlay::Asked { question, selected, .. } => {
+            ask(asked_title(question), question, *selected, theme, area, buffer);
+            (None, 0)
+        }
+    }
+}
+
+fn login(
+    provider: &str,
+    line: &LineEdit,
+    checking: bool,
+    failed: Option<&Printable>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<(u16, u16)> {
+    let title = format!("API key for {}", printable_line(provider));
+    let inner = frame(&title, "enter stores it · esc closes", 3, theme, area, buffer);
+    let shown = "•".repeat(line.text().chars().count().min(usize::from(inner.width.saturating_sub(4))));
+    let column = 2 + wrap::cells(&shown) as u16;
+    let prompt = Line::from(vec![Span::styled("> ", theme.style(ThemeToken::Accent)), Span::raw(shown)]);
+    buffer.set_line(inner.x, inner.y, &prompt, inner.width);
+    let (text, token) = match (failed, checking) {
+        (_, true) => ("checking…".to_owned(), ThemeToken::Muted),
+        (Some(failed), false) => (failed.as_str().to_owned(), ThemeToken::Error),
+        (None, false) => {
+            ("enter saves it to auth.json, which only your user can read".to_owned(), ThemeToken::Muted)
+        }
+    };
+    let rows = wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0);
+    for (y, row) in (inner.y + 1..inner.bottom()).zip(rows) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y))
+}
+
+/// Rows of the screen that a box and its borders leave free.
+const AROUND: u16 = 4;
+/// Windows with fewer rows show each answer in one.
+const LOW: u16 = 14;
+
+/// The title of the box of a question. Only opening a session offers options.
+fn asked_title(question: &Question) -> &'static str {
+    match question {
+        Question::Select { .. } => "Open session",
+        Question::Confirm { .. } => "Confirm",
+        Question::User { .. } => "The model asks",
+        Question::Plan { .. } => "Plan",
+        Question::Form { .. } | Question::Url { .. } => "An MCP server asks",
+    }
+}
+
+fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let (title, text) = match question {
+        Question::Select { title, .. } => (title.clone(), String::new()),
+        Question::Confirm { title, message } => (title.clone(), message.clone()),
+        Question::Url { server, message, url } => {
+            (format!("{server} asks you to open an address. {message}"), url.clone())
+        }
+        Question::Form { server, message, .. } => (server.clone(), message.clone()),
+        Question::User { .. } | Question::Plan { .. } => (String::new(), String::new()),
+    };
+    let width = inner_width(area);
+    let wrapped = |text: &str| -> Vec<Line<'static>> {
+        let text = Printable::new(text);
+        text.trim_end().lines().flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
+    };
+    let (mut rows, mut body) = (wrapped(&title), wrapped(&text));
+    // In a low window what is asked needs the rows.
+    let is_low = area.height < LOW;
+    let option = |(index, option): (usize, &String)| {
+        let (mark, token) =
+            if index == selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let line = Line::styled(format!("{mark}{}", printable_line(option)), theme.style(token));
+        if is_low { vec![wrap::truncate_line(line, width)] } else { wrap::wrap(&line, width, 2) }
+    };
+    let options: Vec<Line<'static>> = options(question).iter().enumerate().flat_map(option).collect();
+    // What is asked and what can be answered stay in sight; the end of a long text does not.
+    let room = usize::from(area.height.saturating_sub(AROUND)).saturating_sub(rows.len() + options.len());
+    if body.len() > room {
+        let shown = room.saturating_sub(1);
+        let left = body.len() - shown;
+        body.truncate(shown);
+        body.push(Line::styled(format!("… {}", counted(left, "more row")), theme.style(ThemeToken::Muted)));
+    }
+    rows.extend(body);
+    rows.extend(options);
+    let inner = frame(heading, "↑↓ enter chooses · esc cancels", rows.len() as u16, theme, area, buffer);
+    let skip = rows.len().saturating_sub(usize::from(inner.height));
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+}

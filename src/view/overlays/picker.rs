@@ -1,0 +1,244 @@
+//! Lists to choose from, on the screen: a query, rows, and for sessions their last exchange.
+
+mod preview;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame_within};
+use super::list;
+use crate::highlight::Highlighter;
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::overlays::picker::{Picker, PickerKind, PickerRow};
+use tau_app::printable::printable_line;
+
+/// Least width of a window with a preview next to the list, in cells.
+const SIDE: u16 = 110;
+/// Least rows of a list that has a preview next to it.
+const LEAST_BESIDE: u16 = 14;
+/// Rows of a preview below the list.
+const BELOW: u16 = 5;
+
+/// Draws a list; the cursor, and how many rows fit.
+pub fn draw(
+    picker: &Picker,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    let hint = match picker.kind {
+        PickerKind::Sessions { .. } if picker.hidden() == Some(false) && picker.renaming().is_none() => {
+            "enter opens · tab here, all · ctrl+o runs of -p · ctrl+r renames · ctrl+d deletes"
+        }
+        PickerKind::Sessions { .. } if picker.renaming().is_some() => "enter renames · esc back",
+        PickerKind::Sessions { all: false } => {
+            "enter opens · tab all · ctrl+r renames · ctrl+d deletes · esc closes"
+        }
+        PickerKind::Sessions { all: true } => {
+            "enter opens · tab here · ctrl+r renames · ctrl+d deletes · esc closes"
+        }
+        PickerKind::StoredKeys => "type to filter · enter removes it · esc closes",
+        PickerKind::Models => "type to filter · enter chooses · space marks a favourite · esc closes",
+        PickerKind::Thinking
+        | PickerKind::Themes
+        | PickerKind::Providers
+        | PickerKind::Prompts
+        | PickerKind::Palette
+        | PickerKind::Checkpoints
+        | PickerKind::UndoScope
+        | PickerKind::UndoConflict
+        | PickerKind::Forks => "type to filter · enter chooses · esc closes",
+    };
+    let sessions = matches!(picker.kind, PickerKind::Sessions { .. });
+    let side = sessions && area.width >= SIDE;
+    let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
+    let height = |rows: usize| {
+        let list = rows.clamp(1, usize::from(area.height).max(1)) as u16 + 1;
+        if side { list.max(LEAST_BESIDE) } else { list + below }
+    };
+    let heights = (height(picker.count()), height(picker.rows().len()));
+    let inner = frame_within(&picker.title, hint, heights, theme, area, buffer);
+    let inner = preview(picker, side, below, (theme, highlighter), inner, buffer);
+    let more = if picker.loading { "…" } else { "" };
+    let count = format!("{}/{}{more}", picker.count(), picker.rows().len());
+    let cursor = list::draw_filter(picker.query(), count, theme, inner, buffer);
+    let height = usize::from(inner.height.saturating_sub(1));
+    if picker.count() == 0 {
+        let text = match (picker.rows().is_empty(), picker.loading) {
+            (true, true) => "loading…",
+            (true, false) => picker.empty,
+            (false, _) if picker.search.is_some() => "searching messages…",
+            (false, _) => "no matches",
+        };
+        let line = Line::styled(text, theme.style(ThemeToken::Muted));
+        buffer.set_line(inner.x, inner.y + 1, &line, if height > 0 { inner.width } else { 0 });
+    }
+    let first = list::first_shown(picker.selected(), height, picker.count());
+    let columns = note_columns(picker, inner.width);
+    for (offset, (row, marks)) in picker.shown().skip(first).take(height).enumerate() {
+        let y = inner.y + 1 + offset as u16;
+        let selected = first + offset == picker.selected();
+        if selected {
+            list::mark_selected(y, inner, theme, buffer);
+        }
+        let said = picker.found_line(&row.key).is_some() && marks.is_empty();
+        let note = match (picker.renaming().filter(|_| selected), said) {
+            _ if picker.to_delete() == Some(row.key.as_str()) => Note::ConfirmDelete,
+            (Some(name), _) => Note::Renaming(name.to_owned()),
+            (None, true) => Note::TextMatch,
+            (None, false) => Note::Plain,
+        };
+        let line = list_row(row, marks, &note, &columns, theme, inner.width);
+        buffer.set_line(inner.x, y, &line, inner.width);
+    }
+    (Some(cursor), height as u16)
+}
+
+/// Shown before a session is deleted.
+const CONFIRM_DELETE: &str = "ctrl+d again deletes it";
+/// Least width with room for it next to the title, not in its place.
+const BESIDE: u16 = 40;
+
+/// Least cells in which the beginning of a note says something.
+const LEAST_NOTE: usize = 8;
+
+/// What is at the end of a row.
+enum Note {
+    Plain,
+    /// The words are not in its title but in its messages.
+    TextMatch,
+    ConfirmDelete,
+    /// The name that is being typed replaces the title.
+    Renaming(String),
+}
+
+/// Draws what is known of a session next to the list or below it; the area that is left.
+fn preview(
+    picker: &Picker,
+    side: bool,
+    below: u16,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    inner: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let (list, place) = if side {
+        let width = inner.width * 3 / 5;
+        let list = Rect { width, ..inner };
+        (list, Rect { x: inner.x + width + 1, width: (inner.width - width).saturating_sub(2), ..inner })
+    } else if below > 0 && inner.height > below + 1 {
+        let height = inner.height - below;
+        (
+            Rect { height, ..inner },
+            Rect { x: inner.x + 2, y: inner.y + height, width: inner.width.saturating_sub(3), height: below },
+        )
+    } else {
+        return inner;
+    };
+    let rows = preview::rows(picker, place, theme, highlighter);
+    for (y, row) in (place.top()..place.bottom()).zip(&rows) {
+        buffer.set_line(place.x, y, row, place.width);
+    }
+    list
+}
+
+/// Widths of the columns of the notes, so that they are aligned. Where notes would take more than
+/// half of a row, the last columns are left out.
+fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
+    let mut columns: Vec<usize> = Vec::new();
+    // A note of one part has no columns.
+    for (row, _) in picker.shown().filter(|(row, _)| row.note.contains(COLUMN)) {
+        for (at, part) in row.note.split(COLUMN).enumerate() {
+            let cells = wrap::cells(part);
+            match columns.get_mut(at) {
+                Some(most) => *most = cells.max(*most),
+                None => columns.push(cells),
+            }
+        }
+    }
+    let taken = |columns: &[usize]| columns.iter().map(|cells| cells + wrap::cells(COLUMN)).sum::<usize>();
+    while columns.len() > 1 && taken(&columns) > usize::from(width / 2) {
+        columns.pop();
+    }
+    columns
+}
+
+/// What sets the columns of a note apart.
+const COLUMN: &str = " · ";
+
+/// A note in its columns.
+fn aligned(note: &str, columns: &[usize]) -> String {
+    let parts: Vec<&str> = note.split(COLUMN).collect();
+    if parts.len() < 2 {
+        return note.to_owned();
+    }
+    let part = |(part, width): (&&str, &usize)| {
+        format!("{}{part}", " ".repeat(width.saturating_sub(wrap::cells(part))))
+    };
+    parts.iter().zip(columns).map(part).collect::<Vec<_>>().join(COLUMN)
+}
+
+fn list_row(
+    row: &PickerRow,
+    marks: &[usize],
+    note: &Note,
+    columns: &[usize],
+    theme: &Theme,
+    width: u16,
+) -> Line<'static> {
+    if let Note::Renaming(name) = note {
+        let prompt = Span::styled("name: ", theme.style(ThemeToken::Accent));
+        return Line::from(vec![prompt, Span::raw(printable_line(name).into_owned()), Span::raw("▏")]);
+    }
+    let mark = if row.current { "● " } else { "  " };
+    let mut left = vec![Span::styled(mark, theme.style(ThemeToken::Accent))];
+    if matches!(note, Note::ConfirmDelete) && width < BESIDE {
+        left.push(Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)));
+        return Line::from(left);
+    }
+    let weight = if row.dimmed { theme.style(ThemeToken::Muted) } else { Style::new() };
+    left.extend(marked(&row.title, marks, weight, theme));
+    if row.marked {
+        left.push(Span::styled(" ★", theme.style(ThemeToken::Accent)));
+    }
+    let title = wrap::spans_cells(&left);
+    let right = match note {
+        Note::ConfirmDelete => Span::styled(CONFIRM_DELETE, theme.style(ThemeToken::Error)),
+        Note::TextMatch => Span::styled(
+            format!("text match · {}", aligned(&row.note, columns)),
+            theme.style(ThemeToken::Muted),
+        ),
+        Note::Plain | Note::Renaming(_) => {
+            Span::styled(aligned(&row.note, columns), theme.style(ThemeToken::Muted))
+        }
+    };
+    both_ends(left, vec![beside_title(right, title, width)], width)
+}
+
+/// A note that takes more than half of a row is cut where the title would lose its end to it.
+fn beside_title(note: Span<'static>, title: usize, width: u16) -> Span<'static> {
+    let room = usize::from(width).saturating_sub(title + 3);
+    if note.width() <= room.max(usize::from(width / 2)) {
+        return note;
+    }
+    let most = if room < LEAST_NOTE { 0 } else { u16::try_from(room).unwrap_or(width) };
+    Span::styled(wrap::truncate(&note.content, most).into_owned(), note.style)
+}
+
+/// Text with the characters at these byte offsets marked.
+fn marked(text: &str, marks: &[usize], weight: Style, theme: &Theme) -> Vec<Span<'static>> {
+    let (mut spans, mut plain) = (Vec::new(), String::new());
+    for (at, c) in text.char_indices() {
+        if marks.contains(&at) {
+            spans.push(Span::styled(std::mem::take(&mut plain), weight));
+            spans.push(Span::styled(c.to_string(), theme.style(ThemeToken::MatchMark)));
+        } else {
+            plain.push(c);
+        }
+    }
+    spans.push(Span::styled(plain, weight));
+    spans
+}

@@ -1,0 +1,67 @@
+//! What is shown of the selected session: the line with what is sought, and the last exchange.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::marked;
+use crate::highlight::Highlighter;
+use crate::row::Row;
+use crate::theme::{Theme, ThemeToken};
+use crate::{markdown, wrap};
+use tau_app::blocks::MarkdownBlocks;
+use tau_app::fuzzy;
+use tau_app::overlays::picker::Picker;
+
+/// Most rows of the line with what is sought.
+const FOUND_ROWS: usize = 3;
+
+/// The rows, no more than there is room for.
+pub(super) fn rows(
+    picker: &Picker,
+    place: Rect,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let mut rows = found(picker, place.width, theme);
+    let room = usize::from(place.height).saturating_sub(rows.len());
+    let Some(words) = &picker.preview else { return rows };
+    let user = said("you: ", &words.user, place.width, theme, highlighter);
+    let model = said("tau: ", &words.model, place.width, theme, highlighter);
+    // What one of them does not need is for the other.
+    let most = room.saturating_sub(model.len()).max(room / 2);
+    rows.extend(user.into_iter().take(most));
+    rows.extend(model);
+    rows.truncate(usize::from(place.height));
+    rows
+}
+
+/// The line in which the words of the query occur, with the words marked.
+fn found(picker: &Picker, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let line = picker.selected_key().and_then(|key| picker.found_line(key));
+    let Some(line) = line else { return Vec::new() };
+    let marks = |word| fuzzy::rank_words(word, &[line.as_str()]).into_iter().flat_map(|found| found.marks);
+    let marks: Vec<usize> = picker.query().split_whitespace().flat_map(marks).collect();
+    let mut spans = vec![Span::styled("match: ", theme.style(ThemeToken::Accent))];
+    spans.extend(marked(line, &marks, theme.style(ThemeToken::Text), theme));
+    wrap::wrap(&Line::from(spans), width, 0).into_iter().take(FOUND_ROWS).collect()
+}
+
+/// A message behind who said it.
+fn said(
+    who: &'static str,
+    text: &str,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let indent = wrap::cells(who);
+    let room = width.saturating_sub(u16::try_from(indent).unwrap_or(width)).max(1);
+    let blocks = MarkdownBlocks::of(text);
+    let rows = blocks.closed().iter().flat_map(|block| markdown::render(block, room, theme, highlighter));
+    let mark = |at: usize| match at {
+        0 => Span::styled(who, theme.style(ThemeToken::Accent)),
+        _ => Span::styled(" ".repeat(indent), Style::new()),
+    };
+    rows.enumerate().map(|(at, row): (usize, Row)| row.behind(mark(at)).into_line()).collect()
+}

@@ -1,0 +1,156 @@
+//! Plans: the dialog, with the plan, which scrolls, and the answers below it; the steps above the composer.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use super::list::first_shown;
+use crate::highlight::Highlighter;
+use crate::markdown::{self, Room};
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::Model;
+use tau_app::action::Action;
+use tau_app::blocks::MarkdownBlocks;
+use tau_app::overlays::plan::{ANSWERS, PlanView};
+use tau_app::printable::printable_line;
+use tau_tools::plan::{WorkPlan, WorkStep};
+
+/// Draws it; by how many rows the plan can be scrolled down at once.
+pub(crate) fn draw(
+    model: &Model,
+    view: &PlanView,
+    (theme, highlighter): (&Theme, &mut Highlighter),
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    let width = inner_width(area);
+    let plan = plan_rows(model, view, width, theme, highlighter);
+    let answers = answer_rows(view, theme, width);
+    // Two rows are the border of the box, two rows of the window stay free, one is between.
+    let room = usize::from(area.height).saturating_sub(answers.len() + 5).max(1);
+    let first = view.scroll.min(plan.len().saturating_sub(room));
+    let below = plan.len().saturating_sub(first.saturating_add(room));
+    let keys = match (&view.comment, plan.len() > room) {
+        _ if view.id.is_none() => "pgup pgdn scroll · d drops the plan · esc closes",
+        (Some(_), _) => "enter sends it · esc goes back",
+        (None, true) => "digits or enter choose · pgup pgdn scroll · esc stops",
+        (None, false) => "digits or enter choose · esc stops",
+    };
+    let shown = plan.into_iter().skip(first).take(room);
+    let between = (!answers.is_empty()).then(Line::default);
+    let rows: Vec<Line<'static>> = shown.chain(between).chain(answers).collect();
+    let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
+    let inner = frame(title, keys, u16::try_from(rows.len()).unwrap_or(u16::MAX), theme, area, buffer);
+    // In a window that is too small even for these, the answers matter most.
+    let skip = rows.len().saturating_sub(usize::from(inner.height));
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    let typed = view.comment.as_ref().map(|line| wrap::cells(&printable_line(line.at_cursor().0)) as u16 + 2);
+    let cursor = typed.map(|column| {
+        (inner.x + column.min(inner.width.saturating_sub(1)), inner.bottom().saturating_sub(1))
+    });
+    (cursor, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
+}
+
+fn plan_rows(
+    model: &Model,
+    view: &PlanView,
+    width: u16,
+    theme: &Theme,
+    highlighter: &mut Highlighter,
+) -> Vec<Line<'static>> {
+    let blocks = MarkdownBlocks::of(&view.text);
+    let open = blocks.open();
+    let all = blocks.closed().iter().chain(&open);
+    let mut rows: Vec<Line<'static>> = Vec::new();
+    for block in all {
+        if !rows.is_empty() && !block.continues() {
+            rows.push(Line::default());
+        }
+        let room = Room { margin: 0, width, layout: model.text_layout };
+        let drawn = markdown::render_within(block, room, theme, highlighter);
+        rows.extend(drawn.into_iter().map(crate::row::Row::into_line));
+    }
+    rows
+}
+
+fn answer_rows(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    if view.id.is_none() {
+        return Vec::new();
+    }
+    if let Some(line) = &view.comment {
+        let (before, after) = line.at_cursor();
+        let typed = format!("{}{}", printable_line(before), printable_line(after));
+        let prompt = Span::styled("> ", theme.style(ThemeToken::Accent));
+        return vec![
+            Line::styled("What should change?", theme.style(ThemeToken::OverlayTitle)),
+            Line::from(vec![prompt, Span::raw(typed)]),
+        ];
+    }
+    let answer = |(index, (_, text)): (usize, &(_, &'static str))| {
+        let marked = index == view.selected;
+        let (mark, token) =
+            if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+        let text = wrap::truncate(&format!("{mark}{}. {text}", index + 1), width).into_owned();
+        Line::styled(text, theme.style(token))
+    };
+    ANSWERS.iter().enumerate().map(answer).collect()
+}
+
+/// The plan that is shown above the composer: one that is carried out, or was just now.
+fn in_sight(model: &Model) -> Option<&WorkPlan> {
+    model
+        .plan
+        .as_ref()
+        .filter(|plan| !plan.steps.is_empty() && (!plan.is_finished() || model.status.run.is_some()))
+}
+
+/// How many rows the steps of the plan take above the composer, at most.
+pub(crate) fn rows_above_composer(model: &Model) -> u16 {
+    let rows = match in_sight(model) {
+        Some(_) if model.is_plan_folded => 1,
+        Some(plan) => plan.steps.len() + 1,
+        None => 0,
+    };
+    u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
+/// The head, and the steps that have room, with the next one among them. Folded, the head names the next step.
+pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
+    let Some(plan) = in_sight(model).filter(|_| area.height > 0) else { return Vec::new() };
+    let room = usize::from(area.height) - 1;
+    let next = plan.next();
+    let mut head = vec![
+        Span::styled("  Plan", theme.style(ThemeToken::Accent)),
+        Span::styled(format!(" {} of {}", plan.done(), plan.steps.len()), theme.style(ThemeToken::Muted)),
+    ];
+    if room == 0
+        && let Some((number, step)) = next.and_then(|at| Some((at + 1, plan.steps.get(at)?)))
+    {
+        let text = format!(" · {number}. {}", printable_line(&step.title()));
+        head.push(Span::styled(text, theme.style(ThemeToken::Text)));
+    }
+    let key = model.keymap.hint(Action::FoldPlan).map(|key| {
+        let what = if model.is_plan_folded { "unfolds" } else { "folds" };
+        Span::styled(format!("{key} {what}"), theme.style(ThemeToken::Faint))
+    });
+    let mut lines = vec![both_ends(head, key.into_iter().collect(), area.width)];
+    let first = first_shown(next.unwrap_or(plan.steps.len()), room, plan.steps.len());
+    let row = |(index, step): (usize, &WorkStep)| {
+        let (mark, token) = match (step.done, Some(index) == next) {
+            (true, _) => ("✓", ThemeToken::Success),
+            (false, true) => ("›", ThemeToken::Accent),
+            (false, false) => (" ", ThemeToken::Muted),
+        };
+        let text = format!("{:>2}. {}", index + 1, printable_line(&step.title()));
+        let style = theme.style(if Some(index) == next { ThemeToken::Text } else { ThemeToken::Muted });
+        let line = vec![Span::styled(format!("  {mark} "), theme.style(token)), Span::styled(text, style)];
+        wrap::truncate_line(Line::from(line), area.width.saturating_sub(1))
+    };
+    lines.extend(plan.steps.iter().enumerate().skip(first).take(room).map(row));
+    lines
+}

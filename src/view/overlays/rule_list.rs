@@ -1,0 +1,243 @@
+//! The list of permission rules on the screen, and a rule that is being written.
+
+use std::path::{Path, PathBuf};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame_within, inner_width};
+use super::list;
+use crate::approval::{coverage_words, typed};
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::Model;
+use tau_app::approval::{Coverage, SCOPES};
+use tau_app::overlays::rule_list::{RuleForm, RuleRow, RuleStage, RulesView};
+use tau_app::printable::printable_line;
+use tau_protocol::approval::{PermissionMode, RuleScope};
+use tau_protocol::rules::{ListedRule, Verdict};
+
+/// Cells for the verdicts.
+const VERDICTS: usize = 7;
+/// Rows below the list: more about the selected rule, and what is asked.
+const BELOW: u16 = 3;
+/// Rows of the form in which a rule is written.
+const FORM: u16 = 6;
+/// A list of at least so many rows is never smaller.
+const FEWEST: u16 = 8;
+
+/// Draws the list; where the cursor is, and how many rows fit.
+pub(crate) fn draw(
+    model: &Model,
+    view: &RulesView,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> OverlayLayout {
+    match &view.stage {
+        RuleStage::Choosing | RuleStage::Removing => list(model, view, theme, area, buffer),
+        RuleStage::Writing(form) => (Some(written(view, form, theme, area, buffer)), 0),
+    }
+}
+
+fn list(model: &Model, view: &RulesView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let is_choosing = view.stage == RuleStage::Choosing;
+    let hint = match view.row() {
+        _ if !is_choosing => "enter removes it · esc keeps it",
+        Some(RuleRow::New) => "type to filter · enter adds a rule · esc closes",
+        Some(RuleRow::Rule(rule)) if rule.in_force => {
+            "type to filter · enter changes · del removes · esc closes"
+        }
+        Some(RuleRow::Rule(_) | RuleRow::BuiltIn(_)) | None => "type to filter · esc closes",
+    };
+    let rows = view.rows();
+    let height_for =
+        |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);
+    let most = height_for(view.count());
+    let inner = frame_within("Permission rules", hint, (height_for(rows.len()), most), theme, area, buffer);
+    let cursor = list::draw_filter(view.query(), String::new(), theme, inner, buffer);
+    let below = BELOW.min(inner.height.saturating_sub(1) / 2);
+    let fit = usize::from(inner.height.saturating_sub(1 + below));
+    let first = list::first_shown(view.selected, fit, rows.len());
+    for (y, (index, row)) in (inner.y + 1..).zip(rows.iter().enumerate().skip(first).take(fit)) {
+        if index == view.selected {
+            list::mark_selected(y, inner, theme, buffer);
+        }
+        buffer.set_line(inner.x, y, &row_line(view, *row, theme, inner.width), inner.width);
+    }
+    let lines = about(model, view).into_iter().filter(|(text, _)| !text.is_empty());
+    let lines = lines.map(|(text, token)| Line::styled(text, theme.style(token)));
+    let below_rows = lines.flat_map(|line| wrap::wrap(&line, inner.width, 0));
+    for (y, row) in (inner.bottom().saturating_sub(below)..inner.bottom()).zip(below_rows) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    (Some(cursor).filter(|_| is_choosing), u16::try_from(fit).unwrap_or(u16::MAX))
+}
+
+fn token(verdict: Verdict) -> ThemeToken {
+    match verdict {
+        Verdict::Allow => ThemeToken::Success,
+        Verdict::Ask => ThemeToken::Warning,
+        Verdict::Deny => ThemeToken::Error,
+    }
+}
+
+fn row_line(view: &RulesView, row: RuleRow<'_>, theme: &Theme, width: u16) -> Line<'static> {
+    let muted = theme.style(ThemeToken::Muted);
+    let verdict = |verdict: Verdict, is_on: bool| {
+        let style = if is_on { theme.style(token(verdict)) } else { muted };
+        Span::styled(format!("{:<VERDICTS$}", verdict.name()), style)
+    };
+    let (left, right) = match row {
+        RuleRow::New if !view.is_loaded() => return Line::styled("loading…", muted),
+        RuleRow::New => {
+            let text = match view.query().trim() {
+                "" => "add a rule…".to_owned(),
+                query => format!("add a rule: {}", printable_line(query)),
+            };
+            let mark = Span::styled(format!("{:<VERDICTS$}", "+"), theme.style(ThemeToken::Accent));
+            (vec![mark, Span::styled(text, theme.style(ThemeToken::Accent))], String::new())
+        }
+        RuleRow::Rule(rule) => {
+            let text = printable_line(&rule.rule).into_owned();
+            let text = if rule.in_force { Span::raw(text) } else { Span::styled(text, muted) };
+            (vec![verdict(rule.list, rule.in_force), text], source(rule))
+        }
+        RuleRow::BuiltIn(rule) => {
+            let right = if rule.in_force { "built-in" } else { "switched off" };
+            let text = Span::styled(printable_line(&rule.about).into_owned(), muted);
+            (vec![verdict(rule.verdict, rule.in_force), text], right.to_owned())
+        }
+    };
+    let all_fits = wrap::spans_cells(&left) + 3 + wrap::cells(&right) <= usize::from(width);
+    let right = if all_fits { vec![Span::styled(right, muted)] } else { Vec::new() };
+    both_ends(left, right, width)
+}
+
+/// Where a rule is written, in short.
+fn source(rule: &ListedRule) -> String {
+    if let Some(of) = &rule.granted_by {
+        return printable_line(of).into_owned();
+    }
+    match rule.scope {
+        _ if !rule.in_force => "not trusted".to_owned(),
+        RuleScope::Session | RuleScope::Once => "this session".to_owned(),
+        RuleScope::Local | RuleScope::Project | RuleScope::User => {
+            let place = rule.place.as_ref().map(short_place).unwrap_or_default();
+            match rule.scope == RuleScope::User && place.starts_with('.') {
+                true => format!("~/{place}"),
+                false => place,
+            }
+        }
+    }
+}
+
+/// `config.toml:3`; with its folder, as `.claude/settings.json:3`, if that is hidden.
+fn short_place((path, line): &(PathBuf, usize)) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let folder = if folder.starts_with('.') { format!("{folder}/") } else { String::new() };
+    printable_line(&format!("{folder}{file}:{line}")).into_owned()
+}
+
+/// What is said below the list.
+fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
+    match (&view.stage, &view.said, view.row()) {
+        (RuleStage::Removing, _, Some(RuleRow::Rule(rule))) => {
+            let text = format!("remove this rule? {} {}", rule.list.name(), printable_line(&rule.rule));
+            vec![(text, ThemeToken::Warning)]
+        }
+        (_, Some(Ok(text)), _) => vec![(text.as_str().to_owned(), ThemeToken::Accent)],
+        (_, Some(Err(text)), _) => vec![(text.as_str().to_owned(), ThemeToken::Error)],
+        (_, None, Some(RuleRow::New)) => {
+            let text = "deny wins over ask, and ask over allow".to_owned();
+            vec![(text, ThemeToken::Muted), (otherwise(model.status.permission_mode), ThemeToken::Muted)]
+        }
+        (_, None, Some(RuleRow::Rule(rule))) => about_rule(view, rule),
+        (_, None, Some(RuleRow::BuiltIn(rule))) => {
+            vec![(printable_line(&rule.help).into_owned(), ThemeToken::Muted)]
+        }
+        (_, None, None) => Vec::new(),
+    }
+}
+
+/// What becomes of calls that no rule is about.
+fn otherwise(mode: PermissionMode) -> String {
+    let what = match mode {
+        PermissionMode::Auto => "runs",
+        PermissionMode::Edits => "needs your permission if it changes something but a file in the workspace",
+        PermissionMode::Ask => "needs your permission if it changes something",
+        PermissionMode::Plan => "is denied if it changes something",
+    };
+    format!("mode {}: everything else {what}", mode.name())
+}
+
+fn about_rule(view: &RulesView, rule: &ListedRule) -> Vec<(String, ThemeToken)> {
+    let place = match (&rule.place, &rule.granted_by) {
+        (Some((path, line)), _) => {
+            let place = format!("{}:{line}", path.display());
+            printable_line(&place).into_owned()
+        }
+        (None, Some(of)) => format!("granted by {} until the end of the run", printable_line(of)),
+        (None, None) => "this session, until tau ends".to_owned(),
+    };
+    if !rule.in_force {
+        let text = "not in force: you do not trust the settings of this directory (/trust)".to_owned();
+        return vec![(text, ThemeToken::Warning), (place, ThemeToken::Muted)];
+    }
+    let coverage = view.coverage.as_ref().filter(|(known, _)| known == rule);
+    let covered = coverage.map(|(_, coverage)| covered(coverage, rule.list));
+    [Some((place, ThemeToken::Muted)), covered].into_iter().flatten().collect()
+}
+
+fn covered(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
+    let verb = match list {
+        Verdict::Allow => "covered",
+        Verdict::Ask => "asked about",
+        Verdict::Deny => "denied",
+    };
+    coverage_words(coverage, verb)
+}
+
+/// Draws a rule that is being written; where the cursor is.
+fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (u16, u16) {
+    let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
+    let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
+    let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
+    let most = u16::try_from(view.count()).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);
+    let title = if form.replaces.is_some() { "Change a rule" } else { "Add a rule" };
+    let inner = frame_within(title, hint, (FORM + extra, most), theme, area, buffer);
+    let mut lines: Vec<Line<'static>> = rows.into_iter().map(Line::raw).collect();
+    let lists = Verdict::ALL.map(|list| (list.name(), list == form.list));
+    let scopes = SCOPES.map(|(scope, name)| (name, scope == form.scope));
+    for choices in [choice("what: ", &lists, theme), choice("for:  ", &scopes, theme)] {
+        lines.extend(wrap::wrap(&choices, inner.width, 6));
+    }
+    let (text, token) = match &view.said {
+        Some(Ok(text)) => (text.as_str().to_owned(), ThemeToken::Accent),
+        Some(Err(text)) => (text.as_str().to_owned(), ThemeToken::Error),
+        None if form.line.text().trim().is_empty() => {
+            ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted)
+        }
+        None => covered(&form.coverage, form.list),
+    };
+    lines.extend(wrap::wrap(&Line::styled(text, theme.style(token)), inner.width, 0));
+    for (y, line) in (inner.top()..inner.bottom()).zip(lines) {
+        buffer.set_line(inner.x, y, &line, inner.width);
+    }
+    let y = inner.y.saturating_add(u16::try_from(row).unwrap_or_default());
+    (inner.x + column.min(inner.width.saturating_sub(1)), y.min(inner.bottom().saturating_sub(1)))
+}
+
+/// Names to choose from, and which is chosen.
+fn choice(label: &str, names: &[(&'static str, bool)], theme: &Theme) -> Line<'static> {
+    let mut spans = vec![Span::styled(label.to_owned(), theme.style(ThemeToken::Muted))];
+    for (name, is_chosen) in names {
+        let token = if *is_chosen { ThemeToken::OverlaySelected } else { ThemeToken::Muted };
+        let text = if *is_chosen { format!("‹{name}›") } else { format!(" {name} ") };
+        spans.push(Span::styled(text, theme.style(token)));
+    }
+    Line::from(spans)
+}

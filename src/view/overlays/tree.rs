@@ -1,0 +1,155 @@
+//! The session's tree on the screen: a framed box of rows, and below it what is asked about a row.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame_within, inner_width};
+use super::list;
+use crate::panel::both_ends;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::Model;
+use tau_app::overlays::tree::{TreeRow, TreeStep, TreeView, WAYS};
+use tau_app::printable::printable_line;
+use tau_app::time_format::{Times, age, clock};
+use tau_protocol::outline::{OutlineRow, RowKind};
+
+/// Cells of the lines that lead to a row; deeper rows lose the start of them.
+const LEAD: usize = 24;
+const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctrl+t times · ←→ fold · esc";
+
+/// Draws the tree; the cursor, and how many rows fit.
+pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let title = format!("Session tree · {}", view.filter.name());
+    let below = asked(view, theme, inner_width(area));
+    let height = |rows: usize| u16::try_from(rows.max(1) + 1 + below.len()).unwrap_or(u16::MAX).max(8);
+    let wanted = (height(view.shown().len()), height(view.count()));
+    let hint = if view.step == TreeStep::Browse { HINT } else { "enter continues · esc back" };
+    let inner = frame_within(&title, hint, wanted, theme, area, buffer);
+    let count = format!("{}/{}", view.shown().len(), view.count());
+    let mut cursor = list::draw_filter(view.query(), count, theme, inner, buffer);
+    let room = inner.height.saturating_sub(1);
+    let below_rows = u16::try_from(below.len()).unwrap_or(room).min(room);
+    let area = Rect { y: inner.y + 1, height: room - below_rows, ..inner };
+    if area.height > 0 && view.shown().is_empty() {
+        let text = match (view.loading, view.count()) {
+            (true, _) => "loading…",
+            (false, 0) => "no messages yet",
+            (false, _) => "no matches",
+        };
+        buffer.set_line(area.x, area.y, &Line::styled(text, theme.style(ThemeToken::Muted)), area.width);
+    }
+    let height = usize::from(area.height);
+    let first = list::first_shown(view.selected(), height, view.shown().len());
+    for (offset, shown) in view.shown().iter().skip(first).take(height).enumerate() {
+        let y = area.y + offset as u16;
+        if first + offset == view.selected() {
+            list::mark_selected(y, area, theme, buffer);
+        }
+        if let Some(row) = view.row(shown.row) {
+            let line = entry(model, view, row, shown, theme, area.width);
+            buffer.set_line(area.x, y, &line, area.width);
+        }
+    }
+    for (y, line) in (area.bottom()..inner.bottom()).zip(&below) {
+        buffer.set_line(inner.x, y, line, inner.width);
+        if matches!(view.step, TreeStep::Label(_) | TreeStep::Focus(_)) {
+            let end = u16::try_from(line.width()).unwrap_or(inner.width);
+            cursor = (inner.x + end.min(inner.width.saturating_sub(1)), y);
+        }
+    }
+    (Some(cursor), area.height)
+}
+
+/// What is asked about a row, below the list.
+fn asked(view: &TreeView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let typed = |what: &'static str, text: &str| {
+        let text = printable_line(text).into_owned();
+        vec![Line::from(vec![Span::styled(what, theme.style(ThemeToken::Accent)), Span::raw(text)])]
+    };
+    match &view.step {
+        TreeStep::Browse => Vec::new(),
+        TreeStep::Label(line) => typed("label (empty removes it): ", line.text()),
+        TreeStep::Focus(line) => typed("focus of the summary: ", line.text()),
+        TreeStep::Leave(way) => WAYS
+            .iter()
+            .enumerate()
+            .flat_map(|(at, text)| {
+                let (mark, token) =
+                    if at == *way { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+                wrap::wrap(&Line::styled(format!("{mark}{text}"), theme.style(token)), width, 2)
+            })
+            .collect(),
+    }
+}
+
+fn entry(
+    model: &Model,
+    view: &TreeView,
+    row: &OutlineRow,
+    shown: &TreeRow,
+    theme: &Theme,
+    width: u16,
+) -> Line<'static> {
+    let (who, token) = speaker(row.kind);
+    let weight = if shown.active { token } else { ThemeToken::Muted };
+    let mark = if shown.current { "● " } else { "  " };
+    let (text, failed) = failure(row);
+    let skip = shown.lead.chars().count().saturating_sub(LEAD);
+    let lead: String = shown.lead.chars().skip(skip).collect();
+    let mut left = vec![
+        Span::styled(mark, theme.style(ThemeToken::Accent)),
+        Span::styled(lead, theme.style(ThemeToken::Faint)),
+        Span::styled(if shown.folded { "▸ " } else { "" }, theme.style(ThemeToken::Accent)),
+        Span::styled(who, theme.style(if shown.active { ThemeToken::Strong } else { ThemeToken::Muted })),
+        Span::styled(printable_line(text).into_owned(), theme.style(weight)),
+    ];
+    if let Some(label) = &row.label {
+        let label = format!("[{}] ", printable_line(label));
+        left.insert(3, Span::styled(label, theme.style(ThemeToken::Warning)));
+    }
+    let time = match view.times {
+        Times::Hidden => String::new(),
+        Times::Ages => age(model.now.saturating_sub(row.at)),
+        Times::Clock => clock(row.at, row.ahead, model.now),
+    };
+    let between = if failed.is_empty() || time.is_empty() { "" } else { "  " };
+    let right = vec![
+        Span::styled(failed.to_owned(), theme.style(ThemeToken::ToolError)),
+        Span::styled(format!("{between}{time}"), theme.style(ThemeToken::Muted)),
+    ];
+    both_ends(left, right, width)
+}
+
+/// What a call was, and how it failed: that is seen also where the row is too short for the rest.
+fn failure(row: &OutlineRow) -> (&str, &str) {
+    let at = match row.kind {
+        RowKind::Tool | RowKind::Shell => row.text.rfind(" ✗"),
+        RowKind::User
+        | RowKind::Assistant
+        | RowKind::Calls
+        | RowKind::Custom
+        | RowKind::Compaction
+        | RowKind::Branch
+        | RowKind::Setting => None,
+    };
+    let (text, failed) = row.text.split_at(at.unwrap_or(row.text.len()));
+    let failed = failed.trim_start();
+    let is_code = failed.strip_prefix('✗').is_some_and(|code| code.chars().all(|c| c.is_ascii_digit()));
+    if is_code { (text, failed) } else { (row.text.as_str(), "") }
+}
+
+fn speaker(kind: RowKind) -> (&'static str, ThemeToken) {
+    match kind {
+        RowKind::User => ("you: ", ThemeToken::Text),
+        RowKind::Assistant => ("tau: ", ThemeToken::Text),
+        RowKind::Calls => ("tau calls ", ThemeToken::Muted),
+        RowKind::Tool => ("", ThemeToken::Muted),
+        RowKind::Shell => ("", ThemeToken::Text),
+        RowKind::Custom => ("note: ", ThemeToken::Text),
+        RowKind::Compaction => ("summary: ", ThemeToken::Muted),
+        RowKind::Branch => ("left branch: ", ThemeToken::Muted),
+        RowKind::Setting => ("", ThemeToken::Faint),
+    }
+}

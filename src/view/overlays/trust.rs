@@ -1,0 +1,62 @@
+//! The question whether a folder's project settings are used: the files, and the answers below.
+//!
+//! The question and the answers are always on the screen; the files scroll between them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap::{self, Break};
+use tau_app::overlays::trust::{ANSWERS, TrustLine, TrustView};
+use tau_app::printable::Printable;
+
+/// Draws it; by how many rows of the files it can be scrolled down at once.
+pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let width = inner_width(area);
+    let title = wrap::wrap(&Line::raw(view.title().to_string()), width, 0);
+    let lines = wrapped(view, theme, width);
+    let answers: Vec<Line<'static>> = ANSWERS
+        .iter()
+        .enumerate()
+        .map(|(index, (_, text))| {
+            let marked = index == view.selected;
+            let (mark, token) =
+                if marked { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) };
+            Line::styled(format!("{mark}{text}"), theme.style(token))
+        })
+        .collect();
+    // Two rows are the border of the box, two rows of the window stay free.
+    let around = title.len().saturating_add(answers.len()).saturating_add(4);
+    let room = usize::from(area.height).saturating_sub(around).max(1);
+    let first = view.scroll.min(lines.len().saturating_sub(room));
+    let below = lines.len().saturating_sub(first.saturating_add(room));
+    let hint = match lines.len() > room {
+        true => "↑↓ enter chooses · pgup pgdn scroll · esc: not now",
+        false => "↑↓ enter chooses · esc: not now",
+    };
+    let shown = lines.into_iter().skip(first).take(room);
+    let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
+    let inner = frame("Trust", hint, rows.len() as u16, theme, area, buffer);
+    // In a window that is too small even for these, the answers matter most.
+    let skip = rows.len().saturating_sub(usize::from(inner.height));
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    (None, u16::try_from(below.min(room)).unwrap_or(u16::MAX))
+}
+
+/// The lines of the files as rows: no part of a line may hide behind the border.
+fn wrapped(view: &TrustView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let rows = |(part, text): &(TrustLine, Printable)| {
+        let token = match part {
+            TrustLine::File => ThemeToken::OverlayTitle,
+            TrustLine::Same => ThemeToken::Muted,
+            TrustLine::Added => ThemeToken::DiffAdded,
+            TrustLine::Removed => ThemeToken::DiffRemoved,
+        };
+        wrap::wrap_at(&[Span::styled(text.as_str(), theme.style(token))], width, 2, Break::Verbatim)
+    };
+    view.lines().iter().flat_map(rows).collect()
+}

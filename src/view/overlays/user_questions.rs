@@ -1,0 +1,148 @@
+//! The dialog of the model's questions: the text, the choices, and the answer in the user's own words.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::dialog::{OverlayLayout, frame, inner_width};
+use crate::approval::typed;
+use crate::theme::{Theme, ThemeToken};
+use crate::wrap;
+use tau_app::overlays::user_questions::{QuestionView, QuestionsView};
+use tau_app::printable::{asked, asked_line};
+
+/// Rows of a box that hold none of its text: its borders, and what stays free around it.
+const AROUND: u16 = 4;
+/// Rows of the question that stay in sight above long choices.
+const MIN_TEXT_ROWS: usize = 3;
+
+/// Draws it; by how many rows the question can be scrolled down at once.
+pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
+    let Some(shown) = view.shown() else { return (None, 0) };
+    let width = inner_width(area);
+    let text = text_rows(shown, width);
+    let Answers { rows: answers, selected, cursor } = answer_rows(view, shown, theme, width);
+    let room = usize::from(area.height.saturating_sub(AROUND)).max(1);
+    // The question gives way to the answers, and the answers to the first rows of the question.
+    let text_room = text.len().min(room.saturating_sub(answers.len() + 1).max(MIN_TEXT_ROWS.min(room / 3)));
+    let answer_room = answers.len().min(room.saturating_sub(text_room + 1));
+    let first = view.scroll.min(text.len().saturating_sub(text_room));
+    let below = text.len().saturating_sub(first + text_room);
+    // The whole selected answer, if it fits, with the rows after it that fit, too.
+    let skip = selected.end.saturating_sub(answer_room).min(selected.start);
+    let mut rows: Vec<Line<'static>> = text.into_iter().skip(first).take(text_room).collect();
+    rows.push(Line::default());
+    let start = rows.len();
+    rows.extend(answers.into_iter().skip(skip).take(answer_room));
+    let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
+    let scrolls = first > 0 || below > 0;
+    let inner = frame(&title(view), &hint(view, shown, scrolls), height, theme, area, buffer);
+    // In a window that is too small even for these, the answers matter most.
+    let cut = rows.len().saturating_sub(usize::from(inner.height));
+    for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(cut)) {
+        buffer.set_line(inner.x, y, &row, inner.width);
+    }
+    let place = cursor.and_then(|(row, column)| {
+        let row = (start + row).checked_sub(skip + cut)?;
+        let y = u16::try_from(row).ok().filter(|y| *y < inner.height)?;
+        Some((inner.x + column.min(inner.width.saturating_sub(1)), inner.y + y))
+    });
+    (place, u16::try_from(below.min(text_room)).unwrap_or(u16::MAX))
+}
+
+fn title(view: &QuestionsView) -> String {
+    match view.questions.len() {
+        1 => "The model asks".to_owned(),
+        count => format!("The model asks · {} of {count}", view.at + 1),
+    }
+}
+
+fn hint(view: &QuestionsView, shown: &QuestionView, scrolls: bool) -> String {
+    if view.is_empty {
+        return "type an answer first · esc declines".to_owned();
+    }
+    let mut parts = Vec::new();
+    if !shown.marked.is_empty() {
+        parts.push(if shown.asked.multiple { "space marks" } else { "digits choose" });
+    }
+    parts.push(if view.questions.iter().filter(|question| !question.is_answered).count() > 1 {
+        "enter answers"
+    } else {
+        "enter sends"
+    });
+    if view.questions.len() > 1 {
+        parts.push("tab next");
+    }
+    if scrolls {
+        parts.push("pgup pgdn scroll");
+    }
+    parts.push("esc declines");
+    parts.join(" · ")
+}
+
+fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {
+    let text = asked(&shown.asked.question);
+    let lines = text.trim_end().lines();
+    lines.flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
+}
+
+/// The answers as rows, and where among them things are.
+struct Answers {
+    rows: Vec<Line<'static>>,
+    /// The rows of the selected answer.
+    selected: std::ops::Range<usize>,
+    cursor: Option<(usize, u16)>,
+}
+
+fn answer_rows(view: &QuestionsView, shown: &QuestionView, theme: &Theme, width: u16) -> Answers {
+    let mut answers = Answers { rows: Vec::new(), selected: 0..0, cursor: None };
+    let style = |index: usize| match index == shown.selected {
+        true => ("› ", theme.style(ThemeToken::OverlaySelected)),
+        false => ("  ", theme.style(ThemeToken::Text)),
+    };
+    for (index, choice) in shown.asked.choices.iter().enumerate() {
+        let (mark, style) = style(index);
+        let is_marked = shown.marked.get(index) == Some(&true);
+        let taken = match (shown.asked.multiple, is_marked) {
+            (true, true) => "[x] ",
+            (true, false) => "[ ] ",
+            (false, true) => "● ",
+            (false, false) => "",
+        };
+        let label = format!("{mark}{}. {taken}", index + 1);
+        let indent = wrap::cells(&label) as u16;
+        let line = Line::styled(format!("{label}{}", asked_line(choice).as_str()), style);
+        let start = answers.rows.len();
+        answers.rows.extend(wrap::wrap(&line, width, indent.min(width / 2)));
+        if index == shown.selected {
+            answers.selected = start..answers.rows.len();
+        }
+    }
+    let (mark, style) = style(shown.marked.len());
+    let number = match shown.marked.len() + 1 {
+        1 => String::new(),
+        number @ 2..=9 => format!("{number}. "),
+        _ => "   ".to_owned(),
+    };
+    let start = answers.rows.len();
+    if shown.text.text().is_empty() {
+        let words = if shown.marked.is_empty() { "your answer" } else { "your own words" };
+        let token = if view.is_empty { ThemeToken::Warning } else { ThemeToken::Muted };
+        let label = format!("{mark}{number}");
+        let column = wrap::cells(&label) as u16;
+        answers
+            .rows
+            .push(Line::from(vec![Span::styled(label, style), Span::styled(words, theme.style(token))]));
+        answers.cursor = Some((start, column));
+    } else {
+        let (rows, (row, column)) = typed::rows(&format!("{mark}{number}"), &shown.text, width);
+        answers.rows.extend(rows.into_iter().map(|row| Line::styled(row, style)));
+        answers.cursor = Some((start + row, column));
+    }
+    if shown.is_at_text() {
+        answers.selected = start..answers.rows.len();
+    } else {
+        answers.cursor = None;
+    }
+    answers
+}
