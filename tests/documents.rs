@@ -26,7 +26,7 @@ struct Fenced<'a> {
 /// Every document of the project.
 fn documents() -> Vec<Document> {
     let mut documents = Vec::new();
-    for folder in ["", "docs"] {
+    for folder in ["", "docs", "docs/design"] {
         let entries = std::fs::read_dir(root().join(folder)).expect("the folder");
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));

@@ -101,7 +101,8 @@ fn iterm2_gets_a_file_for_each_row() {
 #[test]
 fn a_terminal_that_says_so_gets_sixels() {
     let screen = start("", "");
-    // What it answers about its cells and itself.
+    // What it answers about its cells and itself, when it was asked.
+    wait_for_bytes(&screen, "\x1b[16t", 1);
     screen.type_keys("\x1b[6;20;10t\x1b[?62;4;22c");
     wait_for_bytes(&screen, "\x1bP0;1;0q\"1;1;360;20", 12);
 }

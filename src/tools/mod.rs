@@ -6,7 +6,7 @@
 //! (`prepared.rs`). Dropping the future of either cancels it. Approval, undo and hooks are between the
 //! phases, in the agent; no tool knows of them, and this module knows nothing of the agent above it.
 //!
-//! To add a tool, see the recipe in ARCHITECTURE.md.
+//! To add a tool, see the recipe in CONTRIBUTING.md.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tools act on the machine")]
 
