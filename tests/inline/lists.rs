@@ -125,7 +125,7 @@ fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
             screen.fold(Msg::Key(key.to_string().parse().unwrap()));
         }
         let with_names = rows(&mut screen);
-        assert!(with_names.iter().any(|row| row.contains("choose a model")), "{with_names:?}");
+        assert!(with_names.iter().any(|row| row.contains("/models [name]")), "{with_names:?}");
         assert!(with_names.len() <= before.len(), "{width}x{height}: {with_names:#?}");
     }
 }

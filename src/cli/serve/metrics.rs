@@ -1,4 +1,4 @@
-//! Counters, and `/metrics` in the text format of Prometheus
+//! Counters, and `GET /metrics` in the text format of Prometheus
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 
 use std::collections::BTreeMap;
