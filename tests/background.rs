@@ -19,7 +19,7 @@ fn asked(screen: &Screen) -> bool {
 }
 
 fn wait_for_question(screen: &Screen) {
-    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     while !asked(screen) {
         assert!(std::time::Instant::now() < end, "the terminal is not asked");
         std::thread::sleep(Duration::from_millis(2));

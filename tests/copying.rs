@@ -60,7 +60,7 @@ fn copied_until(screen: &Screen, confirmed: &str, ready: impl Fn(&[String]) -> b
     screen.wait_until("a text for the clipboard", |cells| {
         cells.contents().contains(confirmed) && cells.contents().contains(" · ")
     });
-    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     loop {
         let mut copied = screen.copied();
         if ready(&copied) {

@@ -47,7 +47,7 @@ fn said(word: &str) -> Screen {
 }
 
 fn wait_for_file(path: &std::path::Path, text: &str) {
-    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     while !std::fs::read_to_string(path).is_ok_and(|found| found.contains(text)) {
         assert!(std::time::Instant::now() < end, "{} does not hold {text:?}", path.display());
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -29,7 +29,7 @@ fn wait_for_runs(terminal: &Terminal, count: usize) {
 
 /// Waits for that many rows of a kind, on the screen or above it.
 fn wait_for_rows(terminal: &Terminal, what: &str, count: usize, is_one: impl Fn(&str) -> bool) {
-    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     while terminal.rows().iter().filter(|row| is_one(row.trim_end())).count() < count {
         assert!(std::time::Instant::now() < end, "no {what}:\n{}", terminal.rows().join("\n"));
         std::thread::sleep(std::time::Duration::from_millis(10));

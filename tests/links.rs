@@ -207,7 +207,7 @@ fn what_is_copied_of_a_link_is_its_text_and_of_a_whole_part_its_source() {
         screen.mouse(MouseReport::Release, to);
         let begun = std::time::Instant::now();
         while screen.copied().len() == seen {
-            assert!(begun.elapsed() < crate::screen::PATIENCE);
+            assert!(begun.elapsed() < crate::screen::TIMEOUT);
             std::thread::sleep(Duration::from_millis(10));
         }
         seen = screen.copied().len();

@@ -38,7 +38,7 @@ fn wait_for_bytes(screen: &Screen, sequence: &str) {
 fn until(mut holds: impl FnMut() -> bool, what: &str) {
     let begun = std::time::Instant::now();
     while !holds() {
-        assert!(begun.elapsed() < crate::screen::PATIENCE, "never: {what:?}");
+        assert!(begun.elapsed() < crate::screen::TIMEOUT, "never: {what:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -38,7 +38,7 @@ fn start(script: &str) -> Screen {
 
 /// Waits until the terminal was asked that often.
 fn wait_for_question(screen: &Screen, question: &str, times: usize) {
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     while String::from_utf8_lossy(&screen.bytes()).matches(question).count() < times {
         assert!(Instant::now() < end, "{question:?} is not asked:\n{}", screen.text());
         std::thread::sleep(Duration::from_millis(2));

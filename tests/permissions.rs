@@ -28,7 +28,7 @@ use crate::time_limit::EndInTime;
 use generate::PROGRAMS;
 
 /// Longest wait for a generated command. What it has run until then counts.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Programs of the machine that run others, or print.
 const REAL: [&str; 12] =
@@ -89,7 +89,7 @@ impl Stage {
             let _ = std::io::copy(&mut reader.by_ref(), &mut std::io::sink());
             let _ = done.send(());
         });
-        let _ = ended.recv_timeout(PATIENCE);
+        let _ = ended.recv_timeout(TIMEOUT);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         bash.wait_in_time("the end of bash");
         let notes = std::fs::read_dir(at("notes")).unwrap();

@@ -16,7 +16,7 @@ use tau::view::picture::{PictureOutcome, PreparedPicture, PreparedPixels};
 use tau::view::view;
 
 use crate::harness::{self, answering};
-use crate::screen::{PATIENCE, Screen};
+use crate::screen::{Screen, TIMEOUT};
 
 const F1: &str = "\x1bOP";
 
@@ -48,7 +48,7 @@ fn bytes(screen: &Screen) -> String {
 fn wait_for_bytes(screen: &Screen, what: &str, times: usize) {
     let begun = Instant::now();
     while bytes(screen).matches(what).count() < times {
-        assert!(begun.elapsed() < PATIENCE, "not {times} times: {what:?}\n{}", screen.text());
+        assert!(begun.elapsed() < TIMEOUT, "not {times} times: {what:?}\n{}", screen.text());
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -244,7 +244,7 @@ fn an_idle_screen_writes_nothing() {
     screen.wait_for("x");
     // What start-up still does in the background may draw once more; then it is quiet.
     let quiet = Duration::from_millis(700);
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     loop {
         let before = screen.bytes().len();
         std::thread::sleep(quiet);
@@ -468,7 +468,7 @@ fn a_terminal_that_cannot_scroll_by_itself_shows_the_same() {
         };
         let same = |what: &str| {
             screen.wait_for(what);
-            let end = Instant::now() + crate::screen::PATIENCE;
+            let end = Instant::now() + crate::screen::TIMEOUT;
             while on_a_small_terminal(&screen, 80, 24) != screen.text() {
                 let small = on_a_small_terminal(&screen, 80, 24);
                 assert!(Instant::now() < end, "{what}:\n{small}\ninstead of\n{}", screen.text());

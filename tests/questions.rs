@@ -16,7 +16,7 @@ fn written(screen: &Screen) -> String {
 }
 
 fn wait_for_question(screen: &Screen, question: &str) {
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     while !written(screen).contains(question) {
         assert!(Instant::now() < end, "the terminal is not asked: {:?}", written(screen));
         std::thread::sleep(Duration::from_millis(2));

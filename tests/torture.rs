@@ -28,7 +28,7 @@ use crate::time_limit::{EndInTime, SOON};
 const ALONE: &str = "TAU_TORTURE_ALONE";
 
 /// The longest wait, also for what is as large as promised.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// True when everything is to be as large as promised.
 fn full() -> bool {
@@ -116,7 +116,7 @@ impl Rack {
         let begun = Instant::now();
         let mut answers = Vec::new();
         loop {
-            let event = tokio::time::timeout(PATIENCE, self.bench.agent.events.recv()).await;
+            let event = tokio::time::timeout(TIMEOUT, self.bench.agent.events.recv()).await;
             match event.expect("no event came").expect("the agent has ended") {
                 AgentEvent::Turn(TurnEvent::MessageEnd { message }) => {
                     if let Message::ToolResult(result) = message.as_ref() {
@@ -191,7 +191,7 @@ fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // It has limits of its own, which add up to more than the usual one.
-    let output = command.spawn().ok()?.output_within(PATIENCE, "the test in a process of its own");
+    let output = command.spawn().ok()?.output_within(TIMEOUT, "the test in a process of its own");
     let told = String::from_utf8_lossy(&output.stdout);
     if !told.contains("running 1 test") {
         return None;

@@ -19,7 +19,7 @@ fn written(screen: &Screen) -> String {
 
 /// Waits until this was written so often.
 fn wait_for_bytes(screen: &Screen, bytes: &str, times: usize) {
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     while written(screen).matches(bytes).count() < times {
         assert!(Instant::now() < end, "{bytes:?} is not written:\n{}", screen.text());
         std::thread::sleep(Duration::from_millis(2));
@@ -75,7 +75,7 @@ fn widths_are_remembered_for_a_version_of_a_terminal_and_obeyed() {
     assert!(written(&screen).contains("\x1b[2X👩"), "its second cell is blank, however wide it is");
     // The file is written beside what is shown.
     let file = screen.tau_home().join("cache/terminals.json");
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     while !file.exists() {
         assert!(Instant::now() < end, "{} is not written", file.display());
         std::thread::sleep(Duration::from_millis(2));
@@ -114,7 +114,7 @@ fn tau_doctor_shows_the_widths() {
     introduce(&screen, "fake(1)");
     wait_for_bytes(&screen, WHERE, 8);
     answer(&screen, ODD);
-    let end = Instant::now() + crate::screen::PATIENCE;
+    let end = Instant::now() + crate::screen::TIMEOUT;
     let mut found = doctor();
     while !found.contains("joined emoji: 4 cells instead of 2") {
         assert!(Instant::now() < end, "{found}");

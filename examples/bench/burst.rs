@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::process::Usage;
 use super::terminal::Terminal;
-use super::{PATIENCE, Subject, milliseconds, percentile, pipes, row, stream, submit, wait_ready};
+use super::{Subject, TIMEOUT, milliseconds, percentile, pipes, row, stream, submit, wait_ready};
 
 /// Tokens of the answer.
 const TOKENS: usize = 20_000;
@@ -32,7 +32,7 @@ pub fn measure(subject: &Subject, runs: usize) {
         wait_ready(&mut terminal);
         let before = Usage::of(terminal.pid());
         let start = submit(&mut terminal, "go");
-        if terminal.wait_until(PATIENCE, |screen| screen.contents().contains(END)) {
+        if terminal.wait_until(TIMEOUT, |screen| screen.contents().contains(END)) {
             times.push(start.elapsed());
             busy.push(Usage::of(terminal.pid()).cpu.saturating_sub(before.cpu));
         }

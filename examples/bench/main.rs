@@ -42,7 +42,7 @@ use terminal::Terminal;
 /// Rows at the bottom of the screen in which a key may be echoed.
 const COMPOSER: usize = 12;
 /// How long a program may take for what it does at once on a real processor.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -298,7 +298,7 @@ fn ready(subject: &Subject) -> Terminal {
 /// When that was.
 fn submit(terminal: &mut Terminal, prompt: &str) -> Instant {
     terminal.type_keys(prompt);
-    terminal.wait_until(PATIENCE, |screen| screen.contents().contains(prompt));
+    terminal.wait_until(TIMEOUT, |screen| screen.contents().contains(prompt));
     terminal.wait_quiet(Duration::from_millis(50), Duration::from_secs(1));
     let entered = Instant::now();
     terminal.type_keys("\r");
@@ -307,7 +307,7 @@ fn submit(terminal: &mut Terminal, prompt: &str) -> Instant {
 
 /// Waits until the program has painted and is quiet.
 fn wait_ready(terminal: &mut Terminal) {
-    terminal.wait_until(PATIENCE, |screen| !screen.contents().trim().is_empty());
+    terminal.wait_until(TIMEOUT, |screen| !screen.contents().trim().is_empty());
     terminal.wait_quiet(Duration::from_millis(500), Duration::from_secs(10));
 }
 
@@ -405,7 +405,7 @@ fn measure_tour(subject: &Subject) {
     let mut terminal = ready(subject);
     let before = Usage::of(terminal.pid());
     let start = submit(&mut terminal, "tour");
-    if !terminal.wait_until(PATIENCE, |screen| screen.contents().contains("All of it was scripted")) {
+    if !terminal.wait_until(TIMEOUT, |screen| screen.contents().contains("All of it was scripted")) {
         return row(&subject.name, "run with tools", "does not end".to_owned());
     }
     let took = start.elapsed();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::process::Usage;
 use super::terminal::Terminal;
-use super::{PATIENCE, Subject, echo_of, pipes, row, submit, wait_ready};
+use super::{Subject, TIMEOUT, echo_of, pipes, row, submit, wait_ready};
 
 /// Time between two tokens.
 const TOKEN: Duration = Duration::from_millis(5);
@@ -34,7 +34,7 @@ pub fn measure(subject: &Subject, keys: usize) {
         let mut terminal = Terminal::start_in(home, &subject.path, &args);
         wait_ready(&mut terminal);
         submit(&mut terminal, "go");
-        terminal.wait_until(PATIENCE, |_| asked.try_recv().is_ok());
+        terminal.wait_until(TIMEOUT, |_| asked.try_recv().is_ok());
         // The screen is full and scrolls.
         terminal.wait_until(Duration::from_secs(4), |_| false);
         let streams = terminal.received();

@@ -120,7 +120,7 @@ pub struct Model {
     pub quit_armed: Option<Millis>,
     /// The leader was pressed; the next key belongs to it.
     pub led: bool,
-    /// Until then, what is typed is taken as meant for a command that has just ended.
+    /// Until this time keys are discarded: the user may still be typing to the command that just ended.
     pub typed_ahead: Option<Millis>,
     /// Until then, Enter is taken as meant for a prompt that has just gone.
     pub enter_held: Option<Millis>,

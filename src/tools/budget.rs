@@ -11,7 +11,7 @@ use super::scratch::{Scratch, SpillFile};
 /// Weight of a token: the bytes of a usual one.
 pub const TOKEN: usize = 4;
 /// The most bytes of the full results that are kept.
-const MOST: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes that wait before a file is begun.
 const WAITING: usize = 256 * 1024;
 
@@ -88,7 +88,7 @@ impl<'a> FullResults<'a> {
 
     /// True when nothing more is taken.
     pub fn is_full(&self) -> bool {
-        self.bytes >= MOST || self.trouble.is_some()
+        self.bytes >= MAX_BYTES || self.trouble.is_some()
     }
 
     fn write(&mut self) {
@@ -111,7 +111,7 @@ impl<'a> FullResults<'a> {
         let path = self.file.as_ref().map(|file| file.path().to_path_buf());
         match (path, self.trouble) {
             (Some(path), None) if full => {
-                format!("the first {} MB found are in {}", MOST >> 20, path.display())
+                format!("the first {} MB found are in {}", MAX_BYTES >> 20, path.display())
             }
             (Some(path), None) => format!("the full list, unsorted, is in {}", path.display()),
             (Some(path), Some(trouble)) => format!("part of the list is in {}: {trouble}", path.display()),

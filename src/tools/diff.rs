@@ -23,7 +23,7 @@ const MAX_BLANKS: usize = 40;
 /// A part of a text above this many bytes is taken apart where that can be done.
 const MAX_PART: usize = 16 * 1024;
 /// After this the diff is finished coarsely.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The change from `old` to `new`. Bytes that are not UTF-8 are replaced in the hunks.
 pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
@@ -154,7 +154,7 @@ struct Hunks {
 impl Hunks {
     fn new(path: &str) -> Self {
         let change = FileDiff { path: path.into(), ..FileDiff::default() };
-        let (lines, bytes, deadline) = (MAX_LINES, MAX_BYTES, Instant::now() + PATIENCE);
+        let (lines, bytes, deadline) = (MAX_LINES, MAX_BYTES, Instant::now() + TIMEOUT);
         Hunks { change, old_lines: 0, new_lines: 0, lines, bytes, deadline }
     }
 

@@ -34,7 +34,7 @@ const LIMIT: u64 = 200;
 /// Most lines of context on each side.
 const CONTEXT: u64 = 50;
 /// Longest line that can be searched, in bytes, and so the memory of one searching thread.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
+const MAX_LINE_LEN: usize = 16 * 1024 * 1024;
 
 /// The tool.
 #[derive(Debug)]
@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
             .before_context(self.context)
             .after_context(self.context)
             .binary_detection(binary)
-            .heap_limit(Some(LONGEST_LINE))
+            .heap_limit(Some(MAX_LINE_LEN))
             .build()
     }
 

@@ -244,7 +244,7 @@ pub(crate) struct Batch<T, F: FnMut(Vec<T>)> {
 
 impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
     /// Most results that wait, and most bytes.
-    const MOST: (usize, usize) = (64, 256 * 1024);
+    const MAX_WAITING: (usize, usize) = (64, 256 * 1024);
 
     /// `give` gets the groups, the last one when the batch is dropped.
     pub fn new(give: F) -> Self {
@@ -255,7 +255,7 @@ impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
     pub fn push(&mut self, item: T, bytes: usize) {
         self.waiting.push(item);
         self.bytes += bytes;
-        if self.waiting.len() >= Self::MOST.0 || self.bytes >= Self::MOST.1 {
+        if self.waiting.len() >= Self::MAX_WAITING.0 || self.bytes >= Self::MAX_WAITING.1 {
             self.bytes = 0;
             (self.give)(std::mem::take(&mut self.waiting));
         }

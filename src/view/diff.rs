@@ -11,7 +11,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use similar::{ChangeTag, InlineChangeOptions, TextDiff};
 
-pub(crate) use self::split::{LEAST_SPLIT, render_split};
+pub(crate) use self::split::{MIN_SPLIT, render_split};
 use super::highlight::{self, Highlighter, LineTokens};
 use super::row::Row;
 use super::theme::{Theme, ThemeToken};

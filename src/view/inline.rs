@@ -12,19 +12,19 @@ use super::layout::{self, Regions};
 use super::memo::Memo;
 use super::theme::ThemeToken;
 use super::transcript::Unprinted;
-use super::{Drawing, LEAST, console, draw_below, footer, shown_overlay, too_small};
+use super::{Drawing, MIN_SIZE, console, draw_below, footer, shown_overlay, too_small};
 use crate::overlays::overlay;
 use tau_app::Model;
 use tau_app::geometry::Laid;
 
 /// Rows of a list at least, if the window has as many. Where there is less room for it, some stay blank afterwards.
-const LEAST_LIST: u16 = 8;
+const MIN_LIST: u16 = 8;
 
 /// Draws into a frame of the screen's size, which is given the rows that are in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
     memo.begin(model.shown_theme());
-    if screen.width < LEAST.0 || screen.height < LEAST.1 {
+    if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: Laid { printed: model.transcript.printed, ..laid }, ..Drawing::default() };
@@ -34,7 +34,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         shown_overlay(model).map_or((false, false), |overlay| (overlay.is_list(), overlay.floats()));
     let boxed = shown_overlay(model).map(|overlay| {
         // Two rows of the window stay free.
-        let rows = if has_list { room.max(LEAST_LIST) + 2 } else { screen.height };
+        let rows = if has_list { room.max(MIN_LIST) + 2 } else { screen.height };
         let area = Rect { height: rows.min(screen.height), ..screen };
         let mut canvas = Buffer::empty(area);
         let (cursor, page) = overlay::draw(model, overlay, memo, area, &mut canvas);

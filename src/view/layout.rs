@@ -10,7 +10,7 @@ const COMPOSER_MARGIN: u16 = 3;
 /// Windows with fewer rows than this have one row for the draft while a prompt is open.
 const LOW: u16 = 16;
 /// Names to complete that are seen at once, at least.
-const LEAST_NAMES: u16 = 3;
+const MIN_NAMES: u16 = 3;
 /// Queued messages shown at most.
 const QUEUE: u16 = 4;
 
@@ -54,7 +54,7 @@ impl Regions {
     /// The same with no more names to complete than there is room for below the transcript, if some are seen at all.
     pub(crate) fn with_completion_in(self, room: u16) -> Regions {
         let others = self.height() - self.transcript.height - self.completion.height;
-        let rows = self.completion.height.min(room.saturating_sub(others).max(LEAST_NAMES));
+        let rows = self.completion.height.min(room.saturating_sub(others).max(MIN_NAMES));
         let gained = self.completion.height - rows;
         let transcript = Rect { height: self.transcript.height + gained, ..self.transcript };
         Regions { transcript, completion: Rect { height: rows, ..self.completion }, ..self }
@@ -63,7 +63,7 @@ impl Regions {
     /// Rows of the transcript that can be live: names to complete lie on the others, where `room` is short.
     pub(crate) fn live_rows_in(&self, room: u16) -> u16 {
         let names = self.completion.height;
-        let others = self.height() - self.transcript.height - names + names.min(LEAST_NAMES);
+        let others = self.height() - self.transcript.height - names + names.min(MIN_NAMES);
         let most = if names > 0 { room.saturating_sub(others) } else { u16::MAX };
         self.transcript.height.min(most)
     }

@@ -12,7 +12,7 @@ use ratatui::text::Span;
 use super::spelled;
 
 /// Longest address, in bytes. Terminals that use VTE take no more than 2083.
-const LONGEST: usize = 2_000;
+const MAX_LEN: usize = 2_000;
 /// What an address may begin with, and what must come then. A `file:` address that names a host
 /// would make some systems log in there.
 const SCHEMES: [(&str, &str); 4] = [("https:", "//"), ("http:", "//"), ("mailto:", ""), ("file:", "///")];
@@ -34,7 +34,7 @@ impl Link {
             begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
                 && rest.is_some_and(|rest| !rest.is_empty())
         };
-        if address.len() > LONGEST || address.chars().any(char::is_control) || !SCHEMES.iter().any(known) {
+        if address.len() > MAX_LEN || address.chars().any(char::is_control) || !SCHEMES.iter().any(known) {
             return None;
         }
         let mut uri = String::with_capacity(address.len());
@@ -47,7 +47,7 @@ impl Link {
         }
         let mut hasher = DefaultHasher::new();
         uri.hash(&mut hasher);
-        (uri.len() <= LONGEST).then(|| Link { uri: uri.into(), id: hasher.finish() as u32 })
+        (uri.len() <= MAX_LEN).then(|| Link { uri: uri.into(), id: hasher.finish() as u32 })
     }
 
     /// The address.

@@ -57,7 +57,7 @@ use tau_app::overlays::overlay::Overlay;
 use theme::{Theme, ThemeToken};
 
 /// The smallest window in which more than a remark is drawn.
-const LEAST: (u16, u16) = (10, 4);
+const MIN_SIZE: (u16, u16) = (10, 4);
 
 /// What was found out by drawing.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let area = frame.area();
     memo.begin(model.shown_theme());
     let style = memo.theme().style(ThemeToken::Text);
-    if area.width < LEAST.0 || area.height < LEAST.1 {
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
         frame.begin(style, 0..0);
         return too_small(model, memo, area, frame.buffer());
     }

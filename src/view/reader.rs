@@ -13,7 +13,7 @@ use ratatui::text::Line;
 use super::frame::Frame;
 use super::inline::fit;
 use super::memo::Memo;
-use super::{Drawing, LEAST, composer, console, layout, too_small, wrap};
+use super::{Drawing, MIN_SIZE, composer, console, layout, too_small, wrap};
 use attention::{Attention, Prompt};
 use speech::Unsaid;
 use tau_app::Model;
@@ -29,7 +29,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
         composer_width: layout::composer_width(screen),
         ..Laid::default()
     };
-    if screen.width < LEAST.0 || screen.height < LEAST.1 {
+    if screen.width < MIN_SIZE.0 || screen.height < MIN_SIZE.1 {
         fit(frame, memo, screen.height.min(1));
         let laid = too_small(model, memo, frame.area(), frame.buffer());
         return Drawing { laid: Laid { cursor: laid.cursor, ..known }, ..Drawing::default() };

@@ -18,12 +18,12 @@ use tau_protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
 /// In a window of this many columns everything is shown as long as names can give way.
 const WIDE: usize = 80;
 /// Cells that stay for the left side, and for the name of the model.
-pub(super) const LEAST_PLACE: usize = 22;
-const LEAST_NAME: usize = 10;
+pub(super) const MIN_PLACE: usize = 22;
+const MIN_NAME: usize = 10;
 /// Cells between the sides, and after the right one.
 const BETWEEN: usize = 3;
 /// Cells beside the right side without which it is not drawn: see [`both_ends`].
-const LEAST_LEFT: usize = 9;
+const MIN_LEFT: usize = 9;
 
 /// In a narrow window: cells that stay for the left side and between the two, and for the name of the model.
 const NARROW_PLACE: usize = 9;
@@ -64,14 +64,14 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
         let fit = Fit { without, name: full, nouns, short };
         let left = beginning(theme, spans(model, theme, &template.left, &fit));
         let right = spans(model, theme, &right_groups, &fit);
-        if (wrap::spans_cells(&left) + BETWEEN).max(LEAST_LEFT) + wrap::spans_cells(&right) <= width {
+        if (wrap::spans_cells(&left) + BETWEEN).max(MIN_LEFT) + wrap::spans_cells(&right) <= width {
             return both_ends(left, right, columns);
         }
     }
     let room = match width {
-        _ if template.left.is_empty() => width.saturating_sub(LEAST_NAME),
+        _ if template.left.is_empty() => width.saturating_sub(MIN_NAME),
         0..WIDE => width / 2,
-        width => width - LEAST_PLACE,
+        width => width - MIN_PLACE,
     };
     let right = fitted(model, theme, &right_groups, width, room);
     both_ends(left(model, theme, width, &right), right, columns)
@@ -125,7 +125,7 @@ fn beside_remark(
     theme: &Theme,
     parts: &[StatusPart],
 ) -> (Vec<Span<'static>>, Vec<Span<'static>>) {
-    let fit = Fit { without: 0, name: LEAST_NAME * 2, nouns: false, short: Short::Cost };
+    let fit = Fit { without: 0, name: MIN_NAME * 2, nouns: false, short: Short::Cost };
     let group = |part: &StatusPart| vec![StatusAtom::Text(" · ".to_owned()), StatusAtom::Part(*part)];
     let right = spans(model, theme, &parts.iter().map(group).collect::<Vec<_>>(), &fit);
     (beginning(theme, spans(model, theme, &model.status_line.template.left, &fit)), right)
@@ -133,7 +133,7 @@ fn beside_remark(
 
 /// Cells for a remark between the two sides.
 fn remark_room(columns: u16, left: &[Span], right: &[Span]) -> usize {
-    let place = (wrap::spans_cells(left) + BETWEEN).max(LEAST_LEFT);
+    let place = (wrap::spans_cells(left) + BETWEEN).max(MIN_LEFT);
     usize::from(columns).saturating_sub(place + wrap::spans_cells(right))
 }
 
@@ -161,9 +161,9 @@ fn fitted(
         full.saturating_sub(over).max(least)
     };
     // The first of them has given way before.
-    let name = if width < WIDE { full } else { shortened(1, room, LEAST_NAME) };
+    let name = if width < WIDE { full } else { shortened(1, room, MIN_NAME) };
     let without = (1..SPARE).find(|without| cells(*without, name) <= room).unwrap_or(SPARE);
-    let name = shortened(without, room, LEAST_NAME);
+    let name = shortened(without, room, MIN_NAME);
     // What does not fit at all would not be drawn: the permission mode has to be.
     let most = width.saturating_sub(NARROW_PLACE).max(room);
     if cells(without, name) <= most {

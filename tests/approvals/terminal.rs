@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::faults::server::{Act, Server, stream};
-use crate::screen::{PATIENCE, Screen as Terminal};
+use crate::screen::{Screen as Terminal, TIMEOUT};
 
 /// An answer that makes these calls: tool and arguments.
 pub(crate) fn calling(calls: &[(&str, Value)]) -> Act {
@@ -265,7 +265,7 @@ async fn a_key_that_comes_with_the_prompt_does_not_answer_it() {
         screen.wait_for("Run this command?");
         screen.type_keys("y");
         let record = screen.home().join("run.jsonl");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let (seen, keys, ended) = loop {
             let (seen, keys, ended) = recorded(&record);
             if let (Some(seen), false) = (seen, keys.is_empty()) {
@@ -371,7 +371,7 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
         screen.wait_for(" · edits");
         let find = |folder: &Path| std::fs::read_to_string(folder.join("permission-mode.json")).ok();
         let state = screen.tau_home().join("logs");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while find(&state).is_none_or(|text| text != "{\"mode\":\"edits\"}") {
             assert!(Instant::now() < end, "not kept");
             std::thread::sleep(Duration::from_millis(10));

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::faults::server::Server;
 use crate::headless::{calls, says};
-use crate::screen::{PATIENCE, Screen};
+use crate::screen::{Screen, TIMEOUT};
 use crate::time_limit::InTime;
 
 /// A screen with a tool that makes a file, in the mode ask.
@@ -60,7 +60,7 @@ async fn escape_ends_a_tool_with_all_that_it_started() {
         assert!(runs());
         screen.type_keys("\x1b");
         screen.wait_for("stopped after");
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while runs() {
             assert!(Instant::now() < end, "it still runs");
             std::thread::sleep(Duration::from_millis(10));

@@ -12,7 +12,7 @@ use tokio::process::Child;
 use super::*;
 
 /// The largest number of seconds that a flag or a variable takes.
-const LONGEST: &str = "18446744073709551615";
+const MAX_U64: &str = "18446744073709551615";
 
 fn fifo(place: &Place) -> PathBuf {
     let path = place.dir.path().join("fifo");
@@ -171,8 +171,8 @@ async fn the_longest_timeouts_are_accepted() {
             let place = Place::new(vec![says("hello")]).await;
             let mut command = place.tau(&["--mode", mode, "go"]);
             match variable {
-                "" => command.args(["--timeout", LONGEST]),
-                name => command.env(name, LONGEST),
+                "" => command.args(["--timeout", MAX_U64]),
+                name => command.env(name, MAX_U64),
             };
             let ended = run(&mut command, None).await;
             assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{variable}: {ended:?}");

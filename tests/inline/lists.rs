@@ -25,7 +25,7 @@ fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
             look_at(&terminal, list, |_| {});
             terminal.wait_until("the cursor of before", |cells| cells.cursor_position() == cursor);
             // A remark in the footer goes by itself.
-            let end = std::time::Instant::now() + crate::screen::PATIENCE;
+            let end = std::time::Instant::now() + crate::screen::TIMEOUT;
             while terminal.rows() != before && std::time::Instant::now() < end {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
@@ -135,7 +135,7 @@ fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
 fn a_list_takes_the_rows_below_where_the_terminal_tells_of_them() {
     let terminal = Terminal::inline(FAST, "", 120, 40);
     terminal.wait_for("ask for something");
-    let end = std::time::Instant::now() + crate::screen::PATIENCE;
+    let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     let asked = || String::from_utf8_lossy(&terminal.bytes()).contains("\x1b[6n");
     while !asked() {
         assert!(std::time::Instant::now() < end, "not asked");

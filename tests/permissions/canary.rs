@@ -24,7 +24,7 @@ use crate::tidy::report;
 /// Programs that run one after another before anything is looked at.
 const BATCH: usize = 100;
 /// Longest wait for them.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A folder in which nothing may change, and a port to which nothing may connect.
 struct Stage {
@@ -130,7 +130,7 @@ impl Stage {
             .unwrap();
         let start = Instant::now();
         let mut ended = false;
-        while !ended && start.elapsed() < PATIENCE {
+        while !ended && start.elapsed() < TIMEOUT {
             std::thread::sleep(Duration::from_millis(2));
             ended = bash.try_wait().unwrap().is_some();
         }

@@ -21,7 +21,7 @@ use tau::tools::sandbox::support::Support;
 use crate::time_limit::RunInTime;
 
 /// Longest that anything here may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether this kernel has Landlock; says so if not.
 pub(crate) fn has_landlock() -> bool {
@@ -120,7 +120,7 @@ pub(crate) fn has_program(name: &str) -> bool {
 pub(crate) fn wait_for(path: &Path) {
     let begun = Instant::now();
     while !path.exists() {
-        assert!(begun.elapsed() < PATIENCE, "{} does not appear", path.display());
+        assert!(begun.elapsed() < TIMEOUT, "{} does not appear", path.display());
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,6 +1,6 @@
 //! A terminal to run programs in: a pty at one end, a screen of cells at the other.
 //!
-//! Every wait is for something to appear and bounded by [`PATIENCE`]; there are no fixed sleeps.
+//! Every wait is for something to appear and bounded by [`TIMEOUT`]; there are no fixed sleeps.
 //! Programs get a home of their own, so nothing of the user's is read or written.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
@@ -22,7 +22,7 @@ use crate::time_limit::JoinInTime;
 /// Rows above the screen that the terminal keeps.
 const SCROLLBACK: usize = 5_000;
 /// The longest wait for anything.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than a prompt has to be on the screen before a key counts.
 const SEEN: Duration = Duration::from_millis(450);
 
@@ -184,13 +184,13 @@ impl Screen {
     /// Waits until the screen satisfies `ready`.
     pub fn wait_until(&self, what: &str, mut ready: impl FnMut(&vt100::Screen) -> bool) {
         let (lock, changed) = &*self.shown;
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let mut shown = lock.lock().unwrap();
         while !ready(shown.parser.screen()) {
             let left = end.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
-                "no {what} within {PATIENCE:?}:\n{}\n{}",
+                "no {what} within {TIMEOUT:?}:\n{}\n{}",
                 shown.parser.screen().contents(),
                 String::from_utf8_lossy(&shown.log).escape_debug()
             );
@@ -220,7 +220,7 @@ impl Screen {
     /// Presses a key until it has led to `effect`. A key counts in a prompt that has been on the screen for a
     /// while only.
     pub fn press_until(&self, key: &str, effect: &str) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !self.text().contains(effect) {
             assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", self.text());
             std::thread::sleep(SEEN);
@@ -277,10 +277,10 @@ impl Screen {
     }
 
     /// What was shown, locked; whoever has it already, as in [`Self::wait_until`], waits no longer than
-    /// [`PATIENCE`] for it.
+    /// [`TIMEOUT`] for it.
     #[track_caller]
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             match self.shown.0.try_lock() {
                 Ok(shown) => return shown,
@@ -321,7 +321,7 @@ impl Screen {
 
     /// Waits for the program's end and for the last of its output.
     pub fn wait_exit(&mut self) -> ExitStatus {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::pipes::Pipes;
-use super::{Dice, PATIENCE, Place, Talk};
+use super::{Dice, Place, TIMEOUT, Talk};
 
 /// Sessions that are open, at most.
 const SESSIONS: usize = 5;
@@ -111,8 +111,8 @@ impl Acp {
                     self.cancel_all()?;
                 }
             }
-            if let Some((method, ..)) = self.waiting.values().find(|(.., since)| since.elapsed() > PATIENCE) {
-                return Err(format!("{method} was not answered within {PATIENCE:?}"));
+            if let Some((method, ..)) = self.waiting.values().find(|(.., since)| since.elapsed() > TIMEOUT) {
+                return Err(format!("{method} was not answered within {TIMEOUT:?}"));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// A server. It is killed when this is dropped.
 pub struct Server {
@@ -45,7 +45,7 @@ impl Server {
     pub fn open(&self, method: &str, path: &str, body: &[u8]) -> Result<TcpStream, String> {
         let mut stream =
             TcpStream::connect(&self.address).map_err(|error| format!("no connection: {error}"))?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(|error| error.to_string())?;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\nconnection: close\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n",

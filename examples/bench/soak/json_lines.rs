@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::pipes::Pipes;
-use super::{Dice, PATIENCE, Place, Talk};
+use super::{Dice, Place, TIMEOUT, Talk};
 
 /// Prompts that wait, at most.
 const AT_ONCE: usize = 4;
@@ -78,8 +78,8 @@ impl JsonLines {
                 quiet = Instant::now();
                 self.interrupt()?;
             }
-            if since.elapsed() > PATIENCE {
-                return Err(format!("{:?} prompts (sent, ended) after {PATIENCE:?}", self.prompts));
+            if since.elapsed() > TIMEOUT {
+                return Err(format!("{:?} prompts (sent, ended) after {TIMEOUT:?}", self.prompts));
             }
         }
     }
@@ -121,7 +121,7 @@ impl Talk for JsonLines {
             if let Some(record) = self.pipes.next(Duration::from_millis(100))? {
                 self.take(&record);
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > TIMEOUT {
                 let (interrupts, mistakes) = (self.interrupts, self.mistakes);
                 return Err(format!("interrupts {interrupts:?} and mistakes {mistakes:?} (sent, answered)"));
             }

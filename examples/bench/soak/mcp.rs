@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::pipes::Pipes;
-use super::{Dice, PATIENCE, Place, Talk};
+use super::{Dice, Place, TIMEOUT, Talk};
 
 /// Sessions that the server keeps open, at most.
 const SESSIONS: usize = 4;
@@ -74,15 +74,15 @@ impl Mcp {
 
     fn catch_up(&mut self, most: usize) -> Result<(), String> {
         loop {
-            let wait = if self.waiting.len() > most { PATIENCE } else { Duration::ZERO };
+            let wait = if self.waiting.len() > most { TIMEOUT } else { Duration::ZERO };
             match self.pipes.next(wait)? {
                 Some(record) => self.take(&record),
                 None if self.waiting.len() <= most => break,
-                None => return Err(format!("nothing came for {PATIENCE:?}: {:?}", self.waiting)),
+                None => return Err(format!("nothing came for {TIMEOUT:?}: {:?}", self.waiting)),
             }
         }
-        match self.waiting.values().find(|(_, since)| since.elapsed() > PATIENCE) {
-            Some((name, _)) => Err(format!("{name} was not answered within {PATIENCE:?}")),
+        match self.waiting.values().find(|(_, since)| since.elapsed() > TIMEOUT) {
+            Some((name, _)) => Err(format!("{name} was not answered within {TIMEOUT:?}")),
             None => Ok(()),
         }
     }

@@ -29,7 +29,7 @@ const PER_MINUTE: usize = 400;
 /// there are as many as once were needed at the same time.
 pub const IDLE_THREADS: Duration = Duration::from_secs(11);
 /// How long an answer may take. What is asked for takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How tau is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

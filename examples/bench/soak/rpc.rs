@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::pipes::Pipes;
-use super::{Dice, PATIENCE, Place, Talk};
+use super::{Dice, Place, TIMEOUT, Talk};
 
 /// Commands that need no fields.
 const PLAIN: [&str; 26] = [
@@ -105,15 +105,15 @@ impl Rpc {
     /// Takes what has come, and waits until no more than `most` commands wait for their answers.
     fn catch_up(&mut self, most: usize) -> Result<(), String> {
         loop {
-            let patience = if self.waiting.len() > most { PATIENCE } else { Duration::ZERO };
+            let patience = if self.waiting.len() > most { TIMEOUT } else { Duration::ZERO };
             match self.pipes.next(patience)? {
                 Some(record) => self.take(&record),
                 None if self.waiting.len() <= most => break,
-                None => return Err(format!("nothing came for {PATIENCE:?}: {:?}", self.waiting)),
+                None => return Err(format!("nothing came for {TIMEOUT:?}: {:?}", self.waiting)),
             }
         }
-        match self.waiting.values().find(|(_, since)| since.elapsed() > PATIENCE) {
-            Some((kind, _)) => Err(format!("{kind} was not answered within {PATIENCE:?}")),
+        match self.waiting.values().find(|(_, since)| since.elapsed() > TIMEOUT) {
+            Some((kind, _)) => Err(format!("{kind} was not answered within {TIMEOUT:?}")),
             None => Ok(()),
         }
     }
@@ -173,7 +173,7 @@ impl Talk for Rpc {
             if !self.is_streaming && self.approvals.is_empty() {
                 break;
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > TIMEOUT {
                 return Err(format!("it does not come to rest; calls that wait: {:?}", self.approvals));
             }
         }

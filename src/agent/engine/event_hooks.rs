@@ -17,7 +17,7 @@ use tau_protocol::message::{CustomMessage, HookNote, Message, UserContent, UserM
 const CONTEXT: &str = "tau.hook";
 
 /// Longest text about a hook that is kept with a call, in characters.
-const LONGEST_NOTE: usize = 2_000;
+const MAX_NOTE_LEN: usize = 2_000;
 
 /// Tells the user what hooks did.
 pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
@@ -32,7 +32,7 @@ pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
 pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) -> Vec<HookNote> {
     let HookEffects { mut notes, stop: why } = effects;
     for note in &mut notes {
-        note.text = note.text.chars().take(LONGEST_NOTE).collect();
+        note.text = note.text.chars().take(MAX_NOTE_LEN).collect();
         if let Some(masked) = engine.config.behavior.masking.vault.mask(&note.text) {
             note.text = masked;
         }

@@ -30,9 +30,9 @@ use tau_protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage}
 use tau_tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
 
 /// Most templates that stand for one another.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Most commands and files of one template.
-const MOST_CALLS: usize = 32;
+const MAX_CALLS: usize = 32;
 
 /// The messages with what their commands stand for. What cannot be sent is returned to the user.
 pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
@@ -105,7 +105,7 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
     while let Some((meant, name, arguments)) = named(&loaded, &text) {
         let again = names.contains(&name);
         names.push(name.clone());
-        if again || names.len() > DEEPEST {
+        if again || names.len() > MAX_DEPTH {
             let way = names.iter().map(|name| format!("/{name}")).collect::<Vec<_>>().join(" \u{2192} ");
             return Err(format!("the prompt template /{name} includes itself: {way}"));
         }
@@ -202,8 +202,8 @@ async fn expand(
                 }
             }
         }
-        if calls > MOST_CALLS {
-            return Err(format!("/{of} has more than {MOST_CALLS} commands and files"));
+        if calls > MAX_CALLS {
+            return Err(format!("/{of} has more than {MAX_CALLS} commands and files"));
         }
     }
     if !used && !arguments.whole().is_empty() {

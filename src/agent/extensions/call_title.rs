@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Longest value of an argument in a title, in characters.
-const LONGEST_VALUE: usize = 120;
+const MAX_VALUE_LEN: usize = 120;
 
 /// The arguments as `name=value`.
 pub(super) fn of_arguments(args: &Value) -> String {
@@ -18,6 +18,6 @@ pub(super) fn of_arguments(args: &Value) -> String {
 /// A text in one line, cut if it is long.
 pub(super) fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(LONGEST_VALUE).collect();
+    let short: String = line.chars().take(MAX_VALUE_LEN).collect();
     if short.len() < line.len() { format!("{short}…") } else { short }
 }

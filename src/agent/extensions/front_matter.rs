@@ -8,9 +8,9 @@ use saphyr_parser::{Event, Parser, ScanError};
 /// Most bytes that front matter may have; a file of which no more is read is enough to list it.
 pub const MAX_FRONT_MATTER: usize = 16 * 1024;
 /// Most values in it.
-const MOST_VALUES: usize = 1024;
+const MAX_VALUES: usize = 1024;
 /// Deepest nesting of values.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ fn by_lines(source: &str) -> Vec<(String, FieldValue)> {
         let named = line.split_once(':').filter(|(name, _)| {
             !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
         });
-        if let Some((name, text)) = named.filter(|_| found.len() < MOST_VALUES) {
+        if let Some((name, text)) = named.filter(|_| found.len() < MAX_VALUES) {
             found.push((name.to_owned(), unquoted(text.trim()).to_owned()));
         } else if let Some((_, text)) = found.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
             text.push(' ');
@@ -134,8 +134,8 @@ fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
     for event in Parser::new_from_str(source) {
         let (event, _) = event.map_err(|error| said(&error))?;
         values += 1;
-        if values > MOST_VALUES {
-            return Err(format!("the front matter has more than {MOST_VALUES} values"));
+        if values > MAX_VALUES {
+            return Err(format!("the front matter has more than {MAX_VALUES} values"));
         }
         let value = match event {
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) => continue,
@@ -143,8 +143,8 @@ fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
             Event::Alias(_) => {
                 return Err("the front matter has a reference (*), which is not supported".to_owned());
             }
-            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= DEEPEST => {
-                return Err(format!("the front matter is nested more than {DEEPEST} levels deep"));
+            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= MAX_DEPTH => {
+                return Err(format!("the front matter is nested more than {MAX_DEPTH} levels deep"));
             }
             Event::SequenceStart(..) => {
                 open.push(Open::List(Vec::new()));

@@ -5,11 +5,11 @@ use tau_tools::scratch::Scratch;
 use tau_tools::{OutputLimits, budget, paths};
 
 /// The most of a result that the model gets, as it is for commands.
-const MOST_WEIGHT: usize = 48 * 1024;
+const MAX_WEIGHT: usize = 48 * 1024;
 
 /// The text, or its start and end, and where all of it is: in a file whose name begins with `stem`.
 pub(super) fn within(text: &str, stem: &str, limits: OutputLimits, scratch: &Scratch) -> String {
-    let most = limits.token_weight().min(MOST_WEIGHT);
+    let most = limits.token_weight().min(MAX_WEIGHT);
     if budget::token_weight(text) <= most {
         return text.to_owned();
     }

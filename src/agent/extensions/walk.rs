@@ -9,11 +9,11 @@ use super::MAX_EXTENSIONS;
 use super::places::Place;
 
 /// Deepest folder that is looked into, below the place.
-const DEEPEST: usize = 5;
+const MAX_DEPTH: usize = 5;
 /// Most directories that are looked into.
-const MOST_FOLDERS: usize = 2 * MAX_EXTENSIONS;
+const MAX_FOLDERS: usize = 2 * MAX_EXTENSIONS;
 /// Most names of one directory that are looked at.
-const MOST_NAMES: usize = 4 * MAX_EXTENSIONS;
+const MAX_NAMES: usize = 4 * MAX_EXTENSIONS;
 
 /// An entry of a directory, after links.
 pub(super) enum Entry {
@@ -51,8 +51,8 @@ impl<'a> Walk<'a> {
     /// cannot be reached or may not, is left out.
     pub(super) fn entries(&mut self, folder: &Path, depth: usize) -> Vec<Entry> {
         self.folders += 1;
-        if depth > DEEPEST || self.folders > MOST_FOLDERS {
-            if self.folders <= MOST_FOLDERS + 1 {
+        if depth > MAX_DEPTH || self.folders > MAX_FOLDERS {
+            if self.folders <= MAX_FOLDERS + 1 {
                 self.problems.push(format!("{} is too deep or too large to look through", folder.display()));
             }
             return Vec::new();
@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
             }
         };
         let mut names: Vec<(PathBuf, std::fs::FileType)> = found
-            .take(MOST_NAMES)
+            .take(MAX_NAMES)
             .filter_map(|entry| {
                 let entry = entry.ok()?;
                 let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");

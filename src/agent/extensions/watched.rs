@@ -13,9 +13,9 @@ use super::skills;
 use super::walk::{Entry, Walk};
 
 /// How far above a path that is not there a directory is looked for.
-const HIGHEST: usize = 4;
+const MAX_LEVELS: usize = 4;
 /// Most directories that are watched.
-const MOST: usize = 8 * 1024;
+const MAX_WATCHES: usize = 8 * 1024;
 
 /// What counts in a directory that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn add_folder(place: &Place, content: Content, found: &mut BTreeMap<PathBuf, Int
     let Some(start) = walk.start() else { return };
     let mut open = vec![(start, 0)];
     while let Some((folder, depth)) = open.pop() {
-        if found.len() >= MOST {
+        if found.len() >= MAX_WATCHES {
             return;
         }
         let is_skill = content == Content::Skills && depth > 0 && folder.join(skills::FILE).exists();
@@ -79,7 +79,7 @@ fn add_folder(place: &Place, content: Content, found: &mut BTreeMap<PathBuf, Int
 
 /// Watches for a path in the directory that holds it, or else in the nearest above it that exists.
 fn add_path(path: &Path, contents: bool, found: &mut BTreeMap<PathBuf, Interest>) {
-    let pairs = path.ancestors().zip(path.ancestors().skip(1)).take(HIGHEST);
+    let pairs = path.ancestors().zip(path.ancestors().skip(1)).take(MAX_LEVELS);
     for (depth, (part, above)) in pairs.enumerate() {
         let Some(name) = part.file_name().filter(|_| above.is_dir()) else { continue };
         let contents = contents && depth == 0;

@@ -1,7 +1,7 @@
 //! The title of a session that nobody has named: how its first message begins. No model is asked.
 
 /// Characters of a title at most.
-const LONGEST: usize = 60;
+const MAX_LEN: usize = 60;
 /// A sentence shorter than this is no title by itself ("Hi.", "e.g.").
 const SENTENCE: usize = 10;
 
@@ -54,13 +54,13 @@ fn first_sentence(line: &str) -> &str {
 
 /// Cut after a word where there is one, with an ellipsis.
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_LEN {
         return text.to_owned();
     }
-    let end = text.char_indices().nth(LONGEST - 1).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(MAX_LEN - 1).map_or(text.len(), |(at, _)| at);
     let cut = text.get(..end).unwrap_or(text);
     let word =
-        cut.rfind(' ').filter(|at| cut.get(..*at).is_some_and(|kept| kept.chars().count() >= LONGEST / 2));
+        cut.rfind(' ').filter(|at| cut.get(..*at).is_some_and(|kept| kept.chars().count() >= MAX_LEN / 2));
     format!("{}…", cut.get(..word.unwrap_or(end)).unwrap_or(cut).trim_end())
 }
 

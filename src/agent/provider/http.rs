@@ -37,7 +37,7 @@ const ERROR_BODY: Duration = Duration::from_secs(10);
 
 /// How much of an error answer is read, in bytes.
 const ERROR_BYTES: usize = 64 * 1024;
-/// What helps when nobody vouches for a certificate.
+/// The hint for an untrusted certificate.
 const PRIVATE_CA: &str = "for a private CA, set ca_file in config.toml to its certificate";
 
 /// The client; built at the first request, since reading the system's certificates takes a while.

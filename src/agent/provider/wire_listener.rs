@@ -10,7 +10,7 @@ use super::{Headers, HttpRequest};
 use crate::secrets::Secrets;
 
 /// Most bytes of an answer that are reported.
-const MOST: usize = 8 * 1024 * 1024;
+const MAX_SIZE: usize = 8 * 1024 * 1024;
 /// Replaces the value of a header that may hold a key.
 const HIDDEN: &str = "***";
 
@@ -78,7 +78,7 @@ pub(super) struct AnswerRecord {
 impl AnswerRecord {
     /// A part of it.
     pub(super) fn add(&mut self, bytes: &[u8]) {
-        let room = MOST.saturating_sub(self.body.len()).min(bytes.len());
+        let room = MAX_SIZE.saturating_sub(self.body.len()).min(bytes.len());
         self.body.extend(bytes.iter().take(room));
     }
 

@@ -10,7 +10,7 @@ pub(crate) mod redact;
 pub mod vault;
 mod visible;
 
-use tau_tools::recognise::SHORTEST;
+use tau_tools::recognise::MIN_LEN;
 
 /// A key or token.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Secrets {
     /// Adds a value. One that is too short to differ from a word is left out.
     pub(crate) fn add_exactly(&mut self, value: &str) {
         let secret = Secret::new(value);
-        if secret.0.len() >= SHORTEST && !self.0.contains(&secret) {
+        if secret.0.len() >= MIN_LEN && !self.0.contains(&secret) {
             self.0.push(secret);
             // Where one is part of another, the longer one goes first, or its rest would stay.
             self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));

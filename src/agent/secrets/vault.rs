@@ -17,7 +17,7 @@ use tau_tools::ids;
 use tau_tools::recognise::{self, Found};
 
 /// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
-const MOST: usize = 10_000;
+const MAX_SECRETS: usize = 10_000;
 /// What a value is that was known before it was seen.
 const OWN: &str = "secret of your environment";
 /// What it is in another form.
@@ -192,7 +192,7 @@ impl Vault {
     fn placeholder(&mut self, value: &str, kind: &'static str) -> String {
         let number = match self.numbers.get(value) {
             Some(number) => *number,
-            None if self.seen.len() >= MOST => 0,
+            None if self.seen.len() >= MAX_SECRETS => 0,
             None => {
                 self.seen.push((Secret(value.to_owned()), kind));
                 self.numbers.insert(value.to_owned(), self.seen.len());

@@ -82,13 +82,13 @@ pub(super) fn sequences(raw: &str) -> String {
 }
 
 /// Longest sequence that is waited for, in bytes.
-const LONGEST: usize = 4 * 1024;
+const MAX_LEN: usize = 4 * 1024;
 
 /// Where an escape sequence begins that is not complete yet, or a carriage return whose line feed may
 /// come; the length of `raw` if there is none.
 pub(super) fn incomplete(raw: &str) -> usize {
     let trimmed = raw.trim_end_matches('\r').len();
-    let Some(at) = memchr::memrchr(0x1b, raw.as_bytes()).filter(|at| raw.len() - at < LONGEST) else {
+    let Some(at) = memchr::memrchr(0x1b, raw.as_bytes()).filter(|at| raw.len() - at < MAX_LEN) else {
         return trimmed;
     };
     match sequence::after_escape(raw.as_bytes().get(at + 1..).unwrap_or_default()) {

@@ -20,7 +20,7 @@ use crate::settings::private_files::private_dir;
 /// what is kept of them stays small for as long as the disk is well.
 const UNSYNCED: usize = 8 * 1024 * 1024;
 /// How many names are tried where other files have taken them.
-const MOST_BESIDE: usize = 99;
+const MAX_BESIDE: usize = 99;
 
 /// A file open for appending.
 #[derive(Debug)]
@@ -280,7 +280,7 @@ impl Appender {
     /// as programs do that write a new file and rename it.
     fn create_again(&self) -> io::Result<(PathBuf, File)> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let beside = (2..=MOST_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
+        let beside = (2..=MAX_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
         let mut taken = io::Error::from(ErrorKind::AlreadyExists);
         for path in std::iter::once(self.path.clone()).chain(beside) {
             match Self::made(&*self.disk, &path) {

@@ -17,7 +17,7 @@ use tau_protocol::session_row::SessionRow;
 /// First line of an index: its version. Another one makes the rest unreadable.
 const VERSION: &str = "tau sessions 2";
 /// Largest index that is read, in bytes: some hundred thousand sessions.
-const LARGEST: u64 = 256 * 1024 * 1024;
+const MAX_SIZE: u64 = 256 * 1024 * 1024;
 
 /// What is known of session files.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl SessionIndex {
     /// Reads the index, unless that has been done.
     pub(super) fn read(&mut self) {
         let Some(path) = self.unread.take() else { return };
-        let bytes = read_capped(&path, LARGEST).unwrap_or_default();
+        let bytes = read_capped(&path, MAX_SIZE).unwrap_or_default();
         let mut lines = bytes.split(|byte| *byte == b'\n');
         if lines.next() != Some(VERSION.as_bytes()) {
             return;

@@ -15,7 +15,7 @@ use super::entry::{iso, now};
 use crate::settings::private_files::{open_regular, open_with};
 
 /// Longest note that is read, in bytes.
-const LONGEST: u64 = 4_096;
+const MAX_LEN: u64 = 4_096;
 
 /// Whether another descriptor holds the lock. Any other error means that the file system has no
 /// locks.
@@ -177,7 +177,7 @@ pub fn note_path(path: &Path) -> PathBuf {
 
 fn read(note: &Path) -> Option<Owner> {
     let mut text = Vec::new();
-    open_regular(note).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
+    open_regular(note).ok()?.take(MAX_LEN).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Keeps a line for when the file is made, which takes no file and so cannot fail.
+    /// Buffers a line until the file exists. Touches no file, so it cannot fail.
     fn wait(&mut self, line: Vec<u8>) {
         if let Some(file) = &mut self.file {
             file.append(line, Flush::Later).unwrap_or_default();

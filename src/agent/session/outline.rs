@@ -16,7 +16,7 @@ use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 use tau_tools::{Content, Details, TerminalOutput};
 
 /// Longest text of a row, in characters.
-const LONGEST: usize = 200;
+const MAX_LEN: usize = 200;
 /// Longest part of it that says what a call does.
 const ACTION: usize = 120;
 
@@ -247,7 +247,7 @@ fn line_start(text: &str) -> String {
 
 /// Markdown without its marks, as far as a row shows it.
 fn plain(markdown: &str) -> String {
-    let end = markdown.char_indices().nth(8 * LONGEST).map_or(markdown.len(), |(at, _)| at);
+    let end = markdown.char_indices().nth(8 * MAX_LEN).map_or(markdown.len(), |(at, _)| at);
     let mut text = String::new();
     for event in Parser::new_ext(markdown.get(..end).unwrap_or(markdown), Options::all()) {
         match event {
@@ -280,12 +280,12 @@ fn one_line(text: &str) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().take(LONGEST));
-        if line.len() > LONGEST {
+        line.extend(word.chars().take(MAX_LEN));
+        if line.len() > MAX_LEN {
             break;
         }
     }
-    match line.char_indices().nth(LONGEST) {
+    match line.char_indices().nth(MAX_LEN) {
         Some((at, _)) => {
             line.truncate(at);
             line + "…"

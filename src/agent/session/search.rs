@@ -21,7 +21,7 @@ const END: u64 = 512 * 1024;
 const EXCERPT: usize = 240;
 const BEFORE: usize = 40;
 /// Longest piece of the last words, in characters.
-const LONGEST: usize = 600;
+const MAX_LEN: usize = 600;
 
 /// Files under `root` in which somebody said all words of `query` in one message, newest first;
 /// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
@@ -129,7 +129,7 @@ fn words_of(entry: &Entry) -> Option<(bool, String)> {
 
 fn cut(text: &str) -> String {
     let text = text.trim();
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_LEN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
     }

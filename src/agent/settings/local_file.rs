@@ -14,7 +14,7 @@ use tau_tools::regular_files::read_text;
 /// The file with git's rules.
 const IGNORE: &str = ".gitignore";
 /// Largest such file that is read, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 64 * 1024;
 /// What a new one says. It ignores itself, so that nothing new is left in the repository.
 const NEW: &str = "/.gitignore\n/config.local.toml\n";
 /// Lines that ignore the file already.
@@ -40,7 +40,7 @@ pub fn ignore(folder: &Path) -> Result<(), String> {
         Err(error) => Err(failed(error)),
         Ok(known) if !known.is_file() => Err(failed(io::Error::other("not a regular file"))),
         Ok(_) => {
-            let text = read_text(&path, LARGEST).map_err(failed)?;
+            let text = read_text(&path, MAX_SIZE).map_err(failed)?;
             let says = text.lines().map(str::trim).rfind(|line| {
                 let rule = line.strip_prefix('!').unwrap_or(line);
                 COVERS.contains(&rule)

@@ -30,10 +30,10 @@ impl Settings {
 }
 
 /// Clocks overflow on spans much longer than this, which is about a century.
-const LONGEST: u64 = u32::MAX as u64;
+const MAX_SECONDS: u64 = u32::MAX as u64;
 
 fn seconds(setting: Option<NonZeroU64>) -> Option<Duration> {
-    setting.map(|seconds| Duration::from_secs(seconds.get().min(LONGEST)))
+    setting.map(|seconds| Duration::from_secs(seconds.get().min(MAX_SECONDS)))
 }
 
 #[cfg(test)]

@@ -100,17 +100,17 @@ impl Paths {
         let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
         let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
         let name = real.file_name().unwrap_or_default().to_string_lossy();
-        let kept = name.get(..name.floor_char_boundary(LONGEST_STEM)).unwrap_or_default();
+        let kept = name.get(..name.floor_char_boundary(MAX_STEM_LEN)).unwrap_or_default();
         let lock = format!("{kept}-{:016x}.lock", hash(real.as_os_str().as_bytes()));
         SharedFile::new(path, self.state.join("locks").join(lock))
     }
 }
 
 /// How much of a file's name is in the name of its lock, in bytes.
-const LONGEST_STEM: usize = 60;
+const MAX_STEM_LEN: usize = 60;
 
 /// Longest name of a file on the usual file systems, in bytes.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_LEN: usize = 255;
 
 /// The name of the folder for the sessions of a directory: `/srv/web app/x` gives
 /// `--srv-web app-x--`. The end of a name that would be too long for a file system is replaced by
@@ -119,11 +119,11 @@ pub(crate) fn cwd_name(cwd: &Path) -> String {
     let path = cwd.to_string_lossy();
     let inner = path.strip_prefix('/').unwrap_or(&path).replace(['/', '\\', ':'], "-");
     let name = format!("--{inner}--");
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME_LEN {
         return name;
     }
     let end = format!("-{:016x}--", hash(cwd.as_os_str().as_bytes()));
-    let kept = inner.floor_char_boundary(LONGEST_NAME.saturating_sub(end.len()).saturating_sub(2));
+    let kept = inner.floor_char_boundary(MAX_NAME_LEN.saturating_sub(end.len()).saturating_sub(2));
     format!("--{}{end}", inner.get(..kept).unwrap_or_default())
 }
 

@@ -56,9 +56,9 @@ const BESIDE: &str = "../";
 /// The one of them that goes into the system prompt.
 pub const PROMPT_FILE: &str = "SYSTEM.md";
 /// Largest file of a project that is read, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 64 * 1024;
 /// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.
-const MOST_KEPT: u64 = 64 * 1024 * 1024;
+const MAX_KEPT: u64 = 64 * 1024 * 1024;
 
 /// The acting files of a folder, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Project {
         let text = |name: &&str| {
             let path = place(&root, name);
             let inside = path.canonicalize().ok()?.starts_with(&root);
-            let bytes = read_capped(&path, LARGEST).ok().filter(|_| inside)?;
+            let bytes = read_capped(&path, MAX_SIZE).ok().filter(|_| inside)?;
             Some(((*name).to_owned(), String::from_utf8_lossy(&bytes).into_owned()))
         };
         let mut files: BTreeMap<String, String> = ACTING.iter().filter_map(text).collect();
@@ -247,7 +247,7 @@ impl Project {
             kept.refused.push(root);
         }
         let text = serde_json::to_vec_pretty(&kept).map_err(|error| failed(error.into()))?;
-        if text.len() as u64 > MOST_KEPT {
+        if text.len() as u64 > MAX_KEPT {
             // It could not be read again, and nothing would be trusted any more.
             return Err(failed(io::ErrorKind::FileTooLarge.into()));
         }
@@ -293,7 +293,7 @@ fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
         Err(error) if absent.contains(&error.kind()) => Ok(None),
         Err(error) => Err(error),
         Ok(real) if !real.starts_with(root) => Err(io::Error::other("a link that leads out of the project")),
-        Ok(_) => read_text(&path, if SETTINGS.contains(&name) { LARGEST } else { MAX_BYTES }).map(Some),
+        Ok(_) => read_text(&path, if SETTINGS.contains(&name) { MAX_SIZE } else { MAX_BYTES }).map(Some),
     }
 }
 
@@ -334,7 +334,7 @@ fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
 
 fn load(file: &Path) -> Result<Kept, SettingsError> {
     let wrong = |error: &dyn std::fmt::Display| SettingsError(format!("{}: {error}", file.display()));
-    match read_capped(file, MOST_KEPT) {
+    match read_capped(file, MAX_KEPT) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kept::default()),
         Err(error) => Err(wrong(&error)),

@@ -21,7 +21,7 @@ use super::snapshot::Snapshot;
 use super::state::{self, FileState, Stamp, StoredPath};
 
 /// Largest file that is copied, in bytes.
-pub(crate) const LARGEST_COPY: u64 = 10 * 1024 * 1024;
+pub(crate) const MAX_COPY_SIZE: u64 = 10 * 1024 * 1024;
 
 /// Knows what files held.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Baseline {
                     bytes = bytes.saturating_add(entry.stamp.size);
                     kept.insert(entry.path.clone(), (entry.stamp, hash));
                 }
-                _ if self.object(entry).is_none() && entry.stamp.size <= LARGEST_COPY => waiting.push(at),
+                _ if self.object(entry).is_none() && entry.stamp.size <= MAX_COPY_SIZE => waiting.push(at),
                 _ => {}
             }
         }
@@ -182,7 +182,7 @@ impl Baseline {
             let Ok(file) = state::open(&path) else { continue };
             let Ok(metadata) = file.metadata() else { continue };
             entry.stamp = Stamp::from(&metadata);
-            if entry.stamp.size > LARGEST_COPY {
+            if entry.stamp.size > MAX_COPY_SIZE {
                 continue;
             }
             let Ok(Some(bytes)) = state::read_unchanged(&file, entry.stamp) else { continue };
@@ -230,14 +230,14 @@ impl Baseline {
         let size = entry.stamp.size;
         let (Some(place), Some(object)) = (&self.git, self.object(entry)) else {
             return Err(match size {
-                _ if size > LARGEST_COPY => format!("too large ({} MB)", size / (1024 * 1024)),
+                _ if size > MAX_COPY_SIZE => format!("too large ({} MB)", size / (1024 * 1024)),
                 _ if self.full => {
                     format!("no copy: the files that git does not have are more than {} MB", self.most >> 20)
                 }
                 _ => "no copy was made in time".to_owned(),
             });
         };
-        if size > LARGEST_COPY {
+        if size > MAX_COPY_SIZE {
             return Err(format!("too large ({} MB)", size / (1024 * 1024)));
         }
         if git.is_none() {

@@ -12,7 +12,7 @@ use crate::settings::private_files::read_capped;
 use tau_tools::git_index::{self, IndexEntry};
 
 /// Largest index that is read, in bytes.
-const LARGEST: u64 = 512 * 1024 * 1024;
+const MAX_SIZE: u64 = 512 * 1024 * 1024;
 /// Largest file of configuration that is looked at, in bytes.
 const SMALL: u64 = 256 * 1024;
 
@@ -103,7 +103,7 @@ impl GitIndex {
     pub fn read(place: &GitPlace, root: &Path) -> Option<Self> {
         let path = place.dir.join("index");
         let stamp = Stamp::from(&fs::metadata(&path).ok()?);
-        let bytes = read_capped(&path, LARGEST).ok()?;
+        let bytes = read_capped(&path, MAX_SIZE).ok()?;
         let below = root.strip_prefix(&place.top).ok()?.as_os_str().as_encoded_bytes();
         let mut prefix = below.to_vec();
         if !prefix.is_empty() {

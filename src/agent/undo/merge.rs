@@ -10,7 +10,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 use tau_tools::Hunk;
 
 /// After this the lines are compared coarsely.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The lines in `place` of the base become these.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 fn edits<'a>(base: &[&[u8]], other: &'a [&'a [u8]]) -> Vec<LineEdit<'a>> {
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + TIMEOUT);
     let ops = capture_diff_slices_deadline(Algorithm::Patience, base, other, deadline);
     let mut edits: Vec<LineEdit<'a>> = Vec::new();
     for op in ops.iter().filter(|op| op.tag() != DiffTag::Equal) {

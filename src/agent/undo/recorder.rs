@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::baseline::{Baseline, LARGEST_COPY};
+use super::baseline::{Baseline, MAX_COPY_SIZE};
 use super::content::Hash;
 use super::cover::IGNORED;
 use super::entry::{Entry, Kind};
@@ -20,9 +20,9 @@ use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
 
 /// How long a command may wait until the files that git does not have are copied.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of new contents that are kept of one command.
-const MOST_OF_A_CALL: u64 = 128 * 1024 * 1024;
+const MAX_PER_CALL: u64 = 128 * 1024 * 1024;
 /// Most ignored paths that are named for a command.
 const IGNORED_NAMED: usize = 20;
 /// After this many new bytes the quota is looked at.
@@ -40,10 +40,10 @@ pub struct CallStart {
 }
 
 impl SessionUndo {
-    /// Copies what git does not have, for at most so long; whether something is left to do. So the
-    /// first command need not wait.
-    pub fn warm(&mut self, first: bool, until: Instant) -> bool {
-        if self.blind.is_some() || self.open.is_some() || !self.prepare() {
+    /// Copies files that git cannot restore until `until`, so the first command need not wait. Returns true if
+    /// files remain.
+    pub fn precopy(&mut self, first: bool, until: Instant) -> bool {
+        if self.untracked_reason.is_some() || self.open.is_some() || !self.prepare() {
             return false;
         }
         if first {
@@ -54,9 +54,9 @@ impl SessionUndo {
 
     fn look(&mut self) {
         if let Err(error) = self.baseline.scan() {
-            self.blind = Some(tau_tools::paths::reason(&error));
+            self.untracked_reason = Some(tau_tools::paths::reason(&error));
         } else if let Some(why) = &self.baseline.snapshot.incomplete {
-            self.blind = Some(why.clone());
+            self.untracked_reason = Some(why.clone());
         } else {
             self.baseline.find_waiting();
         }
@@ -72,15 +72,15 @@ impl SessionUndo {
         }
     }
 
-    /// A call is about to run. Does nothing for one that only reads.
+    /// Records the state before a call. Does nothing for a call that only reads.
     pub fn begin(&mut self, call: CallStart, access: &Access) {
         self.end(false);
         self.start(call, access, true);
     }
 
-    /// A call is about to run while the one before it still does. Its record begins where that of the other
-    /// ends, so that a change in between is in one of them. `shared`: a command of the user's ran meanwhile.
-    pub fn begin_beside(&mut self, call: CallStart, access: &Access, shared: bool) {
+    /// Records the state before a call that starts while another one runs. Its record begins where the other's
+    /// ends, so a change in between is in one of them. `shared`: a command of the user ran meanwhile.
+    pub fn begin_concurrent(&mut self, call: CallStart, access: &Access, shared: bool) {
         let was_looked_at = self.open.as_ref().is_some_and(|open| open.any);
         self.end(shared);
         self.start(call, access, !was_looked_at);
@@ -91,11 +91,11 @@ impl SessionUndo {
             return;
         }
         let any = !access.commands.is_empty() || access.unknown || access.program;
-        if any && self.blind.is_none() {
+        if any && self.untracked_reason.is_none() {
             if looks {
                 self.look();
             }
-            self.copy(Instant::now() + PATIENCE);
+            self.copy(Instant::now() + TIMEOUT);
         }
         let named = self.named(&access.writes);
         let CallStart { id, tool, checkpoint } = call;
@@ -140,7 +140,7 @@ impl SessionUndo {
         }
         changes.retain(|change| !lost.iter().any(|lost| lost.path == change.path));
         if any {
-            match self.blind.clone() {
+            match self.untracked_reason.clone() {
                 Some(why) => self.unseen(&why, &mut lost),
                 None => self.compare(&named, &mut changes, &mut lost),
             }
@@ -184,7 +184,7 @@ impl SessionUndo {
         };
         // Whatever holds for every command is said once.
         let general = lost.iter().all(|lost| lost.path.0 == self.root);
-        if !(general && std::mem::replace(&mut self.told_blind, true)) {
+        if !(general && std::mem::replace(&mut self.told_untracked, true)) {
             self.notices.push(text);
         }
     }
@@ -206,7 +206,7 @@ impl SessionUndo {
         }
         let earlier = std::mem::take(&mut self.baseline.snapshot);
         let exact: HashSet<&Path> = named.iter().map(|(path, _)| path.0.as_path()).collect();
-        let mut look = Comparison { git: None, left: MOST_OF_A_CALL, known: Vec::new() };
+        let mut look = Comparison { git: None, left: MAX_PER_CALL, known: Vec::new() };
         for difference in differences(&self.root, &earlier, &later) {
             let Some(entry) = difference.after.or(difference.before) else { continue };
             let path = self.root.join(as_path(&entry.path));
@@ -233,7 +233,7 @@ impl SessionUndo {
         difference: Difference<'_>,
         look: &mut Comparison,
     ) -> Result<Option<(FileState, FileState)>, String> {
-        let limit = LARGEST_COPY.min(look.left);
+        let limit = MAX_COPY_SIZE.min(look.left);
         let now = observe_itself(path, limit).map_err(|error| tau_tools::paths::reason(&error))?;
         let before = match difference.before {
             None => FileState::Absent,

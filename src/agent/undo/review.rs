@@ -21,7 +21,7 @@ use tau_tools::replace_file::MAX_FILE;
 use tau_tools::{FileDiff, diff};
 
 /// After this, changes are listed without their lines.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A path to be restored, and what conflicts with that.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl SessionUndo {
     pub fn changes(&mut self) -> SessionChanges {
         self.complete_unless_open();
         let all = net(&self.journal.records, 0);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let removed: HashMap<Hash, String> = all
             .iter()
             .filter(|net| *net.after() == FileState::Absent)

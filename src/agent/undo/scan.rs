@@ -27,9 +27,9 @@ use super::snapshot::Snapshot;
 use super::state::Stamp;
 
 /// Most files that are looked at.
-const MOST: usize = 500_000;
+const MAX_FILES: usize = 500_000;
 /// How long a scan may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// Most threads.
 const THREADS: usize = 8;
 /// So many directories are looked at before there are other threads: to start one takes longer than a small tree.
@@ -130,7 +130,7 @@ impl Scanner {
         let rules = RulesHere { live: self.book.outer.clone(), held, spared: false };
         let first = Task { path: Vec::new(), rules };
         let shared = Shared { open: vec![first], left: 1, ..Shared::default() };
-        let (shared, until) = (Mutex::new(shared), Instant::now() + PATIENCE);
+        let (shared, until) = (Mutex::new(shared), Instant::now() + TIMEOUT);
         let more = Condvar::new();
         let walk = Walk { root, device, scanner: self, tracked, covering, shared, more, until };
         let mut parts = vec![walk.work(ALONE)];
@@ -226,10 +226,10 @@ impl Walk<'_> {
             let (inner, count) = self.look(task, &mut names, &mut found);
             let mut shared = self.shared.lock();
             shared.count = shared.count.saturating_add(count);
-            if shared.count > MOST {
-                shared.stop = Some(format!("it has more than {MOST} files"));
+            if shared.count > MAX_FILES {
+                shared.stop = Some(format!("it has more than {MAX_FILES} files"));
             } else if Instant::now() > self.until {
-                shared.stop = Some(format!("looking at it takes more than {} s", PATIENCE.as_secs()));
+                shared.stop = Some(format!("looking at it takes more than {} s", TIMEOUT.as_secs()));
             }
             shared.left = shared.left.saturating_add(inner.len()).saturating_sub(1);
             shared.open.extend(inner);

@@ -36,8 +36,8 @@ pub struct SessionUndo {
     pub(super) journal: Journal,
     pub(super) store: ContentStore,
     pub(super) baseline: Baseline,
-    /// Why what commands change is not known, if it is not.
-    pub(super) blind: Option<String>,
+    /// Why command changes are not tracked; `None` if they are.
+    pub(super) untracked_reason: Option<String>,
     pub(super) open: Option<OpenCall>,
     /// Files that git has ceased to track in the call that ends.
     pub(super) untracked: Vec<StoredPath>,
@@ -46,7 +46,7 @@ pub struct SessionUndo {
     /// True once a failure was reported.
     pub(super) failed: bool,
     /// True once it was said that commands are not covered.
-    pub(super) told_blind: bool,
+    pub(super) told_untracked: bool,
     /// True if nothing may be left when tau ends.
     temporary: bool,
     /// What the user should be told.
@@ -64,7 +64,7 @@ impl SessionUndo {
         let folder = options.dir.join(session);
         let root = identity(cwd);
         let journal = Journal::open(folder.clone(), session, cwd);
-        let blind = is_too_wide(&root).map(str::to_owned);
+        let untracked_reason = is_too_wide(&root).map(str::to_owned);
         SessionUndo {
             options: options.clone(),
             cwd: cwd.to_owned(),
@@ -72,12 +72,12 @@ impl SessionUndo {
             root,
             journal,
             store: ContentStore::new(folder.join(CONTENT)),
-            blind,
+            untracked_reason,
             open: None,
             untracked: Vec::new(),
             lock: None,
             failed: false,
-            told_blind: false,
+            told_untracked: false,
             temporary,
             notices: Vec::new(),
         }

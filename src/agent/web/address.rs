@@ -7,7 +7,7 @@ use url::{Host, Url};
 use crate::settings::web::PrivateHosts;
 
 /// Longest URL that is fetched, in bytes.
-const LONGEST: usize = 8_000;
+const MAX_LEN: usize = 8_000;
 /// Ends of names that are used within a network only. A proxy would resolve them, where no guard is.
 const PRIVATE_NAMES: [&str; 9] =
     ["localhost", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa"];
@@ -37,8 +37,8 @@ const SPECIAL_V4: [([u8; 4], u8); 15] = [
 /// What is wrong with it, as the end of a sentence.
 pub(super) fn parse(text: &str) -> Result<Url, String> {
     let text = text.trim();
-    if text.len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} bytes"));
+    if text.len() > MAX_LEN {
+        return Err(format!("it has more than {MAX_LEN} bytes"));
     }
     let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
     if !lower.starts_with("http://") && !lower.starts_with("https://") {
@@ -53,8 +53,8 @@ pub(super) fn checked(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{}: is not fetched, only http: and https:", url.scheme()));
     }
-    if url.as_str().len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} bytes"));
+    if url.as_str().len() > MAX_LEN {
+        return Err(format!("it has more than {MAX_LEN} bytes"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("it has a user name or a password in it, which is not sent; leave it out".to_owned());

@@ -9,7 +9,7 @@ const ENCODING_WITHIN: usize = 1024;
 /// Bytes at the start by which a kind is guessed.
 const GUESS_WITHIN: usize = 4096;
 /// Longest name of a kind that is shown, in characters.
-const LONGEST_KIND: usize = 60;
+const MAX_KIND_LEN: usize = 60;
 /// Kinds besides `text/` that are text.
 const TEXT_KINDS: [&str; 14] = [
     "application/json",
@@ -50,7 +50,7 @@ impl ContentType {
         let mut parts = header.unwrap_or_default().split(';').map(str::trim);
         let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '+' | '-' | '.' | '_');
         let name =
-            parts.next().unwrap_or_default().chars().filter(plain).take(LONGEST_KIND).collect::<String>();
+            parts.next().unwrap_or_default().chars().filter(plain).take(MAX_KIND_LEN).collect::<String>();
         let charset = parts.find_map(|part| {
             let (name, value) = part.split_once('=')?;
             name.trim()

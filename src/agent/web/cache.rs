@@ -9,9 +9,9 @@ use tau_tools::file_versions::FileVersions;
 /// How long a page counts as new.
 const FRESH: Duration = Duration::from_secs(15 * 60);
 /// Most pages.
-const MOST_PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 /// Most bytes of all pages together.
-const MOST_BYTES: usize = 32 * 1024 * 1024;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Pages of one session, the one that was used last at the end.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl PageCache {
         self.pages.retain(|cached| cached.url != url);
         self.pages.push(CachedPage { url, fetched: Instant::now(), page });
         let mut bytes: usize = self.pages.iter().map(|cached| cached.page.size()).sum();
-        while self.pages.len() > MOST_PAGES || bytes > MOST_BYTES {
+        while self.pages.len() > MAX_PAGES || bytes > MAX_BYTES {
             bytes -= self.pages.remove(0).page.size();
         }
     }
@@ -86,7 +86,7 @@ mod tests {
         assert!(cache.get(&one, "https://example.com/36").is_some());
         cache.put(&one, "https://example.com/new".to_owned(), page(10));
         assert!(cache.get(&one, "https://example.com/36").is_some(), "what was used last stays");
-        cache.put(&one, "https://example.com/large".to_owned(), page(MOST_BYTES));
+        cache.put(&one, "https://example.com/large".to_owned(), page(MAX_BYTES));
         assert!(cache.get(&one, "https://example.com/36").is_none() && cache.pages.len() == 1);
         assert!(cache.get(&two, "https://example.com/large").is_none(), "another session has others");
     }

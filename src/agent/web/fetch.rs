@@ -17,7 +17,7 @@ use tau_tools::{
 /// Its name.
 pub(super) const NAME: &str = "web_fetch";
 /// The most of a page that the model gets at once, as it is for commands.
-const MOST_WEIGHT: usize = 48 * 1024;
+const MAX_WEIGHT: usize = 48 * 1024;
 /// What an answer takes besides the text of the page.
 const FRAME_WEIGHT: usize = 2 * 1024;
 
@@ -152,7 +152,7 @@ fn text_answer(
             counted(total, "character")
         )));
     }
-    let most = context.limits.token_weight().saturating_sub(FRAME_WEIGHT).min(MOST_WEIGHT);
+    let most = context.limits.token_weight().saturating_sub(FRAME_WEIGHT).min(MAX_WEIGHT);
     let part = part(text, offset, most);
     let shown = part.chars().count();
     let end = offset + shown;

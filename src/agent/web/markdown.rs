@@ -25,7 +25,7 @@ const STACK: usize = 32 * 1024 * 1024;
 /// Parts of a link that are looked at for text.
 const MANY_PARTS: usize = 50;
 /// Longest title, in characters.
-const LONGEST_TITLE: usize = 300;
+const MAX_TITLE_LEN: usize = 300;
 
 /// Elements whose content is not for readers.
 const SKIPPED: [&str; 16] = [
@@ -206,7 +206,7 @@ fn is_same_page(one: &Url, other: &Url) -> bool {
 fn title(node: &Rc<Node>) -> Option<String> {
     let text = text_of(node);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(LONGEST_TITLE).collect();
+    let line: String = words.join(" ").chars().take(MAX_TITLE_LEN).collect();
     (!line.is_empty()).then_some(line)
 }
 

@@ -19,11 +19,11 @@ use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOut
 pub(super) const NAME: &str = "web_search";
 /// Results that a call gets if it does not say how many, and at most.
 const USUAL: u64 = 8;
-const MOST: u64 = 20;
+const MAX_RESULTS: u64 = 20;
 /// Longest question, in characters. Services take about 400.
-const LONGEST_QUERY: usize = 400;
+const MAX_QUERY_LEN: usize = 400;
 /// Longest title, address and text of a result, in characters.
-const LONGEST: [usize; 3] = [200, 1_000, 600];
+const MAX_LEN: [usize; 3] = [200, 1_000, 600];
 /// Largest answer of a service, in bytes.
 const MAX_ANSWER: usize = 4 * 1024 * 1024;
 /// Longest wait for the answer.
@@ -164,12 +164,12 @@ impl Tool for WebSearchTool {
         if query.is_empty() {
             return Err(ToolError::refused("`query` is empty; write what to search for"));
         }
-        if query.chars().count() > LONGEST_QUERY {
+        if query.chars().count() > MAX_QUERY_LEN {
             return Err(ToolError::refused(format!(
-                "`query` has more than {LONGEST_QUERY} characters; shorten it"
+                "`query` has more than {MAX_QUERY_LEN} characters; shorten it"
             )));
         }
-        let limit = args.limit.unwrap_or(USUAL).clamp(1, MOST);
+        let limit = args.limit.unwrap_or(USUAL).clamp(1, MAX_RESULTS);
         let access = Access { network: vec![address::host(&endpoint.url)], ..Access::default() };
         Ok(Prepared::new(access, move |_| self.run(endpoint, query, limit, context)))
     }
@@ -210,7 +210,7 @@ fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Fo
         return answer.is_object().then(Vec::new).filter(|_| answer.get("error").is_none());
     };
     let found = list.as_array()?.iter().filter_map(|result| {
-        let mut fields = service.fields.iter().zip(LONGEST).map(|(pointer, longest)| {
+        let mut fields = service.fields.iter().zip(MAX_LEN).map(|(pointer, longest)| {
             let text = result.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             line(text, longest)
         });

@@ -19,9 +19,9 @@ use tau_protocol::message::HookNote;
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
 /// Most lines of a result that are shown in addition to its output.
-const MOST_NOTES: usize = 6;
+const MAX_NOTES: usize = 6;
 /// Most hooks that are shown of a call.
-const MOST_HOOKS: usize = 20;
+const MAX_HOOKS: usize = 20;
 
 /// What people see of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,7 +104,7 @@ impl ToolPanel {
 
     /// Shows the end of the call, and what hooks did about it.
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>, hooks: &[HookNote]) {
-        self.hooks = hooks.iter().take(MOST_HOOKS).flat_map(hook_lines).collect();
+        self.hooks = hooks.iter().take(MAX_HOOKS).flat_map(hook_lines).collect();
         self.show(&result.content, &result.details);
         self.notes = notes(result, failed);
         if let Details::Terminal(terminal) = &result.details {
@@ -143,7 +143,7 @@ fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
 /// What a hook did, in lines.
 fn hook_lines(note: &HookNote) -> impl Iterator<Item = (Printable, bool)> {
     let text = format!("hook {}: {}", note.hook, note.text);
-    let lines: Vec<Printable> = text.lines().take(MOST_NOTES).map(Printable::line).collect();
+    let lines: Vec<Printable> = text.lines().take(MAX_NOTES).map(Printable::line).collect();
     let is_warning = note.is_warning;
     lines.into_iter().map(move |line| (line, is_warning))
 }
@@ -208,12 +208,12 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
                 line.starts_with("timed out after ") || background.iter().any(|form| line.contains(form))
             };
             // They are at the end, before a last line that the head says as well.
-            let end = text.len().saturating_sub(MOST_NOTES);
+            let end = text.len().saturating_sub(MAX_NOTES);
             text.into_iter().skip(end).filter(ours).collect()
         }
         _ => Vec::new(),
     };
-    notes.into_iter().take(MOST_NOTES).map(Printable::line).collect()
+    notes.into_iter().take(MAX_NOTES).map(Printable::line).collect()
 }
 
 fn text_of(content: &Content) -> Option<&str> {

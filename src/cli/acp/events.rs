@@ -41,7 +41,7 @@ pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
             QuestionEvent::AskWithdrawn { id } => withdraw(state, &id),
         },
         AgentEvent::Task(event) => match event {
-            TaskEvent::Answered { ticket, answer } => told(state, key, ticket, answer),
+            TaskEvent::Answered { ticket, answer } => on_query_answer(state, key, ticket, answer),
             TaskEvent::Notice { level, text, hint } => notice(state, key, level, text, hint),
             TaskEvent::Stopped => stopped(state, key),
         },
@@ -314,8 +314,8 @@ fn ask_commands(state: &mut AcpState, key: SessionKey) {
     }
 }
 
-/// The answer to a query.
-fn told(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<QueryAnswer, String>) {
+/// Handles the answer to a query.
+fn on_query_answer(state: &mut AcpState, key: SessionKey, ticket: u64, answer: Result<QueryAnswer, String>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.turn.as_ref().is_some_and(|turn| turn.idle == Some(ticket)) {
         return requests::finish(state, key);

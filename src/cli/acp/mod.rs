@@ -35,7 +35,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use super::args::CliArgs;
-use super::rpc::lines::{InputLine, LONGEST, LineReader};
+use super::rpc::lines::{InputLine, LineReader, MAX_LEN};
 use crate::compose::environment::{Connections, OnBadConfig};
 use crate::compose::profile::FrontEndProfile;
 use crate::headless::batch::{Stop, StopWatch};
@@ -102,7 +102,7 @@ pub(crate) async fn run(
         replies: HashMap::new(),
         jobs: JoinSet::new(),
         stops: StopWatch::new(None, signals),
-        lines: LineReader::new(input, LONGEST),
+        lines: LineReader::new(input, MAX_LEN),
         out: Outgoing::new(output),
         reading: true,
     };
@@ -179,7 +179,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                     requests::apply(&mut self.state, wire::read(&line));
                 }
                 Wake::Line(Ok(Some(InputLine::TooLong))) => {
-                    let text = format!("the line is longer than {} MB: nothing was done", LONGEST >> 20);
+                    let text = format!("the line is longer than {} MB: nothing was done", MAX_LEN >> 20);
                     self.state.refuse(&RequestId::Null, &wire::error(ErrorCode::InvalidRequest, text));
                 }
                 Wake::Line(_) => self.end_input(),

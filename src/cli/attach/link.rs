@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::server::{Server, Trouble};
-use super::wire::{Closed, Commands, Happened, Joining, Left};
+use super::wire::{Closed, Commands, Happened, Left, StreamRequest};
 use reader::{Heard, Reader};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
@@ -36,7 +36,7 @@ const BACKLOG: usize = 1_024;
 const TOGETHER: usize = 64;
 /// The first wait before another attempt, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-const LONGEST_WAIT: Duration = Duration::from_secs(8);
+const MAX_WAIT: Duration = Duration::from_secs(8);
 
 /// The wait before commands that the server could not take are sent again.
 const BUSY: Duration = Duration::from_millis(500);
@@ -85,7 +85,7 @@ pub(crate) fn attach(server: Server, session: String) -> Linked {
 /// How things are with the stream.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
-    /// The stream is being opened, for the how manieth time in a row.
+    /// The stream is being opened; how many attempts in a row have failed.
     Connecting { attempt: u32 },
     /// It is open.
     Open,
@@ -193,7 +193,7 @@ impl Link {
     /// Begins what can be begun: opening the stream, sending commands.
     fn begin(&mut self) {
         if matches!(self.state, State::Connecting { .. }) && self.reader.is_none() {
-            let joining = Joining { client: self.client.clone(), after: self.last.clone() };
+            let joining = StreamRequest { client: self.client.clone(), after: self.last.clone() };
             self.reader = Some(Reader::start(Arc::clone(&self.server), self.session.clone(), joining));
         }
         let can_send = self.state == State::Open && self.sending.is_none() && self.leaving.is_none();
@@ -438,7 +438,7 @@ impl Link {
     /// The connection was lost: it is made again, a little later each time.
     fn lost(&mut self, why: &str) {
         let attempt = self.attempt();
-        let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(LONGEST_WAIT);
+        let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(MAX_WAIT);
         (self.reader, self.sending) = (None, None);
         self.state = State::Waiting { until: Instant::now() + wait, attempt: attempt.saturating_add(1) };
         self.connection.send_replace(Connection::Lost { why: why.to_owned() });

@@ -15,7 +15,7 @@ use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 
 /// Largest file that is read, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 64 * 1024;
 
 /// A server as its file describes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub(crate) fn running(paths: &Paths) -> Vec<RunningServer> {
 fn read(path: &Path) -> Option<RunningServer> {
     let lock = path.with_extension("lock");
     match LockFile::try_take(&lock) {
-        Ok(None) => serde_json::from_slice(&read_capped(path, LARGEST).ok()?).ok(),
+        Ok(None) => serde_json::from_slice(&read_capped(path, MAX_SIZE).ok()?).ok(),
         Ok(Some(_)) => {
             // It has ended without a word; what it left behind is of no use.
             let _ = std::fs::remove_file(path);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::wire::{self, Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted};
+use super::wire::{self, Commands, Found, HEADER, Leave, Left, ServerRequest, StreamRequest, Taken, Wanted};
 use tau_agent::provider::http::Network;
 use tau_agent::provider::http::tau_server::{ServerAnswer, ServerStream, TauServer};
 use tau_agent::provider::{Failure, Headers};
@@ -135,7 +135,11 @@ impl Server {
     }
 
     /// Opens the stream of a session.
-    pub(crate) async fn stream(&self, session: &str, joining: &Joining) -> Result<ServerStream, Trouble> {
+    pub(crate) async fn stream(
+        &self,
+        session: &str,
+        joining: &StreamRequest,
+    ) -> Result<ServerStream, Trouble> {
         let after = joining.after.as_ref().map(|id| format!("&after={id}")).unwrap_or_default();
         let path = format!("{}?client={}{after}", place(session), joining.client);
         match self.http.stream(&path).await? {

@@ -51,9 +51,9 @@ pub(crate) struct Found {
     pub id: String,
 }
 
-/// Who opens the stream.
+/// The request that opens the stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Joining {
+pub(crate) struct StreamRequest {
     /// What the client calls itself, so that it is known again.
     pub client: String,
     /// Up to where it got the events: the last id.
@@ -106,7 +106,7 @@ pub(crate) struct Leave {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Left {
     pub id: String,
-    /// A text that belongs into the composer.
+    /// Text to put into the composer.
     pub text: Option<String>,
 }
 

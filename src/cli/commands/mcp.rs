@@ -13,7 +13,7 @@ use crate::compose::sandbox;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::plain;
 use tau_agent::extensions::mcp::oauth::{LoginState, LoginStore, login_command};
-use tau_agent::extensions::mcp::{ConfiguredServer, Tried, try_server};
+use tau_agent::extensions::mcp::{ConfiguredServer, ProbeResult, probe_server};
 use tau_agent::settings::Settings;
 use tau_agent::settings::mcp_edit::{add, remove};
 use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
@@ -176,14 +176,14 @@ fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Resu
     server.server.sandbox = server.server.sandbox.or(sandboxed.then_some(true));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Refusal::config)?;
-    let trying = try_server(
+    let trying = probe_server(
         server,
         Arc::new(env),
         Arc::new(scratch),
         (settings.network(), Some(LoginStore::new(paths.mcp_logins()))),
         (cwd.to_owned(), Arc::new(policy)),
     );
-    let Tried { description, tools, problem } = runtime.block_on(trying);
+    let ProbeResult { description, tools, problem } = runtime.block_on(trying);
     if let Some(problem) = problem {
         return Ok(fail(Exit::Model, &format!("{name} cannot be used: {}", plain::line(&problem))));
     }

@@ -34,8 +34,8 @@ pub(crate) const WORDS: &str = "words";
 /// What is asked for with the characters that end a word of bash, and the line up to the cursor.
 pub(crate) const BASH: &str = "bash";
 /// Most names that are offered, and most characters of what is said about one.
-const MOST: usize = 200;
-const LONGEST: usize = 60;
+const MAX_COUNT: usize = 200;
+const MAX_LEN: usize = 60;
 
 /// The names that an argument takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +114,9 @@ fn lines(words: &[String], breaks: &str) -> String {
     let mut seen = BTreeSet::new();
     let found = found(names, &typed);
     let found = found.into_iter().filter(|(name, _)| name.starts_with(&typed.start) && is_plain(name));
-    let found = found.filter(|(name, _)| seen.insert(name.clone())).take(MOST);
+    let found = found.filter(|(name, _)| seen.insert(name.clone())).take(MAX_COUNT);
     found.fold(String::new(), |mut text, (name, about)| {
-        let about: String = plain::line(&about).chars().take(LONGEST).collect();
+        let about: String = plain::line(&about).chars().take(MAX_LEN).collect();
         text.push_str(flag);
         text.push_str(name.get(cut..).unwrap_or_default());
         if !about.trim().is_empty() {

@@ -27,7 +27,7 @@ pub(crate) struct LocalServer {
 }
 
 /// How long a server may take. One that runs here answers within a few milliseconds.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 /// Largest answer that is read, in bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
 
@@ -35,7 +35,7 @@ const ANSWER_BYTES: u64 = 1 << 20;
 /// 300 ms.
 pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     let asked = known.iter().map(|(name, port)| async move {
-        let models = tokio::time::timeout(PATIENCE, models(*port)).await.ok().flatten()?;
+        let models = tokio::time::timeout(TIMEOUT, models(*port)).await.ok().flatten()?;
         Some(LocalServer { name: (*name).to_owned(), port: *port, base_url: local_address(*port), models })
     });
     futures_util::future::join_all(asked).await.into_iter().flatten().collect()

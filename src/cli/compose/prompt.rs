@@ -60,7 +60,7 @@ impl Setup {
     ///
     /// # Errors
     /// When a file that a flag names cannot be read.
-    pub(crate) fn prompt_of_nobody(&self) -> Result<AgentPrompt, Refusal> {
+    pub(crate) fn prompt_without_session(&self) -> Result<AgentPrompt, Refusal> {
         Ok(AgentPrompt::new(self.prompt_source(&self.tools()?)?, ""))
     }
 

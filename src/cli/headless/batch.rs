@@ -20,7 +20,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(900);
 /// Time for a last record after the agent has ended, even when the grace period is over.
 const LAST_RECORD: Duration = Duration::from_millis(200);
 /// Timeouts beyond this (about a century) are no timeouts; clocks overflow on larger ones.
-const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);
+const MAX_WAIT: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// That everything is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct StopWatch<S> {
 impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
     /// Watches until the timeout, or until `signals` gives a signal.
     pub(crate) fn new(timeout: Option<Duration>, signals: S) -> Self {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout.min(LONGEST));
+        let deadline = timeout.map(|timeout| Instant::now() + timeout.min(MAX_WAIT));
         StopWatch { signals, deadline, stopping: None, timed_out: false }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::json::input;
 use super::prompts::{self, CliPrompt};
 use crate::process::exit::warn;
-use crate::rpc::lines::{InputLine, LONGEST};
+use crate::rpc::lines::{InputLine, MAX_LEN};
 
 /// How long standard input may be silent before a notice says what tau waits for.
 const SILENCE: Duration = Duration::from_secs(3);
@@ -72,7 +72,7 @@ fn warning_of_silence<T>(read: impl FnOnce() -> T) -> T {
 /// it is left to the next reader.
 fn first_line(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut line, mut byte) = (Vec::new(), [0]);
-    while line.len() < LONGEST {
+    while line.len() < MAX_LEN {
         match input.read(&mut byte) {
             Ok(0) => break,
             Ok(_) => line.extend_from_slice(&byte),

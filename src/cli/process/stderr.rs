@@ -13,7 +13,7 @@ use tau_tools::counted::counted;
 /// Bytes that may wait; what is written beyond them is dropped.
 const QUEUE: usize = 256 << 10;
 /// How long a single write may take before nobody waits for the reader any more.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 /// How long the end of the program waits for the reader.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -91,7 +91,7 @@ impl Writer {
         pending.bytes.extend_from_slice(bytes);
         self.changed.notify_all();
         if !pending.stalled {
-            self.wait(&mut pending, PATIENCE);
+            self.wait(&mut pending, TIMEOUT);
             pending.stalled = !pending.is_done();
         }
     }

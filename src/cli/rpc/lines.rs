@@ -9,7 +9,7 @@ use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 /// Longest record, in bytes, its line end not counted.
-pub const LONGEST: usize = 64 << 20;
+pub const MAX_LEN: usize = 64 << 20;
 
 /// A line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]

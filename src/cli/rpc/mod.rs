@@ -24,7 +24,7 @@ use crate::process::exit::{Exit, warn};
 use crate::process::outgoing::Outgoing;
 use crate::process::signals::Caught;
 use host::RpcHost;
-use lines::{InputLine, LONGEST, LineReader};
+use lines::{InputLine, LineReader, MAX_LEN};
 use state::RpcState;
 use tau_agent::engine::behavior::OnAsk;
 use tau_agent::engine::task::AgentHandle;
@@ -68,7 +68,7 @@ pub async fn run(
     let mut service = RpcService {
         driver: BatchDriver::new(agent, None, signals),
         state: RpcState::new(host, events),
-        lines: LineReader::new(input, LONGEST),
+        lines: LineReader::new(input, MAX_LEN),
         out: Outgoing::new(output),
         reading: true,
     };

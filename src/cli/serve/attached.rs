@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::hub::{Hub, NewSession, SessionOptions};
-use super::live::{Carried, Ended, LiveSession};
+use super::live::{Ended, LiveSession, Route};
 use super::problem::Problem;
 use super::screen_stream::shown;
 use crate::attach::wire::{Left, ServerRequest, Wanted};
@@ -55,7 +55,7 @@ pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
     let mut known: Vec<KnownSession> = hub
         .all()
         .iter()
-        .map(|live| (live.id.clone(), live.known(|facts, _| facts.mirror.session.name.clone())))
+        .map(|live| (live.id.clone(), live.read_facts(|facts, _| facts.mirror.session.name.clone())))
         .collect();
     for SessionRow { id, name, .. } in hub.saved(None).await? {
         if !known.iter().any(|(other, _)| *other == id) {
@@ -109,27 +109,27 @@ fn listed(ids: &[&str]) -> String {
     ids.iter().take(NEAR).copied().collect::<Vec<_>>().join(", ") + more
 }
 
-/// What becomes of a command of a screen.
-pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Carried {
+/// Where a command of a screen goes.
+pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Route {
     match command {
-        AgentCommand::Task(TaskCommand::Query { ticket, query }) => Carried::Ask(
+        AgentCommand::Task(TaskCommand::Query { ticket, query }) => Route::Ask(
             ticket,
             Box::new(move |ticket| AgentCommand::Task(TaskCommand::Query { ticket, query })),
         ),
-        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => Carried::Ask(
+        AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }) => Route::Ask(
             ticket,
             Box::new(move |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })),
         ),
         // Addresses and keys are those of this server, whatever the client says of the model.
         AgentCommand::Settings(SettingsCommand::SetModel { model }) => {
             match usable(hub, live, &model.reference()).await {
-                Ok(model) => Carried::Send(AgentCommand::Settings(SettingsCommand::SetModel { model })),
-                Err(problem) => Carried::Refuse(problem.detail),
+                Ok(model) => Route::Send(AgentCommand::Settings(SettingsCommand::SetModel { model })),
+                Err(problem) => Route::Refuse(problem.detail),
             }
         }
         AgentCommand::Questions(QuestionCommand::Answer { id, answer }) => {
             live.take_question(&id);
-            Carried::Send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))
+            Route::Send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }))
         }
         AgentCommand::Session(SessionCommand::Change(
             SessionChange::GoTo { .. } | SessionChange::Name { .. },
@@ -159,7 +159,7 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
         | AgentCommand::Session(SessionCommand::Label { .. })
         | AgentCommand::Session(SessionCommand::Undo { .. })
         | AgentCommand::Session(SessionCommand::Redo { .. })
-        | AgentCommand::Session(SessionCommand::Revert { .. }) => Carried::Send(command),
+        | AgentCommand::Session(SessionCommand::Revert { .. }) => Route::Send(command),
         AgentCommand::Session(SessionCommand::Change(
             SessionChange::New
             | SessionChange::Continued { .. }
@@ -168,11 +168,11 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
             | SessionChange::Open { .. }
             | SessionChange::Offer { .. }
             | SessionChange::Import { .. },
-        )) => Carried::Refuse(
+        )) => Route::Refuse(
             "a shared session cannot switch to another one; attach to that one instead".to_owned(),
         ),
         AgentCommand::Task(TaskCommand::Shutdown) => {
-            Carried::Refuse("an attached screen does not end the session; close it on the server".to_owned())
+            Route::Refuse("an attached screen does not end the session; close it on the server".to_owned())
         }
         AgentCommand::Settings(SettingsCommand::SetBudgets { .. })
         | AgentCommand::Settings(SettingsCommand::SetSystem { .. })
@@ -181,7 +181,7 @@ pub(super) async fn judged(hub: &Hub, live: &Arc<LiveSession>, command: AgentCom
         | AgentCommand::Session(SessionCommand::AppendMessage { .. })
         | AgentCommand::Session(SessionCommand::ReplaceMessages { .. })
         | AgentCommand::Settings(SettingsCommand::Tune(_)) => {
-            Carried::Refuse("the server's settings decide this, not the client's".to_owned())
+            Route::Refuse("the server's settings decide this, not the client's".to_owned())
         }
     }
 }
@@ -237,7 +237,7 @@ pub(super) async fn leave(
         let live = hub.create(NewSession { parent, ..NewSession::default() }).await?;
         return Ok(Left { id: live.id.clone(), text: None });
     };
-    let (cwd, model, thinking, mode) = live.known(|facts, _| {
+    let (cwd, model, thinking, mode) = live.read_facts(|facts, _| {
         (facts.mirror.session.cwd.clone(), facts.model(), facts.mirror.thinking, facts.mirror.mode)
     });
     // A model of a folder's own settings may not be known to the server as a whole.

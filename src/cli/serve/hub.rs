@@ -150,7 +150,7 @@ impl Hub {
         if let Some(services) = self.services.get() {
             return Ok(Arc::clone(services));
         }
-        let prompt = self.setup.prompt_of_nobody().map_err(|refusal| Problem::failed(refusal.text))?;
+        let prompt = self.setup.prompt_without_session().map_err(|refusal| Problem::failed(refusal.text))?;
         let services = Arc::new(Services::of(self.setup.clone(), prompt));
         Ok(Arc::clone(self.services.get_or_init(|| services)))
     }
@@ -163,8 +163,8 @@ impl Hub {
     /// How many sessions there are, and what they do.
     pub fn counts(&self) -> LiveCounts {
         let all = self.all();
-        let running = all.iter().filter(|live| live.known(|facts, _| facts.mirror.running)).count();
-        let waiting = all.iter().map(|live| live.known(|facts, _| facts.mirror.approvals.len())).sum();
+        let running = all.iter().filter(|live| live.read_facts(|facts, _| facts.mirror.running)).count();
+        let waiting = all.iter().map(|live| live.read_facts(|facts, _| facts.mirror.approvals.len())).sum();
         LiveCounts { sessions: all.len(), running, waiting }
     }
 
@@ -211,7 +211,7 @@ impl Hub {
             return Ok(live);
         }
         let path = self.file(id).await?;
-        self.admit().await?;
+        self.make_slot().await?;
         let setup = self.setup.clone();
         let config = blocking(move || compose_saved(&setup, &path)).await??;
         self.start(config).await
@@ -235,7 +235,7 @@ impl Hub {
                 return Err(Problem::conflict("exists", format!("there is a session {id} already")));
             }
         }
-        self.admit().await?;
+        self.make_slot().await?;
         let setup = self.setup.clone();
         let composed = blocking(move || compose_new(&setup, new, model)).await??;
         self.start(composed).await
@@ -252,11 +252,11 @@ impl Hub {
         before: Option<String>,
     ) -> Result<(Arc<LiveSession>, Option<String>), Problem> {
         live.caught_up().await?;
-        let (file, mode) = live.known(|facts, _| (facts.mirror.session.file.clone(), facts.mirror.mode));
+        let (file, mode) = live.read_facts(|facts, _| (facts.mirror.session.file.clone(), facts.mirror.mode));
         let file = file.filter(|file| file.exists());
         let file = file.ok_or_else(|| Problem::refused("there is nothing to fork: the session is empty"))?;
         let _opening = self.opening.lock().await;
-        self.admit().await?;
+        self.make_slot().await?;
         let setup = self.setup.clone();
         let (mut composed, text) = blocking(move || compose_fork(&setup, &file, before.as_deref())).await??;
         inherit(&mut composed, mode);
@@ -268,9 +268,9 @@ impl Hub {
     /// # Errors
     /// When the file is no session.
     pub async fn import(&self, live: &LiveSession, file: PathBuf) -> Result<Arc<LiveSession>, Problem> {
-        let (cwd, mode) = live.known(|facts, _| (facts.mirror.session.cwd.clone(), facts.mirror.mode));
+        let (cwd, mode) = live.read_facts(|facts, _| (facts.mirror.session.cwd.clone(), facts.mirror.mode));
         let _opening = self.opening.lock().await;
-        self.admit().await?;
+        self.make_slot().await?;
         let setup = self.setup.clone();
         let mut composed = blocking(move || compose_copy(&setup, &cwd, &file)).await??;
         inherit(&mut composed, mode);
@@ -311,8 +311,8 @@ impl Hub {
         Ok(live)
     }
 
-    /// Sees that one more session may be open: closes the one that was not used for the longest time.
-    async fn admit(&self) -> Result<(), Problem> {
+    /// Ensures capacity for one more session: closes the least recently used idle one.
+    async fn make_slot(&self) -> Result<(), Problem> {
         if self.live.lock().len() < self.limits.sessions {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use super::opening::Opening;
 use crate::protocol;
 use crate::tui::services::Services;
 use attach::Screens;
-pub(crate) use attach::{Carried, Screen};
+pub(crate) use attach::{Route, Screen};
 use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::TaskCommand;
@@ -191,8 +191,8 @@ impl LiveSession {
         self.take(event);
     }
 
-    /// Reads what is known; the position at which it holds comes with it.
-    pub fn known<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
+    /// Reads the session facts and the position in the log under one lock.
+    pub fn read_facts<T>(&self, read: impl FnOnce(&Facts, &EventLog) -> T) -> T {
         let board = self.board.lock();
         read(&board.facts, &board.log)
     }
@@ -244,7 +244,7 @@ impl LiveSession {
 
     /// Whether it still waits for the decision on a call.
     pub fn waits_for_approval(&self, id: &str) -> bool {
-        self.known(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
+        self.read_facts(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
     }
 
     /// Notes that a question was answered; whether it waited.
@@ -324,8 +324,8 @@ impl LiveSession {
         self.end().await;
     }
 
-    /// Says what has become of it.
-    pub fn settle(&self, fate: Fate) {
+    /// Sets the outcome.
+    pub fn set_outcome(&self, fate: Fate) {
         self.fate.send_replace(fate);
     }
 

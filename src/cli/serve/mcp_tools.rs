@@ -30,7 +30,7 @@ use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 /// Seconds that a tool waits if the client does not say: clients give up after 60 as a rule.
 const WAIT: u64 = 45;
 /// Longest wait, in seconds.
-const LONGEST: u64 = 3_600;
+const MAX_SECONDS: u64 = 3_600;
 /// Time between two progress notifications of a call that waits, for clients that want them.
 const PROGRESS: Duration = Duration::from_secs(1);
 
@@ -192,7 +192,7 @@ fn read<T: DeserializeOwned>(arguments: Value) -> Result<T, Problem> {
 
 async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
     let _turn = live.prompting().await;
-    if live.known(|facts, _| facts.mirror.model.is_none()) {
+    if live.read_facts(|facts, _| facts.mirror.model.is_none()) {
         return Err(Problem::refused(
             "no model is selected: name one in session_start, or start the server with --model",
         ));
@@ -207,7 +207,7 @@ async fn send(live: &Arc<LiveSession>, text: String) -> Result<(), Problem> {
 async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
     let missing = || Problem::not_found("nothing with this id is waiting; it may have been answered already");
     if live.waits_for_approval(&given.id) {
-        let rules = live.known(|facts, _| {
+        let rules = live.read_facts(|facts, _| {
             let request = facts.mirror.approvals.iter().find(|request| request.id == given.id);
             request.map(|request| request.suggested_rules.clone()).unwrap_or_default()
         });
@@ -232,7 +232,7 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
             (Some(value), None, None) => QuestionAnswer::Value(value),
             (None, Some(values), None) => QuestionAnswer::Form(values),
             (None, None, Some(confirmed)) => QuestionAnswer::Confirmed(confirmed),
-            _ if !live.known(|facts, _| facts.mirror.asks(&given.id)) => return Err(missing()),
+            _ if !live.read_facts(|facts, _| facts.mirror.asks(&given.id)) => return Err(missing()),
             _ => return Err(Problem::invalid("this is a question: give one of value, values and confirmed")),
         };
         if !live.take_question(&given.id) {
@@ -254,11 +254,11 @@ impl Progress {
     /// What the run has done, `waited` after the call; never ends, and only reports.
     async fn report(&self, live: &LiveSession, began: Instant) {
         let Some(token) = &self.token else { return std::future::pending().await };
-        let calls_before = live.known(|facts, _| facts.tool_calls);
+        let calls_before = live.read_facts(|facts, _| facts.tool_calls);
         loop {
             tokio::time::sleep(PROGRESS).await;
             let (calls, tokens) =
-                live.known(|facts, _| (facts.tool_calls - calls_before, facts.run.usage.total_tokens));
+                live.read_facts(|facts, _| (facts.tool_calls - calls_before, facts.run.usage.total_tokens));
             // Seconds, as they are what increases whatever the model does. How many there will be is not known.
             let progress = ProgressNotificationParam::new(token.clone(), began.elapsed().as_secs_f64())
                 .with_message(format!("working: {calls} tool calls, {tokens} tokens"));
@@ -273,7 +273,7 @@ impl Progress {
 /// Waits until nothing runs, something waits for an answer, or the time is over; the state then.
 async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress) -> Value {
     let began = Instant::now();
-    let end = began + Duration::from_secs(seconds.unwrap_or(WAIT).min(LONGEST));
+    let end = began + Duration::from_secs(seconds.unwrap_or(WAIT).min(MAX_SECONDS));
     let _client = live.client();
     tokio::select! {
         () = until(live, end) => {}
@@ -285,7 +285,7 @@ async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress
 /// Waits until nothing runs, something waits for an answer, or the time is over.
 async fn until(live: &Arc<LiveSession>, end: Instant) {
     loop {
-        let (over, last) = live.known(|facts, log| {
+        let (over, last) = live.read_facts(|facts, log| {
             let over = !facts.mirror.running
                 || !facts.mirror.approvals.is_empty()
                 || !facts.mirror.questions.is_empty();
@@ -304,7 +304,7 @@ async fn until(live: &Arc<LiveSession>, end: Instant) {
 
 /// What a client sees of a session.
 fn state(live: &LiveSession) -> Value {
-    live.known(|facts, _| {
+    live.read_facts(|facts, _| {
         let waits = !facts.mirror.approvals.is_empty() || !facts.mirror.questions.is_empty();
         let state = match (waits, facts.mirror.running) {
             (true, _) => "waiting",

@@ -67,7 +67,7 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
 /// Where the token is if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";
 /// Shortest token that is accepted, in bytes.
-const SHORTEST: usize = 16;
+const MIN_LEN: usize = 16;
 /// How long connections have to end after all sessions have.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -117,11 +117,11 @@ fn token(file: Option<&Path>) -> Result<Token, Refusal> {
         (None, Ok(text)) if !text.trim().is_empty() => (text.trim().to_owned(), TOKEN.to_owned()),
         (None, _) => return Ok(Token { text: random()?, is_new: true }),
     };
-    let is_sound = text.len() >= SHORTEST && text.chars().all(|c| c.is_ascii_graphic());
+    let is_sound = text.len() >= MIN_LEN && text.chars().all(|c| c.is_ascii_graphic());
     match is_sound {
         true => Ok(Token { text, is_new: false }),
         false => Err(Refusal::config(format!(
-            "{origin}: the token has to be at least {SHORTEST} visible ASCII characters"
+            "{origin}: the token has to be at least {MIN_LEN} visible ASCII characters"
         ))),
     }
 }

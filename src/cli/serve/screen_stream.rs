@@ -25,7 +25,7 @@ const CHUNK: usize = 64 * 1024;
 /// Most bytes of pieces of a text that are sent as one.
 const JOINED: usize = 16 * 1024;
 /// Most bytes of the frame with the whole session: clients take events of 64 MiB.
-const LARGEST: usize = 48 << 20;
+const MAX_SIZE: usize = 48 << 20;
 /// Longest silence of a stream.
 const QUIET: Duration = Duration::from_secs(15);
 
@@ -136,7 +136,7 @@ impl ScreenStream {
             else {
                 return frame;
             };
-            if frame.len() <= LARGEST || messages.is_empty() {
+            if frame.len() <= MAX_SIZE || messages.is_empty() {
                 return frame;
             }
             messages.drain(..messages.len().div_ceil(2));
@@ -149,7 +149,7 @@ impl ScreenStream {
 
     /// A frame of events, and the place after them.
     fn events(&self, name: &str, position: Option<Position>, events: Vec<AgentEvent>) -> Bytes {
-        let id = position.map(|position| self.session.known(|_, log| log.id(position)));
+        let id = position.map(|position| self.session.read_facts(|_, log| log.id(position)));
         let events = events.into_iter().map(for_screens).collect();
         written(name, &Happened { id, events })
     }

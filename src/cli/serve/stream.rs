@@ -116,7 +116,7 @@ impl EventStream {
     /// The same up to the end of a run, which `idle` reports; a client that leaves before aborts it.
     pub fn of_run(mut self, idle: oneshot::Receiver<Answer>) -> Self {
         let session =
-            self.session.known(|facts, _| json!({ "type": "session", "session": facts.mirror.session }));
+            self.session.read_facts(|facts, _| json!({ "type": "session", "session": facts.mirror.session }));
         self.first = Some(frame(None, &session));
         self.until =
             Until::Run { idle, guard: AbortGuard { session: Arc::clone(&self.session), armed: true } };
@@ -213,7 +213,7 @@ fn gap(missed: Option<u64>) -> Bytes {
 
 /// The record at the end of a run.
 fn done(session: &LiveSession) -> Value {
-    session.known(|facts, log| {
+    session.read_facts(|facts, log| {
         let run = &facts.run;
         json!({
             "type": "done",

@@ -19,7 +19,7 @@ pub(crate) use paste::paste;
 use tau_tools::process::ChildEnv;
 
 /// How long a program may take to read the text and end.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program that takes a text for a clipboard on its standard input, and how one hands it out.
 struct ClipboardProgram {
@@ -165,7 +165,7 @@ struct Finished {
 }
 
 /// Runs a program: with `input`, or else for its output, of which at most one byte more than
-/// [`content::MOST`] is read. `None` when it is not installed.
+/// [`content::MAX_SIZE`] is read. `None` when it is not installed.
 async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Result<Option<Finished>, String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let (stdin, stdout) = match input {
@@ -195,9 +195,9 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
         }
         let mut output = Vec::new();
         if let Some(pipe) = child.stdout.take() {
-            pipe.take(content::MOST as u64 + 1).read_to_end(&mut output).await?;
+            pipe.take(content::MAX_SIZE as u64 + 1).read_to_end(&mut output).await?;
         }
-        let status = if output.len() > content::MOST { None } else { Some(child.wait().await?) };
+        let status = if output.len() > content::MAX_SIZE { None } else { Some(child.wait().await?) };
         std::io::Result::Ok(Finished { status, output })
     };
     match tokio::time::timeout(patience, finished).await {
@@ -209,7 +209,7 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
 
 /// Runs a program with `text` as its input. False when it is not installed.
 async fn hand_over(command: &[&str], text: &str) -> Result<bool, String> {
-    match run(command, Some(text), PATIENCE).await? {
+    match run(command, Some(text), TIMEOUT).await? {
         Some(Finished { status: Some(status), .. }) if !status.success() => {
             Err(format!("{} failed ({status})", command.first().unwrap_or(&"")))
         }

@@ -19,7 +19,7 @@ use tau_tools::vt::sequence::{self, Csi, Leading, Token};
 /// A paste that is longer is given in several parts, in bytes.
 const PASTE_PART: usize = 8 << 20;
 /// The longest sequence that is waited for, in bytes.
-const LONGEST: usize = 4096;
+const MAX_LEN: usize = 4096;
 const PASTE_END: &[u8] = b"\x1b[201~";
 /// What is kept of an answer that is too long, in bytes: enough to know what it is.
 const CLIPBOARD_REST: usize = 64;
@@ -109,9 +109,9 @@ impl InputDecoder {
     /// Keeps what waits from growing without end.
     fn bound(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         let most = match self.collecting {
-            Collecting::Nothing => LONGEST,
+            Collecting::Nothing => MAX_LEN,
             Collecting::Paste => PASTE_PART,
-            Collecting::Clipboard => clipboard::LONGEST,
+            Collecting::Clipboard => clipboard::MAX_LEN,
         };
         if self.pending.len() <= most {
             return;

@@ -40,7 +40,7 @@ use tau_protocol::query::Query;
 /// How long nothing may change before files are read: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);
 /// After this time they are read even if they still change.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Shortest time between two looks at the files where no changes are reported.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -138,7 +138,7 @@ async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user
 
 /// Waits until nothing has changed for a moment.
 async fn settle(watch: &mut Option<DirectoryWatch>) {
-    let latest = Instant::now() + LONGEST;
+    let latest = Instant::now() + MAX_WAIT;
     loop {
         tokio::select! {
             () = DirectoryWatch::changed(watch) => {}

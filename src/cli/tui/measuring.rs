@@ -15,7 +15,7 @@ use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_app::terminal_facts::TerminalAnswer;
 
 /// The largest file that is read, in bytes.
-const LARGEST: u64 = 64 << 10;
+const MAX_SIZE: u64 = 64 << 10;
 /// The most terminals that are remembered.
 const TERMINALS: usize = 100;
 /// What tells terminals apart before they are asked.
@@ -127,7 +127,7 @@ pub(crate) fn remembered(file: &Path) -> Option<Remembered> {
 }
 
 fn terminals(file: &Path) -> BTreeMap<String, Remembered> {
-    let bytes = read_capped(file, LARGEST).unwrap_or_default();
+    let bytes = read_capped(file, MAX_SIZE).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 

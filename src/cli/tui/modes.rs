@@ -38,7 +38,7 @@ static BELOW: AtomicU16 = AtomicU16::new(0);
 static FORMER: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// How long the way out waits for a terminal that does not read.
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Alternate screen, bracketed paste, kitty keyboard flags (disambiguate, event types,
 /// alternate keys), focus reports, hidden cursor. A terminal that does not know one ignores it.
@@ -162,7 +162,7 @@ pub(crate) fn set_region(below: Option<u16>) {
 pub(crate) fn restore() {
     let bytes = undo();
     if !bytes.is_empty() {
-        let _ = output::write_within(output::terminal(), bytes.as_bytes(), PATIENCE);
+        let _ = output::write_within(output::terminal(), bytes.as_bytes(), TIMEOUT);
     }
     leave_raw();
 }

@@ -15,7 +15,7 @@ const ECHO: Duration = Duration::from_millis(2);
 const FIRST: Duration = Duration::from_millis(4);
 /// The longest window: 20 frames a second are enough to read along. Every frame wakes three threads, and
 /// that costs more than drawing it.
-const LONGEST: Duration = Duration::from_millis(48);
+const MAX_WAIT: Duration = Duration::from_millis(48);
 /// A time without events after which they are taken immediately again.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Events in a window from which on they are a flood; well below what the channel holds.
@@ -64,7 +64,7 @@ impl FramePacer {
         } else if now.duration_since(self.news) > PAUSE {
             FIRST
         } else {
-            (self.window * 2).clamp(FIRST, LONGEST)
+            (self.window * 2).clamp(FIRST, MAX_WAIT)
         };
         self.news = now;
         self.taken = 0;

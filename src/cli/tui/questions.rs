@@ -20,7 +20,7 @@ use tau_view::color::ColorDepth;
 
 /// How long after a question the terminal is not given to another program, which would get the
 /// answer. Answers take a few milliseconds, from far away some hundred.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// What the terminal is (DA1), which ends a round.
 const ATTRIBUTES: &str = "\x1b[c";
 /// Where the cursor is (CPR).
@@ -147,7 +147,7 @@ impl Questions {
 
     fn begin_round(&mut self, now: Instant) {
         self.open += 1;
-        self.until = Some(now + ANSWER_PATIENCE);
+        self.until = Some(now + ANSWER_TIMEOUT);
     }
 
     /// The bytes of a question about the clipboard.
@@ -200,8 +200,8 @@ mod tests {
         questions.begin_round(now);
         questions.answered(&TerminalAnswer::KittyGraphics(true));
         questions.answered(&END);
-        assert_eq!(questions.due(now), Some(now + ANSWER_PATIENCE));
-        assert_eq!(questions.due(now + ANSWER_PATIENCE), None);
+        assert_eq!(questions.due(now), Some(now + ANSWER_TIMEOUT));
+        assert_eq!(questions.due(now + ANSWER_TIMEOUT), None);
         questions.answered(&END);
         assert_eq!(questions.due(now), None);
         assert!(!questions.close());

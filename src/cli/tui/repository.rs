@@ -10,7 +10,7 @@ use tau_tools::process::{ChildEnv, git};
 use tau_tools::regular_files::read_text;
 
 /// The largest file of git that is read, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_SIZE: u64 = 64 * 1024;
 /// How long git may look for a file that differs.
 const LIMIT: Duration = Duration::from_secs(2);
 /// What in a repository's own configuration can make `git status` run a program or read configuration
@@ -74,7 +74,7 @@ async fn differs(cwd: &Path) -> bool {
 
 /// A small regular file as text.
 fn small_text(path: &Path) -> Option<String> {
-    read_text(path, LARGEST).ok()
+    read_text(path, MAX_SIZE).ok()
 }
 
 #[cfg(test)]

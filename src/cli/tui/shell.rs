@@ -117,9 +117,9 @@ impl Shell {
         }
     }
 
-    /// The same with the connection to the server of the session.
+    /// Adds the connection to the server of the session.
     #[must_use]
-    pub(crate) fn over(mut self, connection: watch::Receiver<Connection>) -> Self {
+    pub(crate) fn with_connection(mut self, connection: watch::Receiver<Connection>) -> Self {
         self.connection = Some(connection);
         self
     }

@@ -235,7 +235,7 @@ fn attach_to(
     server: Server,
     session: String,
 ) -> Result<Shell, Refusal> {
-    let here = Arc::new(Services::of(setup.clone(), setup.prompt_of_nobody()?));
+    let here = Arc::new(Services::of(setup.clone(), setup.prompt_without_session()?));
     let Linked { agent, session, connection } = link::attach(server.clone(), session);
     let query = Query::Commands;
     screen.effects.push_back(tau_app::Effect::Agent(AgentCommand::Task(TaskCommand::Query {
@@ -244,7 +244,8 @@ fn attach_to(
     })));
     let (sender, replies) = mpsc::channel(REPLIES);
     let requests = RequestRunner::attached(AttachedRequests { server, session, here }, sender);
-    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup)).over(connection))
+    Ok(Shell::new(screen, waits, signals, agent, requests, replies, theme_files(setup))
+        .with_connection(connection))
 }
 
 /// The setup with the model of the session, or else with that of the server whose address was given

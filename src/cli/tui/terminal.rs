@@ -32,7 +32,7 @@ use inline::InlineScreen;
 pub use side_channels::Copied;
 
 /// A terminal that takes longer than this for a frame misses the next ones.
-const PATIENCE: Duration = Duration::from_millis(40);
+const TIMEOUT: Duration = Duration::from_millis(40);
 
 /// Whether mouse events are ours or the terminal's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Tty {
     pub fn leave(&mut self) {
         if self.output.is_stuck() {
             // A sequence may be half out: let the rest follow if it goes quickly.
-            let _ = self.output.send(b"", PATIENCE);
+            let _ = self.output.send(b"", TIMEOUT);
             self.output.give_up();
         }
         if let Surface::Inline(region) = &mut self.surface
@@ -271,7 +271,7 @@ impl Tty {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.output.send(bytes, PATIENCE).map(|_| ())
+        self.output.send(bytes, TIMEOUT).map(|_| ())
     }
 }
 

@@ -15,7 +15,7 @@ pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
 /// Time between two reports of output: the first after a pause, and the longest. It doubles while output
 /// continues, so that the echo of a key does not wait, and a stream costs little.
 const FIRST: Duration = Duration::from_millis(2);
-const LONGEST: Duration = Duration::from_millis(50);
+const MAX_WAIT: Duration = Duration::from_millis(50);
 /// A time without output, after a report was possible, that is a pause.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Output shown while it runs, in bytes from the end.
@@ -68,7 +68,7 @@ impl Pace {
 
     fn reported(&mut self, now: Instant) {
         self.due = now + self.interval;
-        self.interval = (self.interval * 2).min(LONGEST);
+        self.interval = (self.interval * 2).min(MAX_WAIT);
     }
 }
 

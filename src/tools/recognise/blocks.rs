@@ -7,7 +7,7 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 /// Longest block, in bytes.
-const LONGEST: usize = 64 * 1024;
+const MAX_LEN: usize = 64 * 1024;
 
 /// A private key in a text.
 pub(super) struct Block {
@@ -68,7 +68,7 @@ pub(super) fn block(text: &str, at: usize) -> Option<Block> {
     let mut end = at + mark;
     let mut lines = Vec::new();
     let mut at_line = end;
-    while let Some(line) = line(text, at_line).filter(|line| line.end - at <= LONGEST) {
+    while let Some(line) = line(text, at_line).filter(|line| line.end - at <= MAX_LEN) {
         if let Some(found) = line.text.find(END) {
             let before = line.text.get(..found)?;
             let Some(mark) = label(line.text.get(found..)?, END) else {
@@ -112,7 +112,7 @@ pub(super) fn may_continue(text: &str, at: usize) -> bool {
 /// at `at`, and where it ends. Lines are looked at from `from` on.
 pub(super) fn tail(text: &str, from: usize, at: usize) -> Option<Block> {
     let stop = at + label(text.get(at..)?, END)?;
-    let from = from.max(text.floor_char_boundary(at.saturating_sub(LONGEST)));
+    let from = from.max(text.floor_char_boundary(at.saturating_sub(MAX_LEN)));
     let mut start = at;
     let before = text.get(from..at)?;
     let line_start = before.rfind('\n').map_or(from, |found| from + found + 1);

@@ -2,7 +2,7 @@
 //!
 //! One pass looks for words that a secret must have near it (beginnings of keys, parts of names,
 //! `://`, `-----BEGIN`); only there the text is looked at closer, a bounded number of bytes each.
-//! What is no secret matters as much: see `values`. docs/secrets.md has the figures.
+//! Avoiding false positives matters as much: see `values`. docs/secrets.md has the figures.
 
 mod assignments;
 mod blocks;
@@ -65,7 +65,7 @@ fn anchors() -> Vec<(&'static str, Anchor)> {
 }
 
 /// Shortest value that is looked for where it stands alone, in bytes: a shorter one is as likely to be a word.
-pub const SHORTEST: usize = 8;
+pub const MIN_LEN: usize = 8;
 
 type Words = (AhoCorasick, Vec<Anchor>);
 
@@ -267,7 +267,7 @@ fn value_start(text: &str, at: usize) -> Option<usize> {
 pub fn is_telling(value: &str) -> bool {
     let digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
-    value.len() >= SHORTEST && digit && letter
+    value.len() >= MIN_LEN && digit && letter
 }
 
 /// Whether a value of a variable that has to do with secrets looks like one.

@@ -102,17 +102,17 @@ const INNOCENT: &[&str] = &[
 ];
 
 /// Longest name that is examined, in bytes.
-const LONGEST: usize = 96;
+const MAX_LEN: usize = 96;
 
 /// The letters and digits of a name, in lower case.
 struct Letters {
-    buffer: [u8; LONGEST],
+    buffer: [u8; MAX_LEN],
     length: usize,
 }
 
 impl Letters {
     fn of(name: &[u8]) -> Self {
-        let mut letters = Letters { buffer: [0; LONGEST], length: 0 };
+        let mut letters = Letters { buffer: [0; MAX_LEN], length: 0 };
         letters.add(name);
         letters
     }

@@ -49,10 +49,10 @@ pub(super) struct Shape {
 }
 
 /// Longest key without an end of its own, in bytes.
-const LONGEST: usize = 300;
+const MAX_LEN: usize = 300;
 
 const fn shape(begin: &'static str, kind: &'static str, set: Set, least: usize) -> Shape {
-    Shape { begin, kind, set, least, most: LONGEST }
+    Shape { begin, kind, set, least, most: MAX_LEN }
 }
 
 const fn exact(begin: &'static str, kind: &'static str, set: Set, length: usize) -> Shape {
@@ -152,7 +152,7 @@ impl Shape {
 }
 
 /// Longest token that is examined, in bytes.
-const LONGEST_TOKEN: usize = 16 * 1024;
+const MAX_TOKEN_LEN: usize = 16 * 1024;
 
 /// The end of a JSON web token that begins at `at`: three parts in base64. Where there is none, the
 /// end of what was looked at.
@@ -160,7 +160,7 @@ pub(super) fn web_token_end(text: &str, at: usize) -> Result<usize, usize> {
     if text.get(at..at + 3) != Some("eyJ") || !begins_word(text, at) {
         return Err(at);
     }
-    let run = Run::forward(text, at, LONGEST_TOKEN, |byte| Set::Dotted.holds(byte));
+    let run = Run::forward(text, at, MAX_TOKEN_LEN, |byte| Set::Dotted.holds(byte));
     let token = run.text.trim_end_matches('.');
     let mut parts = token.split('.');
     let long = |part: Option<&str>, least: usize| part.is_some_and(|part| part.len() >= least);

@@ -252,7 +252,7 @@ fn has_telling_digits(value: &str) -> bool {
 }
 
 /// Longest value, in bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_LEN: usize = 8 * 1024;
 
 /// Whether `value` is a secret if a name of that kind says so.
 pub(super) fn plausible(value: &str, kind: Kind, place: Place) -> bool {
@@ -264,7 +264,7 @@ pub(super) fn plausible(value: &str, kind: Kind, place: Place) -> bool {
     };
     let pin =
         password && place == Place::Variable && value.len() >= 6 && value.bytes().all(|b| b.is_ascii_digit());
-    if !(least..=LONGEST).contains(&value.len()) || is_placeholder(value) || (is_reference(value) && !pin) {
+    if !(least..=MAX_LEN).contains(&value.len()) || is_placeholder(value) || (is_reference(value) && !pin) {
         return false;
     }
     let spaced = value.contains(char::is_whitespace);

@@ -16,9 +16,9 @@ use super::{SandboxLevel, SandboxPolicy, protected};
 use crate::paths;
 
 /// Most lines of output that are read, from its end.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 /// Longest line that is read, in bytes.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE_LEN: usize = 2_000;
 
 /// The part of the policy that refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ fn recognise_rule(
     if command.signal == Some(BAD_CALL) {
         return Some(SandboxDenial::of(SandboxRule::SystemCalls));
     }
-    let lines = command.output.lines().rev().take(MOST_LINES).filter(|line| line.len() <= LONGEST_LINE);
+    let lines = command.output.lines().rev().take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_LEN);
     lines.map(|line| in_line(policy, enforced, command, line)).fold(None, |found, next| found.or(next))
 }
 

@@ -29,7 +29,7 @@ const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 /// Where memory is shared by name.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// Most entries of directories that get a rule each.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The version of Landlock's interface that this kernel has; 0 without it.
 pub(super) fn version() -> u8 {
@@ -70,7 +70,7 @@ pub(super) fn ruleset(
     if scopes {
         ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(io::Error::other)?;
     }
-    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MOST_ENTRIES };
+    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MAX_ENTRIES };
     if policy.level == SandboxLevel::Off {
         return Ok(Some(rules.ruleset));
     }
@@ -100,7 +100,7 @@ pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetC
     if super::support::Support::here().scopes() {
         ruleset = ruleset.scope(Scope::from_all(NEWEST)).map_err(io::Error::other)?;
     }
-    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MOST_ENTRIES };
+    let mut rules = Rules { ruleset: ruleset.create().map_err(io::Error::other)?, left: MAX_ENTRIES };
     for device in SINKS {
         rules.allow(Path::new(device), of_file())?;
     }

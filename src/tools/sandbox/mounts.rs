@@ -29,7 +29,7 @@ pub(super) enum Namespaces {
 }
 
 impl Namespaces {
-    /// What works here; `None` if nothing does. Tried once, with a program that does nothing.
+    /// What works here; `None` if nothing does. ProbeResult once, with a program that does nothing.
     pub(super) fn here() -> Option<Self> {
         static HERE: OnceLock<Option<Namespaces>> = OnceLock::new();
         *HERE.get_or_init(|| [Namespaces::Direct, Namespaces::User].into_iter().find(|way| way.works()))

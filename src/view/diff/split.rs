@@ -11,11 +11,11 @@ use crate::wrap::{self, Break};
 use tau_tools::details::{FileDiff, Hunk};
 
 /// The least width for two columns.
-pub(crate) const LEAST_SPLIT: u16 = 60;
+pub(crate) const MIN_SPLIT: u16 = 60;
 /// The separator of the columns.
 const BETWEEN: &str = " │ ";
 
-/// The rows of a change, each at most `width` cells wide; `width` is at least [`LEAST_SPLIT`].
+/// The rows of a change, each at most `width` cells wide; `width` is at least [`MIN_SPLIT`].
 pub(crate) fn render_split(
     diff: &FileDiff,
     width: u16,
@@ -24,7 +24,7 @@ pub(crate) fn render_split(
 ) -> Vec<Row> {
     let last = |hunk: &Hunk| hunk.old_start.max(hunk.new_start).saturating_add(hunk.lines.len() as u32);
     let digits = diff.hunks.iter().map(last).max().unwrap_or(1).to_string().len();
-    let columns = width.max(LEAST_SPLIT) - wrap::cells(BETWEEN) as u16;
+    let columns = width.max(MIN_SPLIT) - wrap::cells(BETWEEN) as u16;
     let sides = Sides { digits, left: columns / 2, right: columns - columns / 2 };
     let lang = highlight::language_of(&diff.path);
     let gap = |text: &'static str| {

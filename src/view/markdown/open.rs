@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use tau_app::blocks::MarkdownBlock;
 
 /// Longest text of a link that is waited for, in bytes.
-const LONGEST: usize = 200;
+const MAX_LEN: usize = 200;
 
 /// The block with what is open at its end closed: a link without an address, the head of a table with the
 /// line that makes it one.
@@ -116,7 +116,7 @@ fn open_link(paragraph: &str) -> Option<OpenLink> {
     let text = paragraph.get(link?.start + 1..link?.end)?;
     // `[ ]` and `[x]` are boxes, `[^` begins a footnote, `[!` an alert.
     let is_other = matches!(text, " " | "x" | "X") || text.starts_with(['^', '!']);
-    link.filter(|_| !is_other && text.len() <= LONGEST)
+    link.filter(|_| !is_other && text.len() <= MAX_LEN)
 }
 
 #[cfg(test)]

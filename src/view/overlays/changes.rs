@@ -18,7 +18,7 @@ use tau_tools::FileDiff;
 use tau_tools::counted::counted;
 
 /// Rows of all hunks that are drawn; what is beyond is reached when it is selected.
-const MOST_ROWS: usize = 4_000;
+const MAX_ROWS: usize = 4_000;
 
 /// A row of the list, and which file or hunk it belongs to.
 struct Listed {
@@ -87,7 +87,7 @@ fn rows(view: &ChangesView, width: u16, theme: &Theme, highlighter: &mut Highlig
     for (index, file) in changes.files.iter().enumerate() {
         let whole = ChangeItem { file: index, hunk: None };
         rows.push(Listed { line: file_line(view, file, width, theme), item: Some(whole), head: true });
-        if !view.is_open(file) || rows.len() > MOST_ROWS && view.selected().file != index {
+        if !view.is_open(file) || rows.len() > MAX_ROWS && view.selected().file != index {
             continue;
         }
         for (at, hunk) in file.diff.hunks.iter().enumerate() {

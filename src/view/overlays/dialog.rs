@@ -12,14 +12,14 @@ use crate::wrap;
 /// Columns beside a box that are too few to be read: what is in them is cleared.
 const LEFTOVER: u16 = 12;
 /// Widest box, in cells.
-const WIDEST: u16 = 110;
+const MAX_WIDTH: u16 = 110;
 
 /// Where the cursor is, and how many rows of a list fit.
 pub(crate) type OverlayLayout = (Option<(u16, u16)>, u16);
 
 /// Width of what a box holds.
 pub(crate) fn inner_width(area: Rect) -> u16 {
-    area.width.saturating_sub(4).clamp(1, WIDEST - 2)
+    area.width.saturating_sub(4).clamp(1, MAX_WIDTH - 2)
 }
 
 /// Draws a box for `rows` rows; returns the area inside it.
@@ -58,7 +58,7 @@ pub(crate) fn frame_within(
     inner
 }
 
-/// Takes the weight from all that is beside the box, and away what is cut by it.
+/// Dims everything outside the box and clears characters that the box cuts in half.
 fn dim(outer: Rect, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let style = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
     buffer.set_style(area, style);

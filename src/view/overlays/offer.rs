@@ -12,7 +12,7 @@ use tau_app::printable::printable_line;
 use tau_tools::counted::counted;
 
 /// Most hooks that are named.
-const MOST: usize = 8;
+const MAX_ROWS: usize = 8;
 
 /// Draws it.
 pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
@@ -56,14 +56,14 @@ fn question(view: &OfferView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
             let count = counted(offer.hooks.len(), "hook");
             let text = format!("{files} has {count} of Claude Code that tau can run. Run them?");
             let mut rows = wrap::wrap(&Line::raw(text), width, 0);
-            for (event, command) in offer.hooks.iter().take(MOST) {
+            for (event, command) in offer.hooks.iter().take(MAX_ROWS) {
                 let text = format!("{}: {}", printable_line(event), printable_line(command));
                 let (most, full) = (usize::from(width), wrap::cells(&text));
                 let cut: String = text.chars().take(most.saturating_sub(1)).collect();
                 let text = if full > most { format!("{cut}…") } else { text };
                 rows.push(Line::from(Span::styled(text, muted)));
             }
-            if let more @ 1.. = offer.hooks.len().saturating_sub(MOST) {
+            if let more @ 1.. = offer.hooks.len().saturating_sub(MAX_ROWS) {
                 rows.push(Line::styled(format!("and {}", counted(more, "more hook")), muted));
             }
             rows

@@ -19,7 +19,7 @@ use tau_app::printable::printable_line;
 /// Least width of a window with a preview next to the list, in cells.
 const SIDE: u16 = 110;
 /// Least rows of a list that has a preview next to it.
-const LEAST_BESIDE: u16 = 14;
+const MIN_BESIDE: u16 = 14;
 /// Rows of a preview below the list.
 const BELOW: u16 = 5;
 
@@ -58,7 +58,7 @@ pub fn draw(
     let below = if sessions && !side && area.height >= 20 { BELOW } else { 0 };
     let height = |rows: usize| {
         let list = rows.clamp(1, usize::from(area.height).max(1)) as u16 + 1;
-        if side { list.max(LEAST_BESIDE) } else { list + below }
+        if side { list.max(MIN_BESIDE) } else { list + below }
     };
     let heights = (height(picker.count()), height(picker.rows().len()));
     let inner = frame_within(&picker.title, hint, heights, theme, area, buffer);
@@ -104,7 +104,7 @@ const CONFIRM_DELETE: &str = "ctrl+d again deletes it";
 const BESIDE: u16 = 40;
 
 /// Least cells in which the beginning of a note says something.
-const LEAST_NOTE: usize = 8;
+const MIN_NOTE: usize = 8;
 
 /// What is at the end of a row.
 enum Note {
@@ -224,7 +224,7 @@ fn beside_title(note: Span<'static>, title: usize, width: u16) -> Span<'static> 
     if note.width() <= room.max(usize::from(width / 2)) {
         return note;
     }
-    let most = if room < LEAST_NOTE { 0 } else { u16::try_from(room).unwrap_or(width) };
+    let most = if room < MIN_NOTE { 0 } else { u16::try_from(room).unwrap_or(width) };
     Span::styled(wrap::truncate(&note.content, most).into_owned(), note.style)
 }
 

@@ -26,7 +26,7 @@ const BELOW: u16 = 3;
 /// Rows of the form in which a rule is written.
 const FORM: u16 = 6;
 /// A list of at least so many rows is never smaller.
-const FEWEST: u16 = 8;
+const MIN_ROWS: u16 = 8;
 
 /// Draws the list; where the cursor is, and how many rows fit.
 pub(crate) fn draw(
@@ -54,7 +54,7 @@ fn list(model: &Model, view: &RulesView, theme: &Theme, area: Rect, buffer: &mut
     };
     let rows = view.rows();
     let height_for =
-        |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);
+        |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX).max(MIN_ROWS).saturating_add(1 + BELOW);
     let most = height_for(view.count());
     let inner = frame_within("Permission rules", hint, (height_for(rows.len()), most), theme, area, buffer);
     let cursor = list::draw_filter(view.query(), String::new(), theme, inner, buffer);
@@ -206,7 +206,7 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
     let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
     let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
     let extra = u16::try_from(rows.len().saturating_sub(1)).unwrap_or_default();
-    let most = u16::try_from(view.count()).unwrap_or(u16::MAX).max(FEWEST).saturating_add(1 + BELOW);
+    let most = u16::try_from(view.count()).unwrap_or(u16::MAX).max(MIN_ROWS).saturating_add(1 + BELOW);
     let title = if form.replaces.is_some() { "Change a rule" } else { "Add a rule" };
     let inner = frame_within(title, hint, (FORM + extra, most), theme, area, buffer);
     let mut lines: Vec<Line<'static>> = rows.into_iter().map(Line::raw).collect();

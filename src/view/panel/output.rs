@@ -67,7 +67,7 @@ pub(super) fn rows(
         PanelOutput::Diff(change) => {
             // Two columns are for comparing: a new file has nothing to compare with.
             let compares = change.added > 0 && change.removed > 0;
-            let mut rows = match shown.split && compares && shown.width >= diff::LEAST_SPLIT {
+            let mut rows = match shown.split && compares && shown.width >= diff::MIN_SPLIT {
                 true => diff::render_split(change, shown.width, theme, highlighter),
                 false => diff::render(change, shown.width, theme, highlighter),
             };

@@ -18,7 +18,7 @@ use tau_protocol::event::NoticeLevel;
 /// Lines said at once, so that a frame stays small.
 const AT_ONCE: usize = 200;
 /// The least length of a sentence, in bytes: `1.` and `e.g.` do not end one.
-const LEAST_SENTENCE: usize = 20;
+const MIN_SENTENCE: usize = 20;
 
 /// The lines that were not said yet.
 #[derive(Debug, Default)]
@@ -228,9 +228,7 @@ fn pieces(text: &str, is_whole: bool) -> impl Iterator<Item = &str> {
             let follows = next.next();
             let ends = match c {
                 '\n' => true,
-                '.' | '!' | '?' | ':' | ';' => {
-                    at >= LEAST_SENTENCE && follows.is_some_and(char::is_whitespace)
-                }
+                '.' | '!' | '?' | ':' | ';' => at >= MIN_SENTENCE && follows.is_some_and(char::is_whitespace),
                 '。' | '！' | '？' => true,
                 _ => false,
             };

@@ -15,12 +15,12 @@ use tau_app::transcript::EntryBody;
 use tau_tools::counted::counted;
 
 /// Least rows of a transcript in which the prompt and the scroll bar have room.
-const LEAST_ROWS: u16 = 4;
+const MIN_ROWS: u16 = 4;
 
 impl Walk<'_> {
     /// Draws what is no row of its own. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
-        if area.height >= LEAST_ROWS && !self.needs_all_rows() {
+        if area.height >= MIN_ROWS && !self.needs_all_rows() {
             self.pinned_prompt(top, area, frame, laid);
         }
         // There the keys of a prompt may be.
@@ -60,7 +60,7 @@ impl Walk<'_> {
         let first = self.share(top.index, top.part);
         let seen = (end - first).clamp(0.0, all);
         let height = rows.len() as f64;
-        if height < f64::from(LEAST_ROWS) {
+        if height < f64::from(MIN_ROWS) {
             return Vec::new();
         }
         let thumb_rows = (height * seen / all).round().clamp(1.0, height - 1.0);

@@ -81,7 +81,7 @@ impl UndoPlace {
             drop(calls);
             match beside {
                 None => undo.begin(start, access),
-                Some(shared) => undo.begin_beside(start, access, shared),
+                Some(shared) => undo.begin_concurrent(start, access, shared),
             }
         });
     }
@@ -118,8 +118,8 @@ impl UndoPlace {
 }
 
 /// Something that was found out.
-pub(crate) enum UndoNews {
-    /// The answer to a query.
+pub(crate) enum UndoEvent {
+    /// A query was answered.
     Answer { ticket: u64, answer: Box<Result<QueryAnswer, String>> },
     /// What the user should be told.
     Notices(Vec<String>),
@@ -129,7 +129,7 @@ pub(crate) enum UndoNews {
 #[derive(Default)]
 pub(crate) struct Undo {
     pub(crate) place: Option<Arc<UndoPlace>>,
-    running: FuturesUnordered<BoxFuture<'static, UndoNews>>,
+    running: FuturesUnordered<BoxFuture<'static, UndoEvent>>,
 }
 
 impl Undo {
@@ -139,7 +139,7 @@ impl Undo {
     }
 
     /// The next news; pending while nothing is being found out. Cancel safe.
-    pub(crate) async fn next(&mut self) -> UndoNews {
+    pub(crate) async fn next(&mut self) -> UndoEvent {
         match self.running.next().await {
             Some(news) => news,
             None => pending().await,
@@ -147,7 +147,7 @@ impl Undo {
     }
 
     /// Does work on a thread; `crashed` is the news if it panics.
-    fn find(&self, crashed: UndoNews, work: impl FnOnce() -> UndoNews + Send + 'static) {
+    fn find(&self, crashed: UndoEvent, work: impl FnOnce() -> UndoEvent + Send + 'static) {
         let thread = spawn_blocking(work);
         self.running.push(async move { thread.await.unwrap_or(crashed) }.boxed());
     }
@@ -159,7 +159,7 @@ impl Undo {
         find: impl FnOnce(&mut SessionUndo) -> Result<QueryAnswer, String> + Send + 'static,
     ) {
         let place = self.place.clone();
-        let answer = move |answer| UndoNews::Answer { ticket, answer: Box::new(answer) };
+        let answer = move |answer| UndoEvent::Answer { ticket, answer: Box::new(answer) };
         // Whoever asked waits for an answer, whatever becomes of the work.
         self.find(answer(Err(CRASHED.to_owned())), move || {
             answer(match place {
@@ -170,23 +170,23 @@ impl Undo {
     }
 
     /// Makes copies of what git does not have, while the model thinks.
-    pub(crate) fn warm(&mut self) {
+    pub(crate) fn precopy(&mut self) {
         let Some(place) = self.place.clone() else { return };
-        self.find(UndoNews::Notices(Vec::new()), move || {
+        self.find(UndoEvent::Notices(Vec::new()), move || {
             let mut first = true;
-            while place.with(|undo| undo.warm(std::mem::take(&mut first), Instant::now() + COPY_STEP)) {
+            while place.with(|undo| undo.precopy(std::mem::take(&mut first), Instant::now() + COPY_STEP)) {
                 // Let others have it.
                 std::thread::sleep(Duration::from_millis(1));
             }
-            UndoNews::Notices(place.with(SessionUndo::take_notices))
+            UndoEvent::Notices(place.with(SessionUndo::take_notices))
         });
     }
 
     /// Ends a call that was dropped before it could say what it changed.
     pub(crate) fn settle(&mut self) {
         let Some(place) = self.place.clone() else { return };
-        self.find(UndoNews::Notices(Vec::new()), move || {
-            UndoNews::Notices(place.with(|undo| {
+        self.find(UndoEvent::Notices(Vec::new()), move || {
+            UndoEvent::Notices(place.with(|undo| {
                 undo.end(false);
                 undo.take_notices()
             }))
@@ -245,11 +245,11 @@ mod tests {
         let options = UndoOptions { dir: dir.path().join("undo"), quota: 1 << 20 };
         let mut undo = Undo::of(Some(UndoPlace::new(&options, "s", dir.path().to_owned(), true)));
         undo.answer(7, |_| panic!("a bug"));
-        let UndoNews::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
+        let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (7, CRASHED));
         // The next one is answered, too.
         undo.answer(8, |_| Err("as it should be".to_owned()));
-        let UndoNews::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
+        let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (8, "as it should be"));
     }
 }

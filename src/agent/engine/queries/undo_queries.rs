@@ -1,7 +1,7 @@
 //! Which prompts the session can go back to, and questions about what it changed. The answers are
 //! found on other threads.
 
-use crate::engine::base::undo_place::{CallUndo, UndoNews};
+use crate::engine::base::undo_place::{CallUndo, UndoEvent};
 use crate::engine::state::Engine;
 use crate::undo::{CallStart, last_prompt, prompts};
 use tau_protocol::event::{NoticeLevel, TaskEvent};
@@ -42,16 +42,16 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) -> bool {
 }
 
 /// Reports what was found out.
-pub(crate) fn report(engine: &mut Engine, news: UndoNews) {
+pub(crate) fn report(engine: &mut Engine, news: UndoEvent) {
     match news {
-        UndoNews::Answer { ticket, mut answer } => {
+        UndoEvent::Answer { ticket, mut answer } => {
             if let Ok(QueryAnswer::Changes(changes)) = answer.as_mut() {
                 let masking = &mut engine.config.behavior.masking;
                 changes.files.iter_mut().for_each(|file| masking.diff(&mut file.diff));
             }
             engine.emit(TaskEvent::Answered { ticket, answer: *answer });
         }
-        UndoNews::Notices(notices) => tell(engine, notices),
+        UndoEvent::Notices(notices) => tell(engine, notices),
     }
 }
 

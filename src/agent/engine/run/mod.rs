@@ -22,7 +22,7 @@ use tau_protocol::model::Api;
 use tau_protocol::run::{OnRepeat, RunEnd};
 
 /// How often hooks may keep a run from ending.
-const MOST_HELD: u32 = 10;
+const MAX_HELD: u32 = 10;
 
 /// Runs from `first`, or from the history as it is. Steering messages that are left from an
 /// aborted run go before `first`, because they were sent before it; without `first` they start the
@@ -63,7 +63,7 @@ fn prepare(engine: &mut Engine) {
     record_settings(engine);
     engine.meters = Default::default();
     if engine.config.tools.iter().any(|tool| !tool.spec().read_only) {
-        engine.undo.warm();
+        engine.undo.precopy();
     }
     engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
 }
@@ -194,7 +194,7 @@ impl Loop<'_> {
         if !called && self.run.engine.queues.is_empty() {
             if let Some(reminder) = self.written_call(answer) {
                 self.from_hooks.push(reminder);
-            } else if self.held < MOST_HELD
+            } else if self.held < MAX_HELD
                 && let Some(message) = event_hooks::before_end(self.run.engine, self.held > 0).await
             {
                 self.held += 1;

@@ -14,9 +14,9 @@ use super::words::{TOOL_DIR, Text, is_name, placeholder_in_shell_text};
 use crate::settings::{line_of, read_toml_text};
 
 /// Longest description, in characters.
-const LONGEST_DESCRIPTION: usize = 8_000;
+const MAX_DESCRIPTION_LEN: usize = 8_000;
 /// Most arguments.
-const MOST_ARGUMENTS: usize = 64;
+const MAX_ARGUMENTS: usize = 64;
 
 /// What a custom tool is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,8 +152,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>>
     let description = file.description.get_ref().trim().to_owned();
     if description.is_empty() {
         check.wrong(file.description.span().start, "the description is empty; say what the tool is for");
-    } else if description.chars().count() > LONGEST_DESCRIPTION {
-        let text = format!("the description has more than {LONGEST_DESCRIPTION} characters");
+    } else if description.chars().count() > MAX_DESCRIPTION_LEN {
+        let text = format!("the description has more than {MAX_DESCRIPTION_LEN} characters");
         check.wrong(file.description.span().start, text);
     }
     let command = check.command(&file.command, file.shell, &arguments);
@@ -203,8 +203,8 @@ impl Check<'_> {
     fn arguments(&mut self, given: BTreeMap<Spanned<String>, ArgumentTable>) -> Vec<Argument> {
         let mut given: Vec<(Spanned<String>, ArgumentTable)> = given.into_iter().collect();
         given.sort_by_key(|(name, _)| name.span().start);
-        if let Some((name, _)) = given.get(MOST_ARGUMENTS) {
-            self.wrong(name.span().start, format!("a tool has at most {MOST_ARGUMENTS} arguments"));
+        if let Some((name, _)) = given.get(MAX_ARGUMENTS) {
+            self.wrong(name.span().start, format!("a tool has at most {MAX_ARGUMENTS} arguments"));
         }
         let mut arguments = Vec::new();
         for (name, table) in given {

@@ -31,7 +31,7 @@ use tool::ToolPlace;
 /// How the file of a tool ends.
 const ENDING: &str = "toml";
 /// Longest name, in characters; providers take no longer ones.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 /// Names that tau itself uses, besides its built-in tools, now or when something is set.
 const OWN_NAMES: [&str; 4] = ["tool_search", "tool_call", "web_fetch", "web_search"];
 /// Before the names of tools of MCP servers.
@@ -119,10 +119,10 @@ pub(super) fn name_problem(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     if !name.starts_with(|c: char| c.is_ascii_lowercase())
         || !name.chars().all(plain)
-        || name.len() > LONGEST_NAME
+        || name.len() > MAX_NAME_LEN
     {
         return Some(format!(
-            "a tool cannot be called `{name}`: use up to {LONGEST_NAME} of a-z, 0-9, `_` and `-`, with a letter first"
+            "a tool cannot be called `{name}`: use up to {MAX_NAME_LEN} of a-z, 0-9, `_` and `-`, with a letter first"
         ));
     }
     let is_own = toolbox::TABLE.iter().any(|row| row.name == name) || OWN_NAMES.contains(&name);

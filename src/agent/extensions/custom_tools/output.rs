@@ -8,7 +8,7 @@ use tau_tools::read::picture;
 use tau_tools::{Details, ToolContext, ToolError, ToolOutput};
 
 /// Longest text of a program's errors beside its output, in characters.
-const LONGEST_NOTES: usize = 2_000;
+const MAX_NOTES_LEN: usize = 2_000;
 
 /// The answer of a program that went well. `notes` is what it wrote to standard error.
 ///
@@ -20,7 +20,7 @@ pub(super) async fn answer(
     notes: &str,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let notes: String = notes.trim_end().chars().take(LONGEST_NOTES).collect();
+    let notes: String = notes.trim_end().chars().take(MAX_NOTES_LEN).collect();
     match kind {
         OutputKind::Text | OutputKind::Diff => Ok(diff(&stdout, &notes, context)),
         OutputKind::Image => image(name, stdout, notes, context).await,

@@ -17,7 +17,7 @@ use tau_tools::process::{self, CommandIo, CommandLine, FinishedCommand, Flow};
 use tau_tools::{Details, TerminalOutput, ToolContext, ToolError, ToolOutput, line_output, paths};
 
 /// The most that is kept of output that has to be complete, in bytes.
-const LARGEST: usize = 16 * 1024 * 1024;
+const MAX_SIZE: usize = 16 * 1024 * 1024;
 /// How long output is still read after the program has ended.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -63,7 +63,7 @@ pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOu
     let wording =
         Wording { timeout: call.timeout, on_timeout: "", says_success: false, success: &call.success };
     if stdout.is_over && !context.cancel.is_cancelled() {
-        let message = format!("{}: it wrote more than {} MB and was killed", call.name, LARGEST >> 20);
+        let message = format!("{}: it wrote more than {} MB and was killed", call.name, MAX_SIZE >> 20);
         return Err(ToolError::Refused { message, details: Box::new(Details::Terminal(finished.output)) });
     }
     if call.output == OutputKind::Text || !command_result::is_fine(&finished, &wording) {
@@ -124,10 +124,10 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
         let running = process::run(streams, line, &context.env, &context.scratch, cancel, &mut show);
         let read = async {
             if let Some(mut reader) = reader {
-                let mut most = (&mut reader).take(LARGEST as u64 + 1);
+                let mut most = (&mut reader).take(MAX_SIZE as u64 + 1);
                 // What was read until an error is what there is.
                 let _ = most.read_to_end(&mut stdout.bytes).await;
-                stdout.is_over = stdout.bytes.len() > LARGEST;
+                stdout.is_over = stdout.bytes.len() > MAX_SIZE;
                 if stdout.is_over {
                     stop.cancel();
                 }

@@ -16,7 +16,7 @@ use tau_tools::{
 };
 
 /// One argument of a program cannot be longer (Linux: 128 KB with its NUL), nor a variable with its name.
-const LONGEST_WORD: usize = 127 * 1024;
+const MAX_WORD_LEN: usize = 127 * 1024;
 /// What a tool contacts that only says it uses the network.
 const SOME_HOST: &str = "the network";
 /// Before the name of an argument in the name of its variable.
@@ -116,7 +116,7 @@ impl CustomTool {
             if value.contains('\0') {
                 return Err(self.refused(&format!("`{name}` contains a NUL character")));
             }
-            if variable.len() + value.len() < LONGEST_WORD {
+            if variable.len() + value.len() < MAX_WORD_LEN {
                 variables.push((variable, value));
             } else if text.contains(&variable) {
                 return Err(self.too_long(name));
@@ -166,7 +166,7 @@ impl CustomTool {
             if word.contains('\0') {
                 return Err(self.refused(&format!("`{name}` contains a NUL character")));
             }
-            if word.len() > LONGEST_WORD {
+            if word.len() > MAX_WORD_LEN {
                 return Err(self.too_long(name));
             }
             let is_option =
@@ -187,7 +187,7 @@ impl CustomTool {
     }
 
     fn too_long(&self, name: &str) -> ToolError {
-        self.refused(&format!("`{name}` is too long for a command line; pass at most {LONGEST_WORD} bytes"))
+        self.refused(&format!("`{name}` is too long for a command line; pass at most {MAX_WORD_LEN} bytes"))
     }
 
     /// What a call touches.

@@ -3,9 +3,9 @@
 use tau_tools::{FileDiff, Hunk};
 
 /// Most lines of hunks that are kept.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 /// Longest line that is kept, in characters.
-const LONGEST_LINE: usize = 2_000;
+const MAX_LINE_LEN: usize = 2_000;
 /// What git writes in place of a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
@@ -48,8 +48,8 @@ pub(super) fn parse(text: &str) -> Vec<FileDiff> {
                 _ => return Vec::new(),
             }
             kept += 1;
-            if kept <= MOST_LINES {
-                let line: String = line.chars().take(LONGEST_LINE).collect();
+            if kept <= MAX_LINES {
+                let line: String = line.chars().take(MAX_LINE_LEN).collect();
                 hunk.lines.push(if line.is_empty() { " ".to_owned() } else { line });
             } else {
                 file.cut = true;
@@ -120,7 +120,7 @@ mod tests {
         }
         let long: String = (0..5_000).map(|n| format!("+{n}\n")).collect();
         let file = parse(&format!("--- a\n+++ b\n@@ -0,0 +1,5000 @@\n{long}")).remove(0);
-        assert!(file.cut && file.added == 5_000 && file.hunks[0].lines.len() == MOST_LINES);
+        assert!(file.cut && file.added == 5_000 && file.hunks[0].lines.len() == MAX_LINES);
         let claims = parse("--- a\n+++ b\n@@ -0,0 +1,4294967295 @@\n+a\n");
         assert_eq!(claims, []);
     }

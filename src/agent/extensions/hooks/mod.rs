@@ -23,7 +23,7 @@ use tau_tools::counted::counted;
 /// How long a hook may run if nothing else is set.
 const USUAL_TIME: Duration = Duration::from_secs(60);
 /// Longest command in the name of a hook, in characters.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME_LEN: usize = 60;
 
 /// How a file writes hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Hook {
         let HookEntry { event, matcher, command, timeout, fail } = entry;
         // A comma separates the names in a setting.
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
-        let short: String = command.trim().chars().map(plain).take(LONGEST_NAME).collect();
+        let short: String = command.trim().chars().map(plain).take(MAX_NAME_LEN).collect();
         let name = format!("{} {}", event.name(), short.trim());
         let timeout = timeout.map_or(USUAL_TIME, Duration::from_secs);
         let row = ExtensionRow {

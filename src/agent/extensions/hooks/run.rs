@@ -14,7 +14,7 @@ use tau_tools::counted::counted;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 
 /// Most that a hook may write to either of its streams, in bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_SIZE: usize = 256 * 1024;
 /// How long the streams are read after the hook has ended.
 const GRACE: Duration = Duration::from_millis(200);
 /// The variables that name the directory of the session.
@@ -69,7 +69,7 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
             () = err.read(), if err.is_open => {}
         }
         if out.is_full() || err.is_full() {
-            trouble = Some(format!("wrote more than {} KB and was killed", LARGEST / 1024));
+            trouble = Some(format!("wrote more than {} KB and was killed", MAX_SIZE / 1024));
         }
     }
     process.end(Duration::ZERO).await;
@@ -102,7 +102,7 @@ impl<R: AsyncRead + Unpin> Stream<R> {
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.len() > LARGEST
+        self.bytes.len() > MAX_SIZE
     }
 
     fn text(&self) -> String {

@@ -13,7 +13,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::HookNote;
 
 /// Longest text of a hook for the model, in bytes.
-const LONGEST_TEXT: usize = 32 * 1024;
+const MAX_TEXT_LEN: usize = 32 * 1024;
 
 /// What hooks say about a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl HookOutcome {
     fn take(&mut self, hook: &Hook, event: HookEvent, answer: Answer) {
         let (permission, block) = of_failure(hook, event, &answer);
         let Answer { updated_input, context, message, stop, trouble, .. } = answer;
-        let short = |text: String| cut(&text, LONGEST_TEXT);
+        let short = |text: String| cut(&text, MAX_TEXT_LEN);
         let mut note = |text: String, is_warning| {
             self.notes.push(HookNote { hook: hook.name.clone(), text, is_warning });
         };

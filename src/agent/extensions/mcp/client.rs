@@ -18,12 +18,12 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use super::logging::Messages;
-use super::{Surroundings, elicitation};
+use super::{McpContext, elicitation};
 use crate::settings::mcp_servers::McpServer;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress};
 
 /// Longest message of a progress that is shown, in characters.
-const LONGEST_PROGRESS: usize = 500;
+const MAX_PROGRESS_LEN: usize = 500;
 
 /// What the handler of a connection shares with those who use it.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub(super) struct Client(Arc<Shared>);
 struct Shared {
     /// The name of the server.
     server: String,
-    around: Arc<Surroundings>,
+    around: Arc<McpContext>,
     messages: Messages,
     /// Where the progress of each call is shown.
     progress: Mutex<HashMap<ProgressToken, ToolProgress>>,
@@ -43,7 +43,7 @@ struct Shared {
 }
 
 impl Client {
-    pub(super) fn new(server: &McpServer, cwd: &Path, around: &Arc<Surroundings>) -> Self {
+    pub(super) fn new(server: &McpServer, cwd: &Path, around: &Arc<McpContext>) -> Self {
         let shared = Shared {
             server: server.name.clone(),
             around: Arc::clone(around),
@@ -167,7 +167,7 @@ fn progress_text(news: &ProgressNotificationParam) -> String {
         None => format!("{}", news.progress),
     };
     match news.message.as_deref().map(str::trim).filter(|message| !message.is_empty()) {
-        Some(message) => format!("{far}: {}", message.chars().take(LONGEST_PROGRESS).collect::<String>()),
+        Some(message) => format!("{far}: {}", message.chars().take(MAX_PROGRESS_LEN).collect::<String>()),
         None => far,
     }
 }

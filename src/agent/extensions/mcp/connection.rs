@@ -28,7 +28,7 @@ use super::logging;
 use super::stdio::StdioTransport;
 use super::trouble::Trouble;
 use super::variables::{Forms, expand};
-use super::{Place, Surroundings, oauth};
+use super::{McpContext, Place, oauth};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use tau_tools::ToolProgress;
 use tau_tools::counted::counted;
@@ -49,7 +49,7 @@ const LIST_TIME: Duration = Duration::from_secs(10);
 /// How long values for an argument that is being typed may take.
 const COMPLETION_TIME: Duration = Duration::from_secs(5);
 /// Most pages of a list that are asked for.
-const MOST_PAGES: usize = 100;
+const MAX_PAGES: usize = 100;
 
 /// A connection to a server that runs.
 pub(super) struct Connection {
@@ -92,7 +92,7 @@ impl Connection {
     pub(super) async fn open(
         server: &McpServer,
         place: &Place,
-        around: &Arc<Surroundings>,
+        around: &Arc<McpContext>,
     ) -> Result<Arc<Self>, String> {
         let trouble = Arc::new(Trouble::default());
         let limit = start_time(server);
@@ -109,7 +109,7 @@ impl Connection {
     async fn open_within(
         server: &McpServer,
         place: &Place,
-        around: &Arc<Surroundings>,
+        around: &Arc<McpContext>,
         trouble: &Arc<Trouble>,
     ) -> Result<Arc<Self>, String> {
         let client = Client::new(server, &place.cwd, around);
@@ -222,7 +222,7 @@ impl Connection {
     /// Asks a server that logs for no more than is shown.
     async fn ask_for_warnings(&self) {
         if self.info().is_some_and(|info| info.capabilities.logging.is_some()) {
-            let params = SetLevelRequestParams::new(logging::LEAST);
+            let params = SetLevelRequestParams::new(logging::MIN_LEVEL);
             // What is below that is left out anyway.
             let _ = timeout(LIST_TIME, self.peer.set_level(params)).await;
         }
@@ -238,7 +238,7 @@ impl Connection {
         P: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
     {
         let (mut all, mut cursor) = (Vec::new(), None);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let mut params = PaginatedRequestParams::default();
             params.cursor = cursor;
             let found = page(params).await;
@@ -246,7 +246,7 @@ impl Connection {
                 found.map_err(|error| format!("its {what} cannot be listed: {}", self.said(&error)))?;
             all.extend(items);
             cursor = next.filter(|cursor| !cursor.is_empty());
-            if cursor.is_none() || all.len() >= super::MOST_LISTED {
+            if cursor.is_none() || all.len() >= super::MAX_LISTED {
                 break;
             }
         }
@@ -413,7 +413,7 @@ async fn wait(process: &mut Option<ServerProcess>) -> io::Result<ExitStatus> {
 }
 
 /// What the user can do when the server wants to know who asks.
-fn log_in(server: &McpServer, around: &Surroundings) -> String {
+fn log_in(server: &McpServer, around: &McpContext) -> String {
     match &server.transport {
         McpTransport::Http { headers, .. } if http::has_authorization(headers) => WRONG_TOKEN.to_owned(),
         McpTransport::Http { .. } if around.logins.is_some() => oauth::needs_login(&server.name),
@@ -443,7 +443,7 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
 }
 
 /// Whether a server runs in the sandbox, as far as there is one here.
-pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &Surroundings) -> bool {
+pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &McpContext) -> bool {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else { return false };
     let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd);
     program.is_ok_and(|program| Support::here().enforces_some(&sandbox(server, place, &program, around)))
@@ -451,7 +451,7 @@ pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &Surroundi
 
 /// What a server may do: what the model's commands may, if it is sandboxed, or if those can change its program
 /// and the user has not said otherwise. Where they may do anything, it can change the workspace.
-fn sandbox(server: &McpServer, place: &Place, program: &Program, around: &Surroundings) -> SandboxPolicy {
+fn sandbox(server: &McpServer, place: &Place, program: &Program, around: &McpContext) -> SandboxPolicy {
     let policy = &*place.sandbox;
     let start = Start { cwd: &program.cwd, path: around.env.get("PATH") };
     let is_changeable = || {
@@ -504,7 +504,7 @@ impl Program {
     fn start(
         &self,
         sandbox: &SandboxPolicy,
-        around: &Surroundings,
+        around: &McpContext,
         trouble: &Arc<Trouble>,
     ) -> Result<(ServerProcess, StdioTransport), String> {
         let command = ServerCommand {

@@ -7,21 +7,21 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, Elicitat
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{McpNews, Surroundings};
+use super::{McpContext, McpNews};
 use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::Question;
 use tau_protocol::form::{self, FormField};
 
 /// Longest message that is shown, in characters.
-const LONGEST: usize = 2_000;
+const MAX_LEN: usize = 2_000;
 /// Most fields of a form.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 
 /// Asks the user. Dropping the future withdraws the question.
 pub(super) async fn ask(
     server: &str,
     request: ElicitRequestParams,
-    around: &Arc<Surroundings>,
+    around: &Arc<McpContext>,
 ) -> ElicitResult {
     let Some(question) = question(server, request) else {
         return ElicitResult::new(ElicitationAction::Decline);
@@ -56,7 +56,7 @@ pub(super) async fn ask(
 }
 
 /// Asks the user and waits for the answer. Dropping the future withdraws the question.
-pub(super) async fn ask_user(question: Question, around: &Arc<Surroundings>) -> QuestionAnswer {
+pub(super) async fn ask_user(question: Question, around: &Arc<McpContext>) -> QuestionAnswer {
     let id = format!("e{}", around.asked.fetch_add(1, Ordering::Relaxed) + 1);
     let (answer, answered) = oneshot::channel();
     let mut waiting = Waiting { id: Some(id.clone()), around };
@@ -71,7 +71,7 @@ pub(super) async fn ask_user(question: Question, around: &Arc<Surroundings>) -> 
 /// A question that waits.
 struct Waiting<'a> {
     id: Option<String>,
-    around: &'a Surroundings,
+    around: &'a McpContext,
 }
 
 impl Drop for Waiting<'_> {
@@ -86,7 +86,7 @@ impl Drop for Waiting<'_> {
 /// The question for the user; `None` if it cannot be asked.
 fn question(server: &str, request: ElicitRequestParams) -> Option<Question> {
     let server = server.to_owned();
-    let short = |text: String| text.chars().take(LONGEST).collect::<String>();
+    let short = |text: String| text.chars().take(MAX_LEN).collect::<String>();
     match request {
         ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
             let fields = fields(&requested_schema)?;
@@ -94,7 +94,7 @@ fn question(server: &str, request: ElicitRequestParams) -> Option<Question> {
         }
         ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
             let is_web = url.starts_with("https://") || url.starts_with("http://");
-            let fits = is_web && url.len() <= LONGEST && !url.contains(|c: char| c.is_control() || c == ' ');
+            let fits = is_web && url.len() <= MAX_LEN && !url.contains(|c: char| c.is_control() || c == ' ');
             fits.then(|| Question::Url { server, message: short(message), url })
         }
         _ => None,
@@ -107,7 +107,7 @@ fn fields(schema: &ElicitationSchema) -> Option<Vec<FormField>> {
     let names = schema.property_order.clone();
     let names = names.unwrap_or_else(|| schema.properties.keys().cloned().collect());
     let mut fields = Vec::new();
-    for name in names.iter().take(MOST_FIELDS) {
+    for name in names.iter().take(MAX_FIELDS) {
         let described = serde_json::to_value(schema.properties.get(name)?).ok()?;
         let is_required = required.contains(name);
         match FormField::of_schema(name, is_required, &described) {

@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use rmcp::transport::{StreamableHttpClientTransport, WorkerTransport};
 
-use super::Surroundings;
+use super::McpContext;
 use super::oauth::client::{LoginClient, tokens};
 use super::variables::{Forms, expand};
 use crate::provider::Headers;
@@ -25,7 +25,7 @@ pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
     oauth: &OauthClient,
-    around: &Surroundings,
+    around: &McpContext,
 ) -> Result<StreamableHttpClientTransport<impl StreamableHttpClient + use<>>, String> {
     let lookup = |name: &str| std::env::var(name).ok();
     let unset = |name: String| format!("the variable {name} is not set");

@@ -7,15 +7,15 @@ use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
-use super::Surroundings;
+use super::McpContext;
 
 /// The least important messages that are taken.
-pub(super) const LEAST: LoggingLevel = LoggingLevel::Warning;
+pub(super) const MIN_LEVEL: LoggingLevel = LoggingLevel::Warning;
 /// Most messages of a server that are reported in [`WINDOW`].
-const MOST: u32 = 5;
+const MAX_MESSAGES: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 /// Longest message that is reported, in characters.
-const LONGEST: usize = 500;
+const MAX_LEN: usize = 500;
 
 /// The messages of a server so far.
 #[derive(Default)]
@@ -23,22 +23,17 @@ pub(super) struct Messages(Mutex<Option<(Instant, u32)>>);
 
 impl Messages {
     /// Takes a message: writes it to the log, and reports it unless there are too many.
-    pub(super) fn take(
-        &self,
-        server: &str,
-        message: &LoggingMessageNotificationParam,
-        around: &Surroundings,
-    ) {
+    pub(super) fn take(&self, server: &str, message: &LoggingMessageNotificationParam, around: &McpContext) {
         if !is_important(message.level) {
             return;
         }
         let text = text(message);
         match self.count(Instant::now()) {
-            count if count < MOST => {
+            count if count < MAX_MESSAGES => {
                 tracing::warn!(server, text, "an MCP server logged");
                 around.report(format!("MCP server {server}: {text}"), None);
             }
-            count if count == MOST => {
+            count if count == MAX_MESSAGES => {
                 around.report(format!("further messages of MCP server {server} are left out"), None);
             }
             _ => {}
@@ -69,7 +64,7 @@ fn text(message: &LoggingMessageNotificationParam) -> String {
     let logger = message.logger.as_ref().filter(|logger| !logger.trim().is_empty());
     let said = logger.map_or_else(|| said.clone(), |logger| format!("{logger}: {said}"));
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(LONGEST).collect()
+    line.chars().take(MAX_LEN).collect()
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 
 /// Most tools of a server, and most of anything else that it lists.
-const MOST_LISTED: usize = 512;
+const MAX_LISTED: usize = 512;
 /// News that wait to be reported; further ones are dropped.
 const NEWS: usize = 64;
 /// Longest time that a server is tried; its own time limits are shorter.
@@ -112,8 +112,8 @@ pub(crate) enum McpNews {
     Completed { ticket: u64, answer: ArgumentValues },
 }
 
-/// What servers run in, and where their news go.
-struct Surroundings {
+/// The environment that servers run in, and the channel for their events.
+struct McpContext {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     http: Arc<Http>,
@@ -132,7 +132,7 @@ struct Surroundings {
     tasks: TaskTracker,
 }
 
-impl Surroundings {
+impl McpContext {
     fn report(&self, text: String, hint: Option<&str>) {
         let news = McpNews::Notice { text, hint: hint.map(str::to_owned) };
         if self.news.try_send(news).is_err() {
@@ -172,7 +172,7 @@ impl Drop for StartInProgress {
 
 /// The servers of an agent. Dropping it ends them.
 pub(crate) struct Mcp {
-    around: Arc<Surroundings>,
+    around: Arc<McpContext>,
     news: mpsc::Receiver<McpNews>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
     starting: watch::Sender<Starting>,
@@ -188,7 +188,7 @@ impl Mcp {
         logins: Option<LoginStore>,
     ) -> Self {
         let (sender, news) = mpsc::channel(NEWS);
-        let around = Surroundings {
+        let around = McpContext {
             env,
             scratch,
             http: Arc::new(Http::new(network)),
@@ -305,7 +305,7 @@ impl Mcp {
         self.around.tasks.close();
         if timeout_at(deadline, self.around.tasks.wait()).await.is_err() {
             self.around.kill.cancel();
-            // Who cannot be killed is not waited for.
+            // Do not wait for processes that cannot be killed.
             let _ = tokio::time::timeout(KILL_TIME, self.around.tasks.wait()).await;
         }
     }
@@ -313,7 +313,7 @@ impl Mcp {
 
 /// The servers and what they run in.
 struct Fleet {
-    around: Arc<Surroundings>,
+    around: Arc<McpContext>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
 }
 
@@ -358,9 +358,9 @@ impl Drop for Mcp {
     }
 }
 
-/// What a server that was tried has.
+/// What a probe of a server found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tried {
+pub struct ProbeResult {
     /// What it says it is.
     pub description: String,
     /// The names and descriptions of its tools that are offered.
@@ -370,13 +370,13 @@ pub struct Tried {
 }
 
 /// Starts a server, asks it for its tools, and ends it.
-pub async fn try_server(
+pub async fn probe_server(
     server: ConfiguredServer,
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     (network, logins): (Network, Option<LoginStore>),
     (cwd, sandbox): (PathBuf, Arc<SandboxPolicy>),
-) -> Tried {
+) -> ProbeResult {
     let mut mcp = Mcp::new(env, scratch, network, logins);
     mcp.start(ReadServers::new(move |_| vec![server.clone()]), cwd, sandbox);
     mcp.ready(TRY_TIME).await;
@@ -389,7 +389,7 @@ pub async fn try_server(
     if !is_ready {
         problems.push("it is not ready".to_owned());
     }
-    Tried { description, tools, problem: problems.into_iter().next() }
+    ProbeResult { description, tools, problem: problems.into_iter().next() }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tau_protocol::extension::plain_name;
 
 /// Most characters of a name that all providers take.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 /// What such names begin with.
 pub const PREFIX: &str = "mcp__";
 
@@ -15,7 +15,7 @@ pub(super) fn of_tools(server: &str, tools: &[&str]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |tool: &&str| {
         let plain = format!("{PREFIX}{}__{}", plain(server), plain(tool));
-        let name = if plain.len() > LONGEST || taken.contains(&plain) {
+        let name = if plain.len() > MAX_LEN || taken.contains(&plain) {
             hashed(&plain, server, tool)
         } else {
             plain
@@ -51,7 +51,7 @@ pub(super) fn plain(text: &str) -> String {
 
 /// The start of a name, and a hash of what it stands for.
 fn hashed(plain: &str, server: &str, tool: &str) -> String {
-    let start: String = plain.chars().take(LONGEST - 9).collect();
+    let start: String = plain.chars().take(MAX_LEN - 9).collect();
     format!("{start}_{:08x}", hash(&format!("{server}\0{tool}")))
 }
 

@@ -10,11 +10,11 @@ use crate::extensions::templates::arguments::Arguments;
 use tau_protocol::extension::PromptArgument;
 
 /// Longest description that is kept, in characters.
-const LONGEST_DESCRIPTION: usize = 1_000;
+const MAX_DESCRIPTION_LEN: usize = 1_000;
 /// Most arguments of a prompt.
-const MOST_ARGUMENTS: usize = 64;
+const MAX_ARGUMENTS: usize = 64;
 /// Longest value that is suggested, in characters.
-const LONGEST_VALUE: usize = 1_000;
+const MAX_VALUE_LEN: usize = 1_000;
 
 /// A prompt of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,14 +31,14 @@ pub(super) struct McpPrompt {
 pub(super) fn of_server(server: &str, mut listed: Vec<Prompt>) -> Vec<McpPrompt> {
     listed.sort_by(|one, other| one.name.cmp(&other.name));
     listed.dedup_by(|one, other| one.name == other.name);
-    listed.truncate(super::MOST_LISTED);
+    listed.truncate(super::MAX_LISTED);
     let mut taken = HashSet::new();
     let prompt = |prompt: Prompt| {
         let plain = format!("{}:{}", plain(server), plain(&prompt.name));
         let numbered = (2..).map(|number| format!("{plain}_{number}"));
         let command = std::iter::once(plain.clone()).chain(numbered).find(|name| !taken.contains(name))?;
         taken.insert(command.clone());
-        let short = |text: String| text.trim().chars().take(LONGEST_DESCRIPTION).collect::<String>();
+        let short = |text: String| text.trim().chars().take(MAX_DESCRIPTION_LEN).collect::<String>();
         let argument = |argument: rmcp::model::PromptArgument| PromptArgument {
             name: argument.name,
             description: short(argument.description.or(argument.title).unwrap_or_default()),
@@ -52,7 +52,7 @@ pub(super) fn of_server(server: &str, mut listed: Vec<Prompt>) -> Vec<McpPrompt>
                 .arguments
                 .unwrap_or_default()
                 .into_iter()
-                .take(MOST_ARGUMENTS)
+                .take(MAX_ARGUMENTS)
                 .map(argument)
                 .collect(),
         })
@@ -163,7 +163,7 @@ impl McpPrompt {
 
 /// What a server suggested, as far as it is of use.
 pub(super) fn suggested(values: Vec<String>) -> Vec<String> {
-    let usable = |value: &String| !value.trim().is_empty() && value.chars().count() <= LONGEST_VALUE;
+    let usable = |value: &String| !value.trim().is_empty() && value.chars().count() <= MAX_VALUE_LEN;
     values.into_iter().filter(usable).take(100).collect()
 }
 

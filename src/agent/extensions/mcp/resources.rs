@@ -6,9 +6,9 @@ use super::names::{matches, plain};
 use tau_protocol::extension::McpResource;
 
 /// Longest description that is kept, in characters.
-const LONGEST_DESCRIPTION: usize = 300;
+const MAX_DESCRIPTION_LEN: usize = 300;
 /// Most resources that one text can name.
-const MOST_MENTIONS: usize = 16;
+const MAX_MENTIONS: usize = 16;
 /// What may follow the name of a resource in a sentence.
 const PUNCTUATION: [char; 13] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '>', '\'', '"', '`'];
 
@@ -21,16 +21,16 @@ pub(super) fn of_server(
     let server = plain(server);
     let described = |title: Option<String>, description: Option<String>| {
         let text = description.or(title).unwrap_or_default();
-        text.trim().chars().take(LONGEST_DESCRIPTION).collect::<String>()
+        text.trim().chars().take(MAX_DESCRIPTION_LEN).collect::<String>()
     };
-    let resources = resources.into_iter().take(super::MOST_LISTED).map(|resource| McpResource {
+    let resources = resources.into_iter().take(super::MAX_LISTED).map(|resource| McpResource {
         server: server.clone(),
         uri: resource.uri,
         name: resource.name,
         description: described(resource.title, resource.description),
         is_template: false,
     });
-    let templates = templates.into_iter().take(super::MOST_LISTED).map(|template| McpResource {
+    let templates = templates.into_iter().take(super::MAX_LISTED).map(|template| McpResource {
         server: server.clone(),
         uri: template.uri_template,
         name: template.name,
@@ -92,7 +92,7 @@ pub(super) fn mentions(text: &str, resources: &[McpResource]) -> Vec<Mention> {
             uri: known.unwrap_or(bare).to_owned(),
             is_known: known.is_some(),
         };
-        if !found.contains(&mention) && found.len() < MOST_MENTIONS {
+        if !found.contains(&mention) && found.len() < MAX_MENTIONS {
             found.push(mention);
         }
     }

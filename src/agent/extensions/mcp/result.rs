@@ -11,11 +11,11 @@ use tau_tools::scratch::Scratch;
 use tau_tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
 /// Largest picture that is kept, in bytes of base64; what is sent of it is smaller.
-const LARGEST_PICTURE: usize = 28 * 1024 * 1024;
+const MAX_PICTURE_SIZE: usize = 28 * 1024 * 1024;
 /// Shortest base64 that is left out of text.
 const MIN_REPEATED: usize = 64;
 /// Most pictures of a result.
-const MOST_PICTURES: usize = 8;
+const MAX_PICTURES: usize = 8;
 
 /// The answer for the model and the user.
 ///
@@ -185,7 +185,7 @@ impl Parts {
             Some("this model does not take pictures")
         } else if !shown {
             Some("pictures of this kind cannot be sent")
-        } else if data.len() > LARGEST_PICTURE || self.pictures.len() >= MOST_PICTURES {
+        } else if data.len() > MAX_PICTURE_SIZE || self.pictures.len() >= MAX_PICTURES {
             Some("too large, or one too many")
         } else {
             None

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use super::valid::{plain_object, valid};
 
 /// Most references that are replaced, and how deep they may be within each other.
-const MOST_REFERENCES: usize = 500;
-const DEEPEST: usize = 12;
+const MAX_REFERENCES: usize = 500;
+const MAX_DEPTH: usize = 12;
 /// Deepest nesting of a schema that is kept.
-const DEEPEST_NESTING: usize = 64;
+const MAX_NESTING: usize = 64;
 
 /// The schema of the arguments of a tool. `$ref` to a part of the same schema is replaced by that part; what
 /// refers to itself, or leads outside, becomes "anything".
@@ -37,7 +37,7 @@ struct Inlined<'a> {
 
 impl Inlined<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Value {
-        if depth > DEEPEST_NESTING {
+        if depth > MAX_NESTING {
             return json!({});
         }
         match value {
@@ -59,8 +59,8 @@ impl Inlined<'_> {
     fn reference(&mut self, reference: &str, fields: &Map<String, Value>, depth: usize) -> Value {
         let beside = self.fields(fields.iter().filter(|(name, _)| *name != "$ref"), depth);
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(&unescaped(pointer)));
-        let is_open = self.open.iter().any(|open| open == reference) || self.open.len() >= DEEPEST;
-        let Some(target) = target.filter(|_| !is_open && self.replaced < MOST_REFERENCES) else {
+        let is_open = self.open.iter().any(|open| open == reference) || self.open.len() >= MAX_DEPTH;
+        let Some(target) = target.filter(|_| !is_open && self.replaced < MAX_REFERENCES) else {
             return beside;
         };
         self.replaced += 1;

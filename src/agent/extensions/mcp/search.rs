@@ -20,11 +20,11 @@ pub(crate) const TOOL_SEARCH: &str = "tool_search";
 /// The name of the tool that calls others.
 pub(crate) const TOOL_CALL: &str = "tool_call";
 /// Longest description of a tool in the list, in characters.
-const LONGEST_LINE: usize = 100;
+const MAX_LINE_LEN: usize = 100;
 /// Most tools that a search finds.
-const MOST_FOUND: usize = 10;
+const MAX_FOUND: usize = 10;
 /// The largest weight of the list; with more tools it has their names only.
-const LARGEST_LIST: usize = 64 * 1024;
+const MAX_LIST_SIZE: usize = 64 * 1024;
 
 /// About how many tokens the schemas of tools take of a request.
 pub(crate) fn tokens(tools: &[Arc<dyn AnyTool>]) -> u64 {
@@ -57,7 +57,7 @@ pub(crate) fn target(arguments: &Value) -> Option<(String, Value)> {
 /// The first line of a description, shortened.
 fn line(text: &str) -> String {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let short: String = first.chars().take(LONGEST_LINE).collect();
+    let short: String = first.chars().take(MAX_LINE_LEN).collect();
     if short.len() < first.len() { format!("{short}…") } else { short }
 }
 
@@ -71,13 +71,13 @@ impl Search {
         let with_lines =
             |tool: &Arc<dyn AnyTool>| format!("{}: {}", tool.spec().name, line(&tool.spec().description));
         let mut list: Vec<String> = tools.iter().map(with_lines).collect();
-        if list.iter().map(String::len).sum::<usize>() > LARGEST_LIST {
+        if list.iter().map(String::len).sum::<usize>() > MAX_LIST_SIZE {
             list = tools.iter().map(|tool| tool.spec().name.clone()).collect();
         }
         let description = format!(
             "Find tools of MCP servers and load the schemas of their arguments. They are not in the list of your \
              tools: search for one, then call it with {TOOL_CALL}. The query is one or more names, or words; at \
-             most {MOST_FOUND} tools are found. These can be found:\n{}",
+             most {MAX_FOUND} tools are found. These can be found:\n{}",
             list.join("\n")
         );
         let parameters = json!({
@@ -118,7 +118,7 @@ impl Search {
         let mut found: Vec<(usize, &Arc<dyn AnyTool>)> =
             self.tools.iter().map(|tool| (score(tool), tool)).filter(|(score, _)| *score > 0).collect();
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-        found.into_iter().map(|(_, tool)| tool).take(MOST_FOUND).collect()
+        found.into_iter().map(|(_, tool)| tool).take(MAX_FOUND).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use super::client::ServerList;
 use super::connection::{self, Connection};
 use super::prompts::{self, McpPrompt};
 use super::tool::{Callee, McpTool};
-use super::{Place, Surroundings, lenient, names, oauth, resources, search};
+use super::{McpContext, Place, lenient, names, oauth, resources, search};
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use tau_protocol::extension::{
     ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState, McpResource, PromptCommand,
@@ -38,7 +38,7 @@ pub struct ConfiguredServer {
 pub(super) struct Server {
     pub(super) configured: ConfiguredServer,
     place: Place,
-    around: Arc<Surroundings>,
+    around: Arc<McpContext>,
     /// Held while it is being started, so that it is started once.
     connection: AsyncMutex<Option<Arc<Connection>>>,
     known: Mutex<Known>,
@@ -56,7 +56,7 @@ struct Known {
 }
 
 impl Server {
-    pub(super) fn new(configured: ConfiguredServer, place: &Place, around: &Arc<Surroundings>) -> Arc<Self> {
+    pub(super) fn new(configured: ConfiguredServer, place: &Place, around: &Arc<McpContext>) -> Arc<Self> {
         let state = if configured.server.enabled { ExtensionState::Starting } else { ExtensionState::Off };
         let known = Known {
             tools: Vec::new(),
@@ -209,7 +209,7 @@ impl Server {
         // Always the same order, so that the start of what is sent stays the same.
         offered.sort_by(|one, other| one.name.cmp(&other.name));
         offered.dedup_by(|one, other| one.name == other.name);
-        offered.truncate(super::MOST_LISTED);
+        offered.truncate(super::MAX_LISTED);
         let plain: Vec<&str> = offered.iter().map(|tool| tool.name.as_ref()).collect();
         let callee = Arc::new(self.callee());
         let named = names::of_tools(name, &plain).into_iter().zip(offered);

@@ -20,12 +20,12 @@ use tokio::time::{Instant, sleep_until};
 use super::trouble::Trouble;
 
 /// Longest message, in bytes.
-const LONGEST: usize = 16 * 1024 * 1024;
+const MAX_LEN: usize = 16 * 1024 * 1024;
 /// Bytes of lines that are no messages before the server is given up, counted again after each message.
-const MOST_GARBAGE: usize = 1024 * 1024;
+const MAX_GARBAGE: usize = 1024 * 1024;
 /// Messages that are not answers, taken within [`PERIOD`]; further ones have to wait.
-const MOST_NEWS: u32 = 5_000;
-/// See [`MOST_NEWS`].
+const MAX_NEWS: u32 = 5_000;
+/// See [`MAX_NEWS`].
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The streams of a server's process.
@@ -63,8 +63,8 @@ impl StdioTransport {
                 };
                 let end = memchr::memchr(b'\n', available);
                 let piece = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
-                if self.line.len() + piece.len() > LONGEST {
-                    self.trouble.set(format!("it sent a message of more than {} MB", LONGEST >> 20));
+                if self.line.len() + piece.len() > MAX_LEN {
+                    self.trouble.set(format!("it sent a message of more than {} MB", MAX_LEN >> 20));
                     return None;
                 }
                 self.line.extend_from_slice(piece);
@@ -117,7 +117,7 @@ impl Transport<RoleClient> for StdioTransport {
                 Line::Unknown => self.pace.count(),
                 Line::Garbage => {
                     self.garbage += line.len() + 64;
-                    if self.garbage > MOST_GARBAGE {
+                    if self.garbage > MAX_GARBAGE {
                         self.trouble.set("what it writes to its standard output is not MCP".to_owned());
                         return None;
                     }
@@ -168,7 +168,7 @@ impl Pace {
 
     /// Waits while there were too many. Cancel safe.
     async fn wait(&self) {
-        if let Some(since) = self.since.filter(|_| self.seen >= MOST_NEWS) {
+        if let Some(since) = self.since.filter(|_| self.seen >= MAX_NEWS) {
             sleep_until(since + PERIOD).await;
         }
     }

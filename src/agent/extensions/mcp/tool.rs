@@ -22,9 +22,9 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest wait for the end of a process whose streams are closed.
 const END_TIME: Duration = Duration::from_secs(3);
 /// Longest description that is kept, in characters.
-const LONGEST_DESCRIPTION: usize = 8_000;
+const MAX_DESCRIPTION_LEN: usize = 8_000;
 /// Longest name for people, in characters.
-const LONGEST_LABEL: usize = 80;
+const MAX_LABEL_LEN: usize = 80;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
 
@@ -55,8 +55,8 @@ impl McpTool {
         let label = tool.title.clone().unwrap_or_else(|| args::label(&tool.name));
         let spec = ToolSpec {
             name,
-            label: label.chars().take(LONGEST_LABEL).collect(),
-            description: said.trim().chars().take(LONGEST_DESCRIPTION).collect(),
+            label: label.chars().take(MAX_LABEL_LEN).collect(),
+            description: said.trim().chars().take(MAX_DESCRIPTION_LEN).collect(),
             parameters: schema::of_arguments(&tool.input_schema),
             // What a server says of its tools is a claim.
             read_only: false,

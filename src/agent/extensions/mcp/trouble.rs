@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 /// Lines of standard error that are kept.
 const LINES: usize = 20;
 /// Longest line that is kept, in bytes.
-const LONGEST: usize = 500;
+const MAX_LEN: usize = 500;
 
 /// Longest wait for the end of standard error once a server has ended.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -72,7 +72,7 @@ impl Trouble {
                 Ok(available) if !available.is_empty() => {
                     let end = memchr::memchr(b'\n', available);
                     let piece = available.get(..end.unwrap_or(available.len())).unwrap_or_default();
-                    let fits = LONGEST.saturating_sub(line.len()).min(piece.len());
+                    let fits = MAX_LEN.saturating_sub(line.len()).min(piece.len());
                     line.extend_from_slice(piece.get(..fits).unwrap_or_default());
                     (piece.len() + usize::from(end.is_some()), end.is_some())
                 }

@@ -37,7 +37,7 @@ const COUNTS: [&str; 8] = [
 /// Keywords whose value is a number.
 const NUMBERS: [&str; 5] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
 /// Longest name of an argument that all providers take.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// A schema with what is not valid left out, or written as it is today.
 pub(super) fn valid(schema: Value) -> Value {
@@ -132,7 +132,7 @@ pub(super) fn plain_object(mut schema: Map<String, Value>) -> Map<String, Value>
     }
     let fits = |name: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-        !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(plain)
+        !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(plain)
     };
     let properties = schema.remove("properties").and_then(|properties| match properties {
         Value::Object(named) => Some(named),

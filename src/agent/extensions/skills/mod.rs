@@ -19,11 +19,11 @@ use tau_tools::encoding;
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
 /// Longest name, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 /// Longest description, in characters.
-const LONGEST_DESCRIPTION: usize = 1024;
+const MAX_DESCRIPTION_LEN: usize = 1024;
 /// Longest `compatibility`, in characters.
-const LONGEST_COMPATIBILITY: usize = 500;
+const MAX_COMPATIBILITY_LEN: usize = 500;
 
 /// A skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,9 +126,9 @@ fn skill(folder: &Path, path: PathBuf, source: ExtensionSource, head: io::Result
     name(&mut skill, &folder_name, found.text("name"));
     description(&mut skill, found.text("description"));
     let compatibility = found.text("compatibility").map_or(0, |text| text.chars().count());
-    if compatibility > LONGEST_COMPATIBILITY {
+    if compatibility > MAX_COMPATIBILITY_LEN {
         skill.problems.push(format!(
-            "its compatibility has {compatibility} characters; at most {LONGEST_COMPATIBILITY} are allowed"
+            "its compatibility has {compatibility} characters; at most {MAX_COMPATIBILITY_LEN} are allowed"
         ));
     }
     if matches!(found.get("metadata"), Some(FieldValue::Text(_) | FieldValue::List(_))) {
@@ -168,14 +168,14 @@ fn name(skill: &mut Skill, folder: &str, given: Option<&str>) {
 /// Whether a name can be typed in a command.
 pub(super) fn can_be_typed(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+    !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(fits)
 }
 
 /// What is wrong with a name.
 fn name_problem(name: &str) -> Option<String> {
     let length = name.chars().count();
-    if length > LONGEST_NAME {
-        return Some(format!("its name has {length} characters; at most {LONGEST_NAME} are allowed"));
+    if length > MAX_NAME_LEN {
+        return Some(format!("its name has {length} characters; at most {MAX_NAME_LEN} are allowed"));
     }
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !name.chars().all(fits) {
@@ -194,12 +194,12 @@ fn description(skill: &mut Skill, given: Option<&str>) {
         return;
     };
     let length = given.chars().count();
-    if length > LONGEST_DESCRIPTION {
+    if length > MAX_DESCRIPTION_LEN {
         skill.problems.push(format!(
-            "its description has {length} characters; the first {LONGEST_DESCRIPTION} are used"
+            "its description has {length} characters; the first {MAX_DESCRIPTION_LEN} are used"
         ));
     }
-    skill.description = given.chars().take(LONGEST_DESCRIPTION).collect();
+    skill.description = given.chars().take(MAX_DESCRIPTION_LEN).collect();
 }
 
 /// The tools of `allowed-tools`: a list, or one text with blanks or commas between them. Blanks and commas

@@ -20,7 +20,7 @@ use tau_protocol::model::ThinkingLevel;
 /// How a template's file ends.
 const ENDING: &str = "md";
 /// Longest description that is made from the first line, in characters.
-const LONGEST_FIRST_LINE: usize = 100;
+const MAX_FIRST_LINE_LEN: usize = 100;
 
 /// A prompt template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,5 +145,5 @@ fn unquoted(text: &str) -> &str {
 /// The first line with text, without the marks of a heading.
 fn first_line(text: &str) -> String {
     let line = text.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
-    line.unwrap_or_default().chars().take(LONGEST_FIRST_LINE).collect()
+    line.unwrap_or_default().chars().take(MAX_FIRST_LINE_LEN).collect()
 }

@@ -20,7 +20,7 @@ const REQUEST: Duration = Duration::from_secs(60);
 /// How long a connection is kept for the next request: less than the server waits for one.
 const IDLE: Duration = Duration::from_secs(15);
 /// Largest answer, in bytes.
-const LARGEST: usize = 256 * 1024 * 1024;
+const MAX_SIZE: usize = 256 * 1024 * 1024;
 
 /// A server, and how it is reached.
 #[derive(Clone, Debug)]
@@ -124,8 +124,8 @@ impl TauServer {
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.failed(&error))? {
             body.extend_from_slice(&piece);
-            if body.len() > LARGEST {
-                let text = format!("the answer of {} is larger than {LARGEST} bytes", self.name);
+            if body.len() > MAX_SIZE {
+                let text = format!("the answer of {} is larger than {MAX_SIZE} bytes", self.name);
                 return Err(Failure::new(FailureKind::Protocol, text));
             }
         }

@@ -5,7 +5,7 @@ use std::str::Chars;
 use crate::composer::register::SpanKind;
 
 /// The longest count.
-const MOST: usize = 10_000;
+const MAX_COUNT: usize = 10_000;
 
 /// A command with the count before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,13 +191,13 @@ impl Keys<'_> {
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         let digits = rest.get(..end).filter(|digits| !digits.is_empty() && !digits.starts_with('0'))?;
         self.0 = rest.get(end..).unwrap_or("").chars();
-        Some(digits.parse().map_or(MOST, |number: usize| number.min(MOST)))
+        Some(digits.parse().map_or(MAX_COUNT, |number: usize| number.min(MAX_COUNT)))
     }
 }
 
 fn multiplied(one: Option<usize>, other: Option<usize>) -> Option<usize> {
     match (one, other) {
-        (Some(one), Some(other)) => Some(one.saturating_mul(other).min(MOST)),
+        (Some(one), Some(other)) => Some(one.saturating_mul(other).min(MAX_COUNT)),
         (one, other) => one.or(other),
     }
 }

@@ -10,7 +10,7 @@ use crate::composer::register::{Register, SpanKind};
 /// Blanks that `>` adds to a line.
 const INDENT: &str = "    ";
 /// The longest text that is put at once, in bytes.
-const LONGEST: usize = 1_000_000;
+const MAX_LEN: usize = 1_000_000;
 
 /// Characters at a place that are replaced.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,7 +155,7 @@ fn after_put(at: Place, new: &str) -> Rest {
 
 /// A text so often, as far as it does not get too long.
 pub(super) fn repeated(text: &str, times: usize) -> String {
-    text.repeat(times.min((LONGEST / text.len().max(1)).max(1)))
+    text.repeat(times.min((MAX_LEN / text.len().max(1)).max(1)))
 }
 
 /// What `p` and `P` do, so often.

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::server::{Server, Trouble};
-use crate::attach::wire::{Closed, Greeting, Happened, Joining, frame};
+use crate::attach::wire::{Closed, Greeting, Happened, StreamRequest, frame};
 use tau_agent::provider::http::tau_server::ServerStream;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 
@@ -42,7 +42,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Opens the stream and begins to read.
-    pub(super) fn start(server: Arc<Server>, session: String, joining: Joining) -> Self {
+    pub(super) fn start(server: Arc<Server>, session: String, joining: StreamRequest) -> Self {
         let (sender, heard) = mpsc::channel(WAITING);
         let task = tokio::spawn(async move {
             let end = match server.stream(&session, &joining).await {

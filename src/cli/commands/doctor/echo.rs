@@ -15,7 +15,7 @@ const QUESTION: &[u8] = b"\x1b[c";
 /// Of so many answers the one in the middle counts.
 const ROUNDS: usize = 5;
 /// How long is waited for all of them.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// What takes longer is noticed while typing.
 const SLOW: Duration = Duration::from_millis(100);
 
@@ -39,7 +39,7 @@ pub(super) fn add_to(section: &mut Section) {
 
 fn measured() -> Option<Duration> {
     let quiet = Quiet::begin().ok()?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let mut times: Vec<Duration> = (0..ROUNDS).map_while(|_| round_trip(end)).collect();
     // What comes late is not for the shell.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);

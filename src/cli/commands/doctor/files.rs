@@ -8,7 +8,7 @@ use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::report::{Advice, Fact, Section};
 use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
@@ -79,7 +79,7 @@ fn nearest(path: &Path) -> Option<&Path> {
 pub(super) fn disk(paths: &Paths, sessions: &Path) -> Section {
     let mut section = Section::new("disk");
     // Of what takes longer to count, what was counted until then is reported.
-    let until = Instant::now() + PATIENCE.mul_f32(0.8);
+    let until = Instant::now() + TIMEOUT.mul_f32(0.8);
     let log = paths.state.join("logs");
     for (name, path) in [("sessions", sessions), ("cache", paths.cache.as_path()), ("log", log.as_path())] {
         let Usage { bytes, files, complete } = usage(path, until);

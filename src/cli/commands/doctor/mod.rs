@@ -26,7 +26,7 @@ use report::{Advice, Fact, Section};
 use tau_agent::context::instruction_files::InstructionPlaces;
 
 /// How long a probe may take. What takes longer is a file system or a server that does not answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the command; how the program ends.
 pub fn run(args: &DoctorArgs) -> Exit {
@@ -86,10 +86,10 @@ fn examine(environment: Environment) -> Vec<Section> {
 fn bounded(name: &'static str, probe: impl FnOnce() -> Section + Send + 'static) -> Section {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(probe()));
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+    receiver.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         let mut section = Section::new(name);
         let text =
-            format!("{name}: no answer within {} s; a file system or a server hangs", PATIENCE.as_secs());
+            format!("{name}: no answer within {} s; a file system or a server hangs", TIMEOUT.as_secs());
         section.advise(Advice::Hint(text));
         section
     })

@@ -11,7 +11,7 @@ use super::report::{Advice, Fact, Section};
 use tau_tools::regular_files::read_text;
 
 /// Larger files are no settings.
-const LARGEST: u64 = 4 << 20;
+const MAX_SIZE: u64 = 4 << 20;
 
 /// What Option with a letter does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ fn is_far() -> bool {
 /// What Option does.
 pub(super) fn option_key() -> Section {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let file = |path: &Path| read_text(path, LARGEST).ok();
+    let file = |path: &Path| read_text(path, MAX_SIZE).ok();
     let home = std::env::home_dir().unwrap_or_default();
     let machine = Machine { home: &home, variable: &variable, file: &file, preferences: &exported };
     if is_far() { over_ssh() } else { examine(&machine) }
@@ -267,7 +267,7 @@ fn plist(text: &str) -> Option<Value> {
 }
 
 /// Deepest nesting that is read.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The next tag without its marks; the text continues behind it.
 fn tag<'a>(rest: &mut &'a str) -> Option<&'a str> {
@@ -279,7 +279,7 @@ fn tag<'a>(rest: &mut &'a str) -> Option<&'a str> {
 
 /// The element with which the text continues; `None` where a list ends.
 fn element(rest: &mut &str, depth: usize) -> Option<Value> {
-    let name = tag(rest).filter(|name| !name.starts_with('/') && depth < DEEPEST)?;
+    let name = tag(rest).filter(|name| !name.starts_with('/') && depth < MAX_DEPTH)?;
     let value = match name {
         "true/" => Value::Bool(true),
         "false/" => Value::Bool(false),

@@ -25,7 +25,7 @@ use crate::compose::profile::FrontEndProfile;
 use crate::process::exit::{Exit, output_failed, warn};
 use crate::process::signals::Caught;
 use crate::protocol;
-use crate::rpc::lines::{InputLine, LONGEST, LineReader};
+use crate::rpc::lines::{InputLine, LineReader, MAX_LEN};
 use input::InputCommand;
 use spending::Spending;
 use tau_agent::engine::task::AgentHandle;
@@ -71,7 +71,7 @@ pub async fn run<R: AsyncRead + Unpin>(
     let mut run = JsonRun {
         driver: BatchDriver::new(agent, options.timeout, signals),
         takes_lines: options.input.is_some(),
-        lines: options.input.map(|input| LineReader::new(input, LONGEST)),
+        lines: options.input.map(|input| LineReader::new(input, MAX_LEN)),
         prompts: options
             .continues
             .then_some(AgentCommand::Run(RunCommand::Continue))

@@ -29,7 +29,7 @@ impl Hub {
         }
         let removed = self.remove(id, live.is_some()).await;
         if let Some(live) = live {
-            live.settle(match &removed {
+            live.set_outcome(match &removed {
                 Ok(()) => Fate::Deleted,
                 Err(problem) => Fate::NotDeleted(problem.detail.clone()),
             });

@@ -137,8 +137,8 @@ impl Screen {
     }
 }
 
-/// What becomes of a command of a screen.
-pub(crate) enum Carried {
+/// The outcome of a command of a screen.
+pub(crate) enum Route {
     /// The agent gets it.
     Send(AgentCommand),
     /// It asks something under a ticket: how the agent is asked.
@@ -175,16 +175,16 @@ impl LiveSession {
     ///
     /// # Errors
     /// When the agent has ended.
-    pub async fn carry_out(self: &Arc<Self>, name: &str, command: Carried) -> Result<(), Ended> {
+    pub async fn carry_out(self: &Arc<Self>, name: &str, command: Route) -> Result<(), Ended> {
         match command {
-            Carried::Send(command) => {
+            Route::Send(command) => {
                 if may_return(&command) {
                     self.board.lock().screens.returns_to = Some(Arc::from(name));
                 }
                 self.send(command).await?;
                 self.count(name);
             }
-            Carried::Ask(ticket, command) => {
+            Route::Ask(ticket, command) => {
                 let answer = self.begin_asking(command).await?;
                 self.count(name);
                 let (session, name) = (Arc::clone(self), name.to_owned());
@@ -196,7 +196,7 @@ impl LiveSession {
                     }
                 });
             }
-            Carried::Refuse(text) => {
+            Route::Refuse(text) => {
                 self.count(name);
                 let notice =
                     AgentEvent::Task(TaskEvent::Notice { level: NoticeLevel::Error, text, hint: None });

@@ -12,7 +12,7 @@ use super::super::extract::{AlreadyOpen, JsonBody, Names, Opened, Params};
 use super::super::problem::Problem;
 use super::super::screen_stream::ScreenStream;
 use crate::attach::wire::{
-    Commands, Found, HEADER, Joining, Leave, Left, ServerRequest, Taken, Wanted, spoken,
+    Commands, Found, HEADER, Leave, Left, ServerRequest, StreamRequest, Taken, Wanted, spoken,
 };
 use tau_app::request::ShellReply;
 
@@ -56,11 +56,11 @@ pub(super) async fn stream(
     State(app): State<App>,
     _: SameProtocol,
     Opened(live): Opened,
-    Params(joining): Params<Joining>,
+    Params(joining): Params<StreamRequest>,
 ) -> Result<Response, Problem> {
     check_name(&joining.client)?;
     let counted = app.open_stream()?;
-    let after = live.known(|_, log| joining.after.and_then(|id| log.position(&id)));
+    let after = live.read_facts(|_, log| joining.after.and_then(|id| log.position(&id)));
     let hub = app.clone();
     let server_ends = move || hub.hub().is_closing();
     let stream = ScreenStream::new(&live, &joining.client, after, server_ends, app.metrics(), counted);
@@ -85,7 +85,7 @@ pub(super) async fn commands(
             return Err(Problem::conflict("out-of-order", text));
         }
         if number == next {
-            let carried = attached::judged(app.hub(), &live, command).await;
+            let carried = attached::route_command(app.hub(), &live, command).await;
             live.carry_out(&client, carried).await?;
         }
     }

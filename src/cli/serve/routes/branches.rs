@@ -82,7 +82,7 @@ pub(super) async fn compact(
     Opened(live): Opened,
     JsonBody(body): JsonBody<Compact>,
 ) -> Result<StatusCode, Problem> {
-    if live.known(|facts, _| facts.mirror.running) {
+    if live.read_facts(|facts, _| facts.mirror.running) {
         return Err(Problem::conflict("busy", "the agent works; compact when it has finished, or abort it"));
     }
     let command = AgentCommand::Run(RunCommand::Compact { instructions: body.instructions });
@@ -119,7 +119,7 @@ async fn first<T>(
     command: AgentCommand,
     seen: impl Fn(&AgentEvent) -> Option<T>,
 ) -> Result<T, Ended> {
-    let mut position = live.known(|_, log| log.last());
+    let mut position = live.read_facts(|_, log| log.last());
     live.send(command).await?;
     loop {
         let following = live.after(position, usize::MAX);

@@ -129,7 +129,7 @@ async fn run(
     // Until the agent has taken the prompt no other one may be judged by whether it works.
     let _turn = live.prompting().await;
     let (running, has_model, last) =
-        live.known(|facts, log| (facts.mirror.running, facts.mirror.model.is_some(), log.last()));
+        live.read_facts(|facts, log| (facts.mirror.running, facts.mirror.model.is_some(), log.last()));
     if !has_model {
         let text = "no model is selected; set one with PATCH, or start the server with --model";
         return Err(Problem::refused(text));
@@ -157,7 +157,7 @@ async fn run(
 
 async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result<Response, Problem> {
     has_content(&body.text, &body.images)?;
-    let last = live.known(|_, log| log.last());
+    let last = live.read_facts(|_, log| log.last());
     let images = body.images.into_iter().map(Block::from).collect();
     live.send(AgentCommand::Queue(QueueCommand::Enqueue { text: body.text, images, queue })).await?;
     live.caught_up().await?;
@@ -165,7 +165,7 @@ async fn enqueue(live: &LiveSession, body: QueueMessage, queue: Queue) -> Result
 }
 
 fn accepted(live: &LiveSession, disposition: Disposition, last: u64) -> Response {
-    let last_event_id = live.known(|_, log| log.id(last));
+    let last_event_id = live.read_facts(|_, log| log.id(last));
     let body = Accepted { session_id: live.id.clone(), disposition, last_event_id };
     (StatusCode::ACCEPTED, Json(body)).into_response()
 }

@@ -51,7 +51,7 @@ pub(super) async fn events(
     let counted = app.open_stream()?;
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok().map(str::to_owned));
     let after = header.or(params.after).filter(|id| !id.is_empty());
-    let (from, is_known) = live.known(|_, log| match &after {
+    let (from, is_known) = live.read_facts(|_, log| match &after {
         None => (Some(log.last()), true),
         Some(id) => (log.position(id), log.position(id).is_some()),
     });
@@ -133,7 +133,7 @@ async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) ->
     while page.messages.last().is_some_and(|last| since.contains(&name(last))) {
         page.messages.pop();
     }
-    let (last, replay) = live.known(|_, log| (log.id(moment.last), log.id(moment.replay_from)));
+    let (last, replay) = live.read_facts(|_, log| (log.id(moment.last), log.id(moment.replay_from)));
     (page.last_event_id, page.replay_from) = (Some(last), Some(replay));
     Ok(())
 }

@@ -108,7 +108,7 @@ pub(super) async fn list(
         saved.into_iter().map(|row| summary(&row, live.remove(&row.id).as_deref())).collect();
     // Those without a message have no file.
     let is_here = |live: &&Arc<LiveSession>| {
-        cwd.as_ref().is_none_or(|cwd| live.known(|facts, _| facts.mirror.session.cwd == *cwd))
+        cwd.as_ref().is_none_or(|cwd| live.read_facts(|facts, _| facts.mirror.session.cwd == *cwd))
     };
     let mut unsaved: Vec<SessionSummary> =
         live.values().filter(is_here).map(|live| unsaved_summary(live)).collect();
@@ -183,7 +183,7 @@ pub(super) async fn change(
         commands.push(AgentCommand::Settings(SettingsCommand::SetThinking { level: level.into() }));
     }
     if let Some(mode) = body.permission_mode {
-        let ceiling = live.known(|facts, _| facts.mode_ceiling);
+        let ceiling = live.read_facts(|facts, _| facts.mode_ceiling);
         let mode = PermissionMode::from(mode).within(ceiling).map_err(Problem::refused)?;
         commands.push(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode }));
     }
@@ -227,13 +227,13 @@ fn summary(row: &SessionRow, live: Option<&LiveSession>) -> SessionSummary {
         modified: Some(iso(row.modified)),
         messages: row.messages,
         live: live.is_some(),
-        running: live.is_some_and(|live| live.known(|facts, _| facts.mirror.running)),
+        running: live.is_some_and(|live| live.read_facts(|facts, _| facts.mirror.running)),
         waiting: live.map_or(0, waiting),
     }
 }
 
 fn unsaved_summary(live: &LiveSession) -> SessionSummary {
-    live.known(|facts, _| SessionSummary {
+    live.read_facts(|facts, _| SessionSummary {
         id: live.id.clone(),
         name: facts.mirror.session.name.clone(),
         first_prompt: String::new(),
@@ -248,13 +248,13 @@ fn unsaved_summary(live: &LiveSession) -> SessionSummary {
 }
 
 fn waiting(live: &LiveSession) -> usize {
-    live.known(|facts, _| facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()))
+    live.read_facts(|facts, _| facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()))
 }
 
 /// An open session as it is now.
 pub(super) fn detail(live: &LiveSession) -> SessionDetail {
     let clients = live.clients();
-    live.known(|facts, log| SessionDetail {
+    live.read_facts(|facts, log| SessionDetail {
         id: live.id.clone(),
         name: facts.mirror.session.name.clone(),
         cwd: facts.mirror.session.cwd.display().to_string(),

@@ -4,7 +4,7 @@ use crate::tui::decode::unify_line_ends;
 use tau_app::request::Pasted;
 
 /// The most that is pasted, in bytes; pictures may not be larger either.
-pub(super) const MOST: usize = 20 << 20;
+pub(super) const MAX_SIZE: usize = 20 << 20;
 
 /// The error for an empty clipboard.
 pub(super) const EMPTY: &str =
@@ -18,5 +18,8 @@ pub(super) fn text_of(bytes: &[u8]) -> Option<Pasted> {
 
 /// The error for a clipboard that is too large.
 pub(super) fn too_large() -> String {
-    format!("cannot paste: the clipboard holds more than {} MB; save it to a file and name that", MOST >> 20)
+    format!(
+        "cannot paste: the clipboard holds more than {} MB; save it to a file and name that",
+        MAX_SIZE >> 20
+    )
 }

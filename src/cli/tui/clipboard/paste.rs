@@ -11,9 +11,9 @@ use crate::tui::files::picture_of;
 use tau_app::request::Pasted;
 
 /// How long a program may take to hand out the clipboard, which it may have to ask another for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long tmux is given to get the clipboard of its terminal.
-const TMUX_PATIENCE: Duration = Duration::from_millis(300);
+const TMUX_TIMEOUT: Duration = Duration::from_millis(300);
 /// Pictures that models accept, best first: their types, and what else lists of types call them.
 const PICTURES: [(&str, &str); 4] = [
     ("image/png", "PNGf"),
@@ -41,7 +41,7 @@ pub async fn paste(call: &Call) -> Result<Pasted, String> {
         if program.remote {
             // tmux fetches the clipboard of its terminal into a buffer, where the terminal permits it.
             let _ = run(&["tmux", "refresh-client", "-l"]).await;
-            tokio::time::sleep(TMUX_PATIENCE).await;
+            tokio::time::sleep(TMUX_TIMEOUT).await;
         }
         if let Some(found) = read(program).await? {
             return Ok(found);
@@ -87,7 +87,7 @@ fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
 /// What a command prints. Nothing when it fails, as all of them do where there is nothing of the kind;
 /// `None` when it is not installed.
 async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, String> {
-    let ran = super::run(command, None, PATIENCE).await;
+    let ran = super::run(command, None, TIMEOUT).await;
     let Some(finished) = ran.map_err(|error| format!("cannot paste: {error}"))? else { return Ok(None) };
     match finished.status {
         None => Err(too_large()),

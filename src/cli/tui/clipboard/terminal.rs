@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, timeout_at};
 
-use super::content::{EMPTY, MOST, text_of, too_large};
+use super::content::{EMPTY, MAX_SIZE, text_of, too_large};
 use super::{is_remote, is_set, route};
 use crate::tui::call::Call;
 use crate::tui::color_support::answers_questions;
@@ -109,7 +109,7 @@ impl Terminal<'_> {
                 ) => {}
                 None => return Err(silence()),
             }
-            if picture.1.len() + text.len() > MOST {
+            if picture.1.len() + text.len() > MAX_SIZE {
                 return Err(too_large());
             }
         }

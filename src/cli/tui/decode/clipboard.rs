@@ -13,7 +13,7 @@ use super::super::event::ClipboardAnswer;
 use tau_tools::vt::sequence::Csi;
 
 /// The longest answer that is kept, in bytes: 20 MB as base64.
-pub const LONGEST: usize = 28 << 20;
+pub const MAX_LEN: usize = 28 << 20;
 
 const TEXT: &str = "52;";
 const CONTENT: &str = "5522;";

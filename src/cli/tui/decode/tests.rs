@@ -174,7 +174,7 @@ fn too_large_a_clipboard_is_unreadable_and_not_kept() {
     let part = [b'A'; 1 << 20];
     for _ in 0..70 {
         decoder.feed(&part, &mut |one| said.push(one));
-        assert!(decoder.pending.len() <= clipboard::LONGEST);
+        assert!(decoder.pending.len() <= clipboard::MAX_LEN);
     }
     decoder.feed(b"\x1b\\x", &mut |one| said.push(one));
     let expected = [
@@ -221,7 +221,7 @@ fn an_endless_sequence_is_given_up() {
     decoder.feed(b"\x1b[", &mut |one| said.push(one));
     for _ in 0..100 {
         decoder.feed(&[b'1'; 100], &mut |one| said.push(one));
-        assert!(decoder.pending.len() <= LONGEST);
+        assert!(decoder.pending.len() <= MAX_LEN);
     }
 }
 

@@ -18,7 +18,7 @@ use super::super::output::WriteOutcome;
 use super::super::questions::{Questions, WHERE_IS_THE_CURSOR};
 use super::super::widths::{KINDS, Widths};
 use super::kept_pictures::KeptPictures;
-use super::{PATIENCE, Surface, Tty, size};
+use super::{Surface, TIMEOUT, Tty, size};
 use tau_view::frame::Frame;
 
 /// What became of a frame.
@@ -81,7 +81,7 @@ impl Tty {
         if self.scratch.is_empty() {
             return Ok(Drawn::Unchanged);
         }
-        self.output.send(&self.scratch, PATIENCE)?;
+        self.output.send(&self.scratch, TIMEOUT)?;
         Ok(Drawn::Frame(self.scratch.len()))
     }
 

@@ -8,7 +8,7 @@ use crate::wrap;
 /// Least cells of a column.
 const COLUMN: u16 = 36;
 /// Most columns.
-const MOST: usize = 3;
+const MAX_COLUMNS: usize = 3;
 
 /// A heading, and keys with what they do.
 pub(super) struct Group {
@@ -18,7 +18,7 @@ pub(super) struct Group {
 
 /// The rows, at most `width` cells wide.
 pub(super) fn rows(groups: &[Group], theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let count = usize::from(width / COLUMN).clamp(1, MOST);
+    let count = usize::from(width / COLUMN).clamp(1, MAX_COLUMNS);
     let heights: Vec<usize> = groups.iter().map(|group| group.entries.len() + 1).collect();
     let all: usize = heights.iter().sum();
     let least = (all.div_ceil(count)..all).find(|most| divide(&heights, *most).len() <= count);

@@ -17,7 +17,7 @@ use crate::export::pen;
 /// The path of the address.
 const PATH: &str = "/callback";
 /// Largest head of a request, in bytes.
-const LARGEST: usize = 32 * 1024;
+const MAX_SIZE: usize = 32 * 1024;
 /// Longest wait for a request once there is a connection; browsers open some that they never use.
 const WITHIN: Duration = Duration::from_secs(20);
 /// Most connections at once; further ones wait.
@@ -161,7 +161,7 @@ async fn request(mut stream: TcpStream, base: Url) -> Option<(Url, Visitor)> {
             let mut part = [0; 4096];
             let count = stream.read(&mut part).await.ok().filter(|count| *count > 0)?;
             head.extend_from_slice(part.get(..count)?);
-            if head.len() > LARGEST {
+            if head.len() > MAX_SIZE {
                 return None;
             }
         }

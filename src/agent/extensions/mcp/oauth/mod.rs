@@ -27,7 +27,7 @@ use super::variables::{Forms, expand};
 use crate::settings::mcp_servers::OauthClient;
 
 /// Longest text of a server in an error, in characters.
-const LONGEST_SAID: usize = 300;
+const MAX_SAID_LEN: usize = 300;
 
 /// What a login has left behind: everything that renewing its tokens takes.
 #[derive(Clone, Serialize, Deserialize)]
@@ -116,7 +116,7 @@ fn without(text: &str, secrets: &[&str]) -> String {
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         text = text.replace(secret, "[redacted]");
     }
-    match text.char_indices().nth(LONGEST_SAID) {
+    match text.char_indices().nth(MAX_SAID_LEN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

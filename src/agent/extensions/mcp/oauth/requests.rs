@@ -14,7 +14,7 @@ use crate::provider::http::Network;
 use crate::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
 
 /// Largest document or answer of an authorization server, in bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_SIZE: usize = 256 * 1024;
 /// Longest wait for one answer.
 const WITHIN: Duration = Duration::from_secs(30);
 
@@ -30,7 +30,7 @@ impl OAuthHttpClient for Requests {
             let request = request.request;
             let failed = |text: String| OAuthHttpClientError::from(text);
             addresses::checked(&self.server, &request.uri().to_string()).map_err(failed)?;
-            self.http.exchange(request, LARGEST, WITHIN).await.map_err(|failure| failed(failure.message))
+            self.http.exchange(request, MAX_SIZE, WITHIN).await.map_err(|failure| failed(failure.message))
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::settings::mcp_servers::{McpServer, McpTransport};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
 
 /// Largest file of a login, in bytes.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_SIZE: u64 = 1024 * 1024;
 /// Longest wait for another tau that renews the tokens; its requests have shorter limits.
 const LOCK_WAIT: Duration = Duration::from_secs(45);
 /// How often a lock that somebody holds is tried.
@@ -94,7 +94,7 @@ impl LoginStore {
                 path.display()
             )
         };
-        let bytes = match read_capped(&path, LARGEST) {
+        let bytes = match read_capped(&path, MAX_SIZE) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unusable(&error)),
