@@ -1,4 +1,4 @@
-//! What the handle knows: the state, the subscribers and the open queries, kept by the events.
+//! The state, the subscribers and the open queries of a handle, updated by events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::state::Fold;
 use tau_protocol::event::{AgentEvent, TaskEvent};
 use tau_protocol::query::QueryAnswer;
 
-/// What the events are folded into.
+/// The state that events are folded into, and the recipients of events and answers.
 #[derive(Default)]
 pub(super) struct Board {
     pub fold: Fold,
@@ -27,7 +27,7 @@ pub(super) struct PendingQuery {
 }
 
 impl Board {
-    /// Takes an event; the answer to a query of the handle goes to whoever asked, and to nobody else.
+    /// Handles an event. The answer to a query of the handle goes only to its caller.
     pub fn take(&mut self, event: &AgentEvent) {
         if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event
             && let Some(query) = self.queries.remove(ticket)
@@ -59,7 +59,7 @@ pub(super) async fn fold(handle: AgentEnd, board: Arc<Mutex<Board>>, ended: watc
     ended.send_replace(true);
 }
 
-/// An agent's handle without its commands: the agent lives as long as somebody can send those.
+/// An agent's handle without its commands: the agent lives as long as commands can be sent.
 pub(super) struct AgentEnd {
     pub events: mpsc::Receiver<AgentEvent>,
     pub task: tokio::task::JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! What an agent starts with.
+//! The configuration that an agent starts with.
 //!
 //! Everything has a default that works without files and configuration: no tools, a session in
 //! memory, requests directly to the provider, keys from the environment.
@@ -85,10 +85,10 @@ impl AgentBuilder {
         self
     }
 
-    /// The model of the built-in catalogue that `query` matches: `provider/id`, or part of it.
+    /// Sets a model of the built-in catalogue by `query`: `provider/id`, or part of it.
     ///
     /// # Errors
-    /// When no model or more than one matches; the error names similar ones.
+    /// When no model or more than one matches. The error names similar ones.
     pub fn model_named(self, query: &str) -> Result<Self, NotFound> {
         let model = Catalogue::new(UserFile::default(), None).find(query)?;
         Ok(self.model(model))
@@ -118,14 +118,14 @@ impl AgentBuilder {
         self
     }
 
-    /// One more tool.
+    /// Adds a tool.
     pub fn tool(mut self, tool: impl AnyTool + 'static) -> Self {
         self.tools = self.tools.with(Arc::new(tool));
         self
     }
 
-    /// How requests reach the model. By default the scripted demo model answers in this process, and
-    /// requests to all others go to their providers.
+    /// How requests reach the model. By default the scripted demo model answers in this process, and all
+    /// other requests go to their providers.
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self
@@ -136,20 +136,20 @@ impl AgentBuilder {
         self.keys(NoKeys).transport(proxy)
     }
 
-    /// Calls a listener with every request to a provider and its answer, without keys. It has no effect if a
+    /// Calls `listen` with every request to a provider and its answer, without keys. Has no effect if a
     /// transport or a proxy is set.
     pub fn wire_listener(mut self, listen: impl Fn(WireRecord) + Send + Sync + 'static) -> Self {
         self.listener = Some(WireListener::new(listen));
         self
     }
 
-    /// Where keys come from; the environment by default.
+    /// The source of keys; the environment by default.
     pub fn keys(mut self, keys: impl KeySource + 'static) -> Self {
         self.keys = Some(Arc::new(keys));
         self
     }
 
-    /// The key for the provider of the model that is set here, and for no other.
+    /// The key for the provider of the model that is set here, and for no other provider.
     pub fn key(mut self, key: impl AsRef<str>) -> Self {
         self.key = Some(Secret::new(key));
         self
@@ -161,7 +161,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Keeps what tools change in files, so that it can be undone; by default nothing is kept.
+    /// Records the changes that tools make to files, so that they can be undone; off by default.
     pub fn undo(mut self, options: UndoOptions) -> Self {
         self.behavior.undo = Some(options);
         self
@@ -214,13 +214,13 @@ impl AgentBuilder {
         self
     }
 
-    /// Most retries of one request; 4 by default.
+    /// The maximum number of retries of a request; 4 by default.
     pub fn retries(mut self, most: u32) -> Self {
         self.retries = Some(most);
         self
     }
 
-    /// Whether somebody is there to end a long wait that a provider asks for; nobody by default.
+    /// Whether someone is there to end a long wait that a provider asks for; by default no one is.
     pub fn retry_mode(mut self, mode: RetryMode) -> Self {
         self.retry_mode = mode;
         self
@@ -238,15 +238,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Functions that change what is sent to the model.
+    /// Functions that change the requests to the model.
     pub fn hooks(mut self, hooks: Hooks) -> Self {
         self.behavior.hooks = hooks;
         self
     }
 
-    /// Asks before calls as this mode says: something has to listen for
-    /// `QuestionEvent::ApprovalRequested` and call [`Agent::answer_approval`]. Without it every call is
-    /// run, unless a rule denies it.
+    /// The permission mode, which decides which calls need approval: something must listen for
+    /// `QuestionEvent::ApprovalRequested` and call [`Agent::answer_approval`]. Without a mode every call runs
+    /// unless a rule denies it.
     pub fn permission_mode(mut self, mode: PermissionMode) -> Self {
         self.behavior.permission_mode = mode;
         self.behavior.on_ask = OnAsk::Ask;
@@ -260,7 +260,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Changes how the agent behaves where there is a choice.
+    /// Changes optional behavior of the agent.
     pub fn behavior(mut self, change: impl FnOnce(&mut Behavior)) -> Self {
         change(&mut self.behavior);
         self

@@ -1,7 +1,7 @@
 //! An agent that works on code: coding tools, their system prompt, a directory, a session.
 //!
-//! What tau itself starts, for other programs. The user's settings files are not read;
-//! instruction files of the project are.
+//! The same agent that tau itself starts, for use by other programs. The user's settings files are not read;
+//! the project's instruction files are.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::context::workspace::Workspace;
 use tau_protocol::command::{SessionChange, SessionCommand, ShellCommand};
 use tau_tools::Toolbox;
 
-/// An [`Agent`] with the coding tools. It has all methods of [`Agent`] too.
+/// An [`Agent`] with the coding tools. Dereferences to [`Agent`].
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,7 +85,7 @@ impl CodingAgent {
         .await
     }
 
-    /// Ends the user's commands.
+    /// Stops the user's commands.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -124,7 +124,7 @@ impl CodingAgent {
     }
 }
 
-/// Which instruction files go into the system prompt.
+/// The instruction files that go into the system prompt.
 #[derive(Clone, Debug)]
 enum Instructions {
     OfProject,
@@ -143,11 +143,11 @@ pub struct CodingAgentBuilder {
 }
 
 impl CodingAgentBuilder {
-    /// Sets what every agent has: model, keys, transport, session, limits, hooks. Tools, directory
-    /// and system prompt that are set there have no effect.
+    /// Applies the settings that every agent has: model, keys, transport, session, limits, hooks. Tools,
+    /// directory and system prompt set there have no effect.
     ///
     /// # Errors
-    /// Those of `set`.
+    /// Errors of `set`.
     pub fn with<E>(mut self, set: impl FnOnce(AgentBuilder) -> Result<AgentBuilder, E>) -> Result<Self, E> {
         self.agent = set(self.agent)?;
         Ok(self)

@@ -1,8 +1,8 @@
 //! Subscriptions: each subscriber gets every event, in order.
 //!
-//! Nothing waits for a subscriber and no event is dropped. Events that a slow subscriber has not
-//! read are joined where that loses nothing (pieces of one text become one piece), so that its
-//! backlog is never much larger than the conversation.
+//! Nothing waits for a subscriber and no event is dropped. Events that a slow subscriber has not read are
+//! joined where nothing is lost (pieces of one text become one piece), so its backlog is never much larger
+//! than the conversation.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 
 use tau_protocol::event::{AgentEvent, Delta, ShellEvent, TurnEvent};
 
-/// Length of the backlog from which on pieces are joined.
+/// The length of the backlog from which pieces are joined.
 const JOINED_FROM: usize = 64;
 
-/// The events of an agent from the subscription on. Ends after `TaskEvent::Stopped`; dropping
-/// it ends the subscription. Also a [`Stream`].
+/// The events of an agent since the subscription. Ends after `TaskEvent::Stopped`; dropping it ends the
+/// subscription. Also a [`Stream`].
 #[derive(Debug)]
 pub struct Events {
     line: Arc<Mutex<Line>>,
@@ -97,8 +97,8 @@ impl Subscribers {
     }
 }
 
-/// Joins `next` to `last` if both are pieces of the same thing, and of a text not more than `most` bytes. What is
-/// joined says what both said.
+/// Joins `next` to `last` if both are pieces of the same thing, up to `most` bytes of text. The joined event
+/// carries the content of both.
 pub fn join(last: &mut AgentEvent, next: &AgentEvent, most: usize) -> bool {
     match (last, next) {
         (
@@ -165,7 +165,7 @@ mod tests {
         AgentEvent::Turn(TurnEvent::MessageUpdate { usage: Usage::default(), assistant_message_event })
     }
 
-    /// The backlog of a subscriber that does not read: its length and its text.
+    /// Checks the backlog of a subscriber that does not read: its length and its text.
     fn check(pieces: impl Iterator<Item = (usize, &'static str)>, waiting: usize, text: &str) {
         let mut subscribers = Subscribers::default();
         let events = subscribers.add();

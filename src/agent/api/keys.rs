@@ -8,7 +8,7 @@ use crate::provider::{Failure, FailureKind};
 use crate::secrets::Secret;
 use tau_protocol::model::{Api, Model};
 
-/// No keys: for servers that need none, and for transports with keys of their own.
+/// No keys, for servers that need none and for transports with their own keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoKeys;
 
@@ -39,7 +39,7 @@ impl KeySource for EnvKeys {
     }
 }
 
-/// One key, for one provider: models of other providers get theirs from the environment.
+/// One key for one provider. Models of other providers get theirs from the environment.
 #[derive(Clone, Debug)]
 pub struct OneKey {
     /// The provider the key is for: `Model::provider`.
@@ -84,7 +84,7 @@ where
     F: Fn(String) -> K + Send + Sync,
     K: Future<Output = Result<Option<Secret>, Failure>> + Send + 'static,
 {
-    /// Keys that `find` returns.
+    /// Uses the keys that `find` returns.
     pub fn new(find: F) -> Self {
         KeyFn(find)
     }

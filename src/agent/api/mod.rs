@@ -1,11 +1,10 @@
-//! The agent as a library: a handle that any front end can hold, share and listen to.
+//! The agent as a library: a handle that front ends hold, share and listen to.
 //!
-//! [`Agent`] is thin: its methods are commands to the agent task, its state is a fold over the
-//! task's events, and you can use both directly ([`Agent::command`], [`Agent::query`],
-//! [`Agent::subscribe`]). It never runs a turn or touches a session itself. [`AgentBuilder`] sets
-//! what an agent starts with; [`CodingAgent`] is an agent with the coding tools, their system prompt
-//! and a directory. [`spawn`] starts the task without a handle that folds its events. The data that
-//! goes in and out is in [`protocol`](tau_protocol).
+//! [`Agent`] is thin: its methods are commands to the agent task, its state is a fold over the task's events,
+//! and you can use both directly ([`Agent::command`], [`Agent::query`], [`Agent::subscribe`]). It never runs
+//! a turn or touches a session itself. [`AgentBuilder`] sets what an agent starts with; [`CodingAgent`] is an
+//! agent with the coding tools, their system prompt and a directory. [`spawn`] starts the task without a
+//! handle that folds its events. All data types are in [`protocol`](tau_protocol).
 
 mod board;
 mod builder;
@@ -46,23 +45,23 @@ use tau_protocol::command::{
 };
 use tau_tools::Toolbox;
 
-/// Why a call of the handle failed.
+/// The reason a call of the handle failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
     /// The agent task has ended: it was shut down, or it crashed.
     #[error("the agent has ended")]
     Ended,
-    /// The agent cannot do this now; says what to do instead.
+    /// The agent cannot do this now; the text says what to do instead.
     #[error("{0}")]
     Refused(String),
-    /// There is no answer; the provider's message, or the agent's.
+    /// There is no answer; the text is the provider's message, or the agent's.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A running agent. Clones share one agent; it ends, with everything it started, when the last one
-/// is dropped. You can call all methods at any time, also during a run; each returns once it has
-/// taken effect and [`Agent::state`] shows it.
+/// A running agent. Clones share one agent; it ends, with everything it started, when the last clone is
+/// dropped. All methods can be called at any time, also during a run; each returns once it has taken effect
+/// and [`Agent::state`] shows it.
 ///
 /// ```
 /// # async fn example() -> Result<(), tau_agent::api::AgentError> {
@@ -98,7 +97,7 @@ struct Inner {
     ended: watch::Receiver<bool>,
 }
 
-/// Tickets from here on are the handle's own; smaller ones are free for [`Agent::command`].
+/// The first of the handle's own tickets; smaller ones are free for [`Agent::command`].
 const FIRST_TICKET: u64 = 1 << 63;
 
 impl Agent {
@@ -131,25 +130,25 @@ impl Agent {
         }
     }
 
-    /// The agent as it is now.
+    /// The current state of the agent.
     pub fn state(&self) -> AgentState {
         self.inner.board.lock().fold.snapshot()
     }
 
-    /// Every event from now on, in order. There may be several subscribers.
+    /// Subscribes to every event from now on, in order. There may be several subscribers.
     pub fn subscribe(&self) -> Events {
         self.inner.board.lock().subscribers.add()
     }
 
-    /// The agent as it is now, and every event from then on: no event is missing between the two, and none
-    /// is in both.
+    /// The current state of the agent and every later event: no event is missing between the two, and none is
+    /// in both.
     pub fn subscribe_with_state(&self) -> (AgentState, Events) {
         let mut board = self.inner.board.lock();
         (board.fold.snapshot(), board.subscribers.add())
     }
 
-    /// Names the conversation to provider caches from the next request on; `None` names it by the id of its
-    /// session, which does not change.
+    /// Sets the name of the conversation for provider caches from the next request on; `None` uses the id of
+    /// its session, which does not change.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -212,7 +211,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Applies these limits from now on; a time limit from the next run on.
+    /// Applies these limits immediately; a time limit applies from the next run on.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -220,7 +219,7 @@ impl Agent {
         self.act(SettingsCommand::SetLimits { limits }).await
     }
 
-    /// Adds a message to the conversation; during a run, after it has ended.
+    /// Appends a message to the conversation; during a run, once the run has ended.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -259,7 +258,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Decides on a call that waits for approval (`QuestionEvent::ApprovalRequested`).
+    /// Answers an approval request (`QuestionEvent::ApprovalRequested`).
     ///
     /// # Errors
     /// When the agent has ended.
@@ -271,8 +270,8 @@ impl Agent {
         self.act(QuestionCommand::AnswerApproval { id: id.into(), answer }).await
     }
 
-    /// Applies this permission mode from now on. Whatever has to be approved is asked from then on:
-    /// something has to listen for `QuestionEvent::ApprovalRequested`.
+    /// Applies this permission mode from now on. Something must listen for `QuestionEvent::ApprovalRequested`
+    /// and answer the requests.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -280,11 +279,11 @@ impl Agent {
         self.act(SettingsCommand::SetPermissionMode { mode }).await
     }
 
-    /// Changes a rule of permissions, in its file if it is in one; all rules as they are then. Calls that
-    /// wait are judged again. `Query::PermissionRules` lists the rules without a change.
+    /// Changes a permission rule, also in its file if it is in one, and returns all rules after the change.
+    /// Waiting calls are judged again. `Query::PermissionRules` lists the rules without a change.
     ///
     /// # Errors
-    /// What is wrong with the change, or why it cannot be kept; or the agent has ended.
+    /// When the change is invalid or cannot be saved, or the agent has ended.
     pub async fn change_rules(&self, change: RuleChange) -> Result<PermissionRules, AgentError> {
         let answer = self
             .answered(false, |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }))
@@ -303,8 +302,8 @@ impl Agent {
         self.act(QuestionCommand::Answer { id: id.into(), answer }).await
     }
 
-    /// Ends the agent: aborts whatever runs, completes the session file, and returns when everything
-    /// it started has ended. Dropping all clones does the same in the background.
+    /// Ends the agent: aborts everything that is running, completes the session file, and returns when
+    /// everything it started has ended. Dropping all clones does the same in the background.
     pub async fn shutdown(&self) {
         // An error means that the agent has ended already.
         let _ = self.inner.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;

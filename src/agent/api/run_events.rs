@@ -1,4 +1,4 @@
-//! One run as a stream of its events, and runs without an agent that is kept.
+//! A run as a stream of its events, and one-off runs without a permanent agent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tau_protocol::event::{AgentEvent, QueueEvent, RunEvent};
 use tau_protocol::message::{Message, UserMessage};
 
 /// The events of one run, in order. Ends after `RunEvent::AgentSettled`, or when the run could not start.
-/// Also a [`Stream`]. Dropping it does not end the run, unless nobody else has the agent.
+/// Also a [`Stream`]. Dropping it does not end the run unless this is the last handle of the agent.
 #[derive(Debug)]
 pub struct RunEvents {
     events: Events,
@@ -26,7 +26,7 @@ pub struct RunEvents {
 }
 
 impl RunEvents {
-    /// The run that `agent` is about to start.
+    /// Follows the run that `agent` is about to start.
     pub(super) fn new(agent: Agent, events: Events, cancel: CancellationToken) -> Self {
         let dropped = CancellationToken::new();
         let (watched, stopping) = (dropped.clone(), agent.clone());
@@ -53,7 +53,7 @@ impl RunEvents {
         &self.agent
     }
 
-    /// Follows the run to its end; its messages, with those that started it.
+    /// Follows the run to its end and returns its messages, including those that started it.
     ///
     /// # Errors
     /// When the run did not start, or the agent has ended.
@@ -76,7 +76,7 @@ impl Stream for RunEvents {
             Poll::Ready(Some(AgentEvent::Run(RunEvent::AgentEnd { messages, .. }))) => {
                 self.messages = Some(messages.clone());
             }
-            // A prompt that was refused is returned.
+            // The text of a refused prompt is returned.
             Poll::Ready(
                 Some(
                     AgentEvent::Run(RunEvent::AgentSettled { .. })
@@ -92,8 +92,8 @@ impl Stream for RunEvents {
     }
 }
 
-/// Runs once: `messages` is the conversation so far, and `prompts` are added to it. The agent that does it
-/// ends when the stream is dropped, and leaves no session file unless `agent` has a folder for them.
+/// Runs once: `messages` is the conversation so far, and `prompts` are added to it. The agent ends when the
+/// stream is dropped, and leaves no session file unless `agent` has a session folder.
 ///
 /// # Errors
 /// When there is no model or no prompt, or `cancel` is cancelled already.
@@ -107,7 +107,7 @@ pub async fn agent_loop(
         return Err(AgentError::Refused("there is nothing to send: give a prompt".into()));
     };
     let agent = with_history(agent, messages).await?;
-    // What waits in this queue goes before the prompt.
+    // Messages in this queue go before the prompt.
     for message in prompts {
         agent.act(AgentCommand::Queue(QueueCommand::EnqueueMessage { message, queue: Queue::Steer })).await?;
     }
@@ -119,8 +119,8 @@ pub async fn agent_loop(
         .await
 }
 
-/// Runs once from `messages` as they are: the last is one of the user, a tool result, or an answer that
-/// failed. Otherwise as [`agent_loop`].
+/// Like [`agent_loop`], but runs from `messages` without a prompt: the last is a user message, a tool result,
+/// or an answer that failed.
 ///
 /// # Errors
 /// When there is no model or nothing to continue from, or `cancel` is cancelled already.

@@ -1,4 +1,4 @@
-//! Runs of an agent: starting, steering, stopping and waiting for them; the queues of messages.
+//! Runs of an agent: starting, steering, stopping and waiting for them, and the message queues.
 
 use tokio_util::sync::CancellationToken;
 
@@ -25,18 +25,18 @@ impl Agent {
         self.prompt_message(UserMessage::with_attachments(text, attachments.into_iter().collect())).await
     }
 
-    /// Starts a run with a message that is complete, for example one with attachments or in blocks. During a
-    /// run it steers. A message without a time gets that of now.
+    /// Starts a run with a complete message, for example one with attachments or in blocks. During a run it
+    /// steers. A message without a timestamp gets the current time.
     pub async fn prompt_message(&self, message: impl Into<UserMessage>) -> Result<(), AgentError> {
         Self::ready(&self.state())?;
         self.act(RunCommand::PromptMessage { message: message.into(), streaming: Queue::Steer }).await
     }
 
-    /// Starts a run with a message; the events of this run, from its start to its end. Cancelling `cancel`
-    /// aborts the run, which then still reports how it ended.
+    /// Starts a run with a message and returns the events of this run, from its start to its end. Cancelling
+    /// `cancel` aborts the run, which then still reports how it ended.
     ///
     /// # Errors
-    /// As [`Agent::prompt`]; also when a run is in progress, or `cancel` is cancelled already.
+    /// Those of [`Agent::prompt`]; also when a run is in progress, or `cancel` is cancelled already.
     pub async fn prompt_stream(
         &self,
         message: impl Into<UserMessage>,
@@ -68,7 +68,7 @@ impl Agent {
         Ok(RunEvents::new(self.clone(), events, cancel))
     }
 
-    /// How many messages leave a queue at once.
+    /// The number of messages that leave a queue at once.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -105,8 +105,8 @@ impl Agent {
         }
     }
 
-    /// Continues a conversation whose last message is the user's or a tool result, or whose last
-    /// answer failed; also starts a run with the queued messages.
+    /// Continues a conversation whose last message is a user message or a tool result, or whose last answer
+    /// failed. Also starts a run with the queued messages.
     ///
     /// # Errors
     /// When there is nothing to continue, no model is set, or a run is in progress; when the agent
@@ -124,14 +124,14 @@ impl Agent {
         self.act(RunCommand::Continue).await
     }
 
-    /// Refuses without a model.
+    /// Fails if no model is set.
     fn ready(state: &AgentState) -> Result<(), AgentError> {
         let no_model = || AgentError::Refused("no model is set: call `set_model` first".into());
         state.model.as_ref().map(|_| ()).ok_or_else(no_model)
     }
 
-    /// Stops the run: the model, its tools, a wait before a retry; returns when it has ended. Queued messages
-    /// stay queued.
+    /// Stops the run, including the model, its tools and any wait before a retry, and returns when it has
+    /// ended. Queued messages stay queued.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -148,8 +148,8 @@ impl Agent {
         self.query(Query::Idle).await.map(|_| ())
     }
 
-    /// Queues a steering message: the model sees it when the current tool call has ended. While
-    /// nothing runs it waits for the next run.
+    /// Queues a steering message: the model sees it when the current tool call has ended. If nothing is
+    /// running, it waits for the next run.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -161,8 +161,8 @@ impl Agent {
         self.enqueue(text.into(), attachments, Queue::Steer).await
     }
 
-    /// Queues a follow-up: it is delivered when the agent would stop. While nothing runs it waits
-    /// for the next run.
+    /// Queues a follow-up: it is delivered when the agent would stop. If nothing is running, it waits for the
+    /// next run.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -184,7 +184,7 @@ impl Agent {
         self.act(QueueCommand::EnqueueMessage { message, queue }).await
     }
 
-    /// Sets how many messages leave a queue at once.
+    /// Sets the number of messages that leave a queue at once.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -192,7 +192,7 @@ impl Agent {
         self.act(QueueCommand::SetQueueMode { queue, mode }).await
     }
 
-    /// Sets what steering does to the tool calls of its turn.
+    /// Sets how steering affects the tool calls of its turn.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -200,8 +200,8 @@ impl Agent {
         self.act(QueueCommand::SetSteerMode { mode }).await
     }
 
-    /// Changes a queued message: its text, place or kind; or discards it, or sends it at once. If it
-    /// is no longer queued, nothing changes and [`QueueEvent::QueueChangeFailed`] is emitted.
+    /// Edits, moves, discards or sends a queued message. If it is no longer queued, nothing changes and
+    /// [`QueueEvent::QueueChangeFailed`] is emitted.
     ///
     /// [`QueueEvent::QueueChangeFailed`]: crate::QueueEvent::QueueChangeFailed
     ///

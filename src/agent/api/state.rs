@@ -1,7 +1,7 @@
 //! The state of an agent as its events describe it.
 //!
-//! Nothing here asks the agent: the state is exact as of the last event that was folded, and every
-//! method of the handle that changes something returns only when the state shows the change.
+//! Nothing here asks the agent: the state is exact as of the last folded event, and every method of the
+//! handle that changes something returns only when the state shows the change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,10 +24,9 @@ pub struct AgentState {
     pub thinking: ThinkingLevel,
     /// Names of the enabled tools.
     pub tools: Vec<String>,
-    /// The complete messages of the conversation, in order. Messages that a compaction summarizes
-    /// stay here. Of a session that was opened from a large file, or that was compacted before it
-    /// was opened, only the end is here until [`Agent::load_history`](super::Agent::load_history)
-    /// loads the rest.
+    /// The complete messages of the conversation, in order. Messages that a compaction summarizes stay here.
+    /// For a session opened from a large file, or compacted before it was opened, only the end is here until
+    /// [`Agent::load_history`](super::Agent::load_history) loads the rest.
     pub messages: Vec<Arc<Message>>,
     /// True from the start of a run until it has settled.
     pub is_streaming: bool,
@@ -40,7 +39,7 @@ pub struct AgentState {
     /// Texts of the queued messages.
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
-    /// The session that is open.
+    /// The open session.
     pub session: SessionInfo,
 }
 
@@ -54,7 +53,7 @@ impl AgentState {
     }
 }
 
-/// The state, and what is needed to fold events into it.
+/// The state, with the data needed to fold events into it.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     pub(super) state: AgentState,
@@ -71,7 +70,7 @@ impl Fold {
         AgentState { partial, ..self.state.clone() }
     }
 
-    /// Takes the next event.
+    /// Folds the next event.
     pub(super) fn take(&mut self, event: &AgentEvent) {
         let state = &mut self.state;
         match event {
