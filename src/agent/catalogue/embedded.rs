@@ -1,4 +1,4 @@
-//! The facts on models that are built in: `data/models.json`, read when they are first needed.
+//! The built-in facts on models: `data/models.json`, read on first use.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,17 +13,17 @@ use super::providers::{self, KnownProvider};
 
 const TEXT: &str = include_str!("../../../data/models.json");
 
-/// The file. What many models share is there once, in `quirks` and `levels`.
+/// The file. Values shared by many models are stored once, in `quirks` and `levels`.
 #[derive(Deserialize)]
 struct Data {
     quirks: Vec<Map<String, Value>>,
     levels: Vec<BTreeMap<ThinkingLevel, Option<String>>>,
-    /// Read provider by provider, as most often one is all that is wanted.
+    /// Parsed provider by provider, as usually only one is needed.
     #[serde(borrow, rename = "vendors")]
     providers: BTreeMap<&'static str, &'static RawValue>,
 }
 
-/// One model. Prices in US dollars for a million tokens: input, output, cache read, cache write.
+/// A model. Prices are in US dollars per million tokens: input, output, cache read, cache write.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -58,8 +58,8 @@ pub(crate) fn of_provider(provider: &KnownProvider) -> Vec<Model> {
 impl Row {
     fn model(self, provider: &KnownProvider, data: &Data) -> Model {
         let [input, output, cache_read, cache_write] = self.cost;
-        // Where nothing is charged for the token, the source has noughts for plans and for prices
-        // that it does not know as well. Only names that say so are free.
+        // For models without a charge per token, the source has zeros both for plans and for unknown prices.
+        // Only names that say so are free.
         let known = self.cost != [0.0; 4] || self.id.contains("free");
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {

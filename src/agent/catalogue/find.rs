@@ -1,18 +1,18 @@
-//! Finds the model a user means: by reference, id, or part of a name.
+//! Finds the model that a user means: by reference, id, or part of a name.
 //!
-//! Pure. An exact name always wins; part of a name counts only when one model can be meant.
+//! Pure. An exact name always wins; part of a name counts only if it is unambiguous.
 
 use std::sync::Arc;
 
 use tau_protocol::model::{Model, ThinkingLevel};
 
-/// No model, or more than one, can be meant.
+/// No model matched, or more than one did.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub struct NotFound {
-    /// What was asked for.
+    /// The query.
     pub query: String,
-    /// References of models that are near, best first; at most eight.
+    /// References of similar models, best first; at most eight.
     pub near: Vec<String>,
     /// True when several models match.
     pub ambiguous: bool,
@@ -28,11 +28,10 @@ impl NotFound {
     }
 }
 
-/// How many near matches are named.
+/// The maximum number of similar models.
 const NEAR: usize = 8;
 
-/// Parts the thinking level from a query: `provider/id:high`. Other words after a colon belong to
-/// the id.
+/// Splits the thinking level from a query: `provider/id:high`. Other words after a colon belong to the id.
 pub fn split_level(query: &str) -> (&str, Option<ThinkingLevel>) {
     let level = query.rsplit_once(':').map(|(model, word)| (model, ThinkingLevel::named(word)));
     match level {
@@ -41,8 +40,7 @@ pub fn split_level(query: &str) -> (&str, Option<ThinkingLevel>) {
     }
 }
 
-/// The model that `query` means. Of several that it names, those win for which `prefer` says yes,
-/// and then the first.
+/// The model that `query` means. Of several matches, the first that `prefer` accepts wins, else the first.
 pub fn find(
     models: &[Arc<Model>],
     query: &str,
@@ -65,9 +63,8 @@ pub fn find(
     }
 }
 
-/// The model of that name. A reference is what it says; of other names, first the models that are
-/// preferred: the id, then id or name without regard to case, then the id without the maker that
-/// hosts put before it.
+/// The model with exactly that name. A reference stands for itself. Other names match, preferred models
+/// first: the id, then the id or name ignoring case, then the id without the maker that hosts put before it.
 fn exact(models: &[Arc<Model>], query: &str, prefer: &dyn Fn(&Model) -> bool) -> Option<Arc<Model>> {
     if query.is_empty() {
         return None;
@@ -97,7 +94,7 @@ fn matches(model: &Model, query: &str) -> bool {
     any && all
 }
 
-/// The one model all of these are: one alone, or one that the others are dated forms of.
+/// The one model that all of these are: the only one, or the one that the others are dated forms of.
 fn one<'a>(models: &[&'a Arc<Model>]) -> Option<&'a Arc<Model>> {
     let shortest = models.iter().min_by_key(|model| model.id.len())?;
     let dated = |model: &&Arc<Model>| {
@@ -113,10 +110,10 @@ fn references(models: &[&Arc<Model>]) -> Vec<String> {
     models.iter().take(NEAR).map(|model| model.reference()).collect()
 }
 
-/// References that look like the query.
+/// References similar to the query.
 fn similar(models: &[Arc<Model>], query: &str) -> Vec<String> {
     let query = query.to_lowercase();
-    // A reference is compared as a whole only with a query that has a provider too.
+    // A reference is compared in full only with a query that has a provider too.
     let text = |model: &Arc<Model>| {
         if query.contains('/') { model.reference() } else { model.id.clone() }.to_lowercase()
     };

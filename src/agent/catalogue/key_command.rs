@@ -9,12 +9,12 @@ use tokio::process::{Child, Command};
 use crate::provider::{Failure, FailureKind};
 use crate::secrets::Secret;
 
-/// How long the command may take.
+/// The time limit of the command.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// Most it may print, in bytes. No key is near as long.
+/// The maximum output in bytes. No key is nearly as long.
 const SIZE_LIMIT: u64 = 64 * 1024;
 
-/// What the command prints. It does not see the variables in `hidden`, which hold other keys.
+/// The output of the command, which does not see the variables in `hidden`: they hold other keys.
 pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Failure> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -29,7 +29,7 @@ pub(super) async fn run(command: &str, hidden: &[String]) -> Result<Secret, Fail
         Err(_) => Err(format!("took longer than {} seconds", TIME_LIMIT.as_secs())),
     };
     let (status, output) = printed.map_err(|reason| {
-        // Whatever it has started must not run on.
+        // No child process may keep running.
         let _ = group.map(|group| rustix::process::kill_process_group(group, rustix::process::Signal::KILL));
         failed(reason)
     })?;

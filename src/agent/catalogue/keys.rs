@@ -1,6 +1,6 @@
-//! `auth.json` and the order in which keys are looked for.
+//! `auth.json`, and the lookup order of keys.
 //!
-//! A key is looked up again for each request and leaves here only as a [`Secret`]. The order: the
+//! A key is looked up again for each request and leaves this module only as a [`Secret`]. The order: the
 //! flag, the provider's environment variable, `auth.json`, `models.toml`, `config.toml`.
 
 use std::collections::HashMap;
@@ -19,25 +19,25 @@ use crate::settings::{MAX_BYTES, Paths, Settings};
 use tau_protocol::model::{Api, Model};
 use tau_tools::paths::reason;
 
-/// Gives the value of an environment variable.
+/// Returns the value of an environment variable.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The keys of the user.
+/// The user's keys.
 pub struct Keys {
     auth_file: SharedFile,
     files: Mutex<KeyFiles>,
     env: EnvLookup,
-    /// The key of the flag, for this provider only: a key never goes to another one.
+    /// The key of the flag, for this provider only: a key is never sent to another one.
     flag: Option<(String, KeySpec)>,
-    /// The token of an app server: it holds the keys of all providers, and this end needs none.
+    /// The token of an app server, which holds the keys of all providers; none are needed here.
     proxy_token: Option<Secret>,
-    /// What commands printed; each is run once, and again when its key is refused.
+    /// Output of key commands. Each is run once, and again when its key is refused.
     commands: tokio::sync::Mutex<HashMap<String, Secret>>,
-    /// Every key that was given out, for redaction.
+    /// Every key that was handed out, for redaction.
     given: Mutex<Vec<Secret>>,
 }
 
-/// What the user's files say of keys; replaced when they are read again.
+/// Keys in the user's files; replaced when the files are read again.
 #[derive(Clone)]
 struct KeyFiles {
     catalogue: Arc<Catalogue>,
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Where the key of a provider comes from.
+/// The source of a provider's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPlace {
     /// The command line.
@@ -78,7 +78,7 @@ impl std::fmt::Display for KeyPlace {
     }
 }
 
-/// How a key is written: in files, in `TAU_API_KEY` and on the command line alike.
+/// A key as written in files, in `TAU_API_KEY` and on the command line.
 #[derive(Clone)]
 enum KeySpec {
     Literal(Secret),
@@ -97,8 +97,8 @@ impl KeySpec {
 }
 
 impl Keys {
-    /// The keys for these settings. `flag` is what `--api-key` says, and the provider of the model that
-    /// was asked for there.
+    /// The keys for these settings. `flag` is the value of `--api-key`, and the provider of the model
+    /// requested there.
     pub fn new(
         paths: &Paths,
         settings: &Settings,
@@ -109,7 +109,7 @@ impl Keys {
         let config = settings.api_key.as_ref().and_then(|key| {
             let key = key.expose().to_owned();
             let provider = catalogue.adhoc_provider().or_else(|| settings.provider.clone());
-            // Without a provider next to it, the key is for the provider of the model next to it.
+            // A key without a provider belongs to the provider of the model set alongside it.
             let named =
                 || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
             Some((provider.or_else(named)?, key))
@@ -125,7 +125,7 @@ impl Keys {
         }
     }
 
-    /// The same behind an app server with this token: every model can be used, and none needs a key.
+    /// Uses an app server with this token: every model can be used, and none needs a key.
     pub fn behind_proxy(self, token: Option<Secret>) -> Self {
         Keys { proxy_token: token, ..self }
     }
@@ -134,23 +134,23 @@ impl Keys {
         self.files.lock().clone()
     }
 
-    /// The models that the keys are for.
+    /// The models that these keys are for.
     pub fn catalogue(&self) -> Arc<Catalogue> {
         self.files().catalogue
     }
 
-    /// Takes over what files say of keys and models now, as read for `newer`.
+    /// Takes over keys and models from `newer`, which was read from the files again.
     pub fn adopt(&self, newer: &Keys) {
         let files = newer.files();
         *self.files.lock() = files;
     }
 
-    /// Where a key of this provider comes from if none is in `auth.json`. Runs no command.
+    /// The source of this provider's key, other than `auth.json`. Runs no command.
     pub fn place_besides_auth_file(&self, provider: &str) -> Option<KeyPlace> {
         self.place_among(provider, &Map::new())
     }
 
-    /// Those of these providers for which a key is set somewhere. Runs no command.
+    /// The providers among these that have a key anywhere. Runs no command.
     pub fn held<V: AsRef<str>>(&self, providers: impl IntoIterator<Item = V>) -> Vec<V> {
         let stored = self.stored();
         if self.proxy_token.is_some() {
@@ -162,7 +162,7 @@ impl Keys {
             .collect()
     }
 
-    /// Where the key of this provider comes from; `None` if it has no key. Runs no command.
+    /// The source of this provider's key; `None` if it has no key. Runs no command.
     pub fn place(&self, provider: &str) -> Option<KeyPlace> {
         self.place_among(provider, &self.stored())
     }
@@ -176,11 +176,11 @@ impl Keys {
         self.specs(provider, stored).into_iter().find(|(_, spec)| holds(spec)).map(|(place, _)| place)
     }
 
-    /// Whether the key of the command line can be used. One that names a variable must not give way
-    /// to another key without a word.
+    /// Checks that the key of the command line can be used. A key that names an unset variable must not
+    /// silently give way to another key.
     ///
     /// # Errors
-    /// The variable that is not set.
+    /// The name of the unset variable.
     pub fn check_flag(&self) -> Result<(), String> {
         match self.flag.as_ref().map(|(_, spec)| spec) {
             Some(KeySpec::Variable(name)) if self.variable(name).is_none() => {
@@ -190,10 +190,10 @@ impl Keys {
         }
     }
 
-    /// Whether `auth.json` can be read, if there is one. One that cannot be read holds no keys.
+    /// Checks that `auth.json` can be read, if it exists. An unreadable file holds no keys.
     ///
     /// # Errors
-    /// What is wrong with it, and what to do.
+    /// Says what is wrong with it, and what to do.
     pub fn readable(&self) -> Result<(), Failure> {
         let failed = |error: io::Error| {
             let json = error.get_ref().and_then(|error| error.downcast_ref::<serde_json::Error>());
@@ -208,8 +208,8 @@ impl Keys {
         self.read_stored().map(drop).map_err(failed)
     }
 
-    /// All values that are known to be keys, for redaction and for what commands may not see; the
-    /// headers of `models.toml` count as such. Runs no command; what one printed is known from then on.
+    /// All values known to be keys, for redaction and for hiding from commands; includes the headers of
+    /// `models.toml`. Runs no command; the output of one is known once it has run.
     pub fn known_values(&self) -> Vec<Secret> {
         let KeyFiles { catalogue, config } = self.files();
         let names = catalogue.key_variables();
@@ -242,8 +242,7 @@ impl Keys {
     /// Saves a key in `auth.json`.
     ///
     /// # Errors
-    /// Those of the file system, and `InvalidData` when the file is not understood: it is then
-    /// left alone.
+    /// Errors of the file system, and `InvalidData` when the file cannot be parsed: it is then left alone.
     pub fn store(&self, provider: &str, key: &Secret) -> io::Result<()> {
         let entry = serde_json::json!({"type": "api_key", "key": key.expose()});
         self.change(|stored| drop(stored.insert(provider.to_owned(), entry)))
@@ -278,7 +277,7 @@ impl Keys {
         }
     }
 
-    /// What is stored; a file that cannot be read holds no keys.
+    /// The content of `auth.json`; empty if it cannot be read.
     fn stored(&self) -> Map<String, Value> {
         self.read_stored().unwrap_or_default()
     }
@@ -287,7 +286,7 @@ impl Keys {
         (self.env)(name).map(Secret::new).filter(|secret| !secret.is_empty())
     }
 
-    /// How the key of this provider is written, in the order in which the places count.
+    /// The specs of this provider's key, in order of precedence.
     fn specs(&self, provider: &str, stored: &Map<String, Value>) -> Vec<(KeyPlace, KeySpec)> {
         let flag = self.flag.as_ref().filter(|(owner, _)| owner == provider).map(|(_, spec)| spec.clone());
         let KeyFiles { catalogue, config } = self.files();
@@ -323,12 +322,12 @@ impl Keys {
                 Err(Failure::new(FailureKind::Config, format!("the key for {provider} is empty"))
                     .hint("check api_key in config.toml or models.toml, or use /login"))
             }
-            // A server of the user, for which nothing says that it wants a key.
+            // A server of the user that is not known to need a key.
             None => Ok(None),
         }
     }
 
-    /// The key of a service that is no provider of models; `None` if it has none.
+    /// The key of a service that is not a model provider; `None` if it has none.
     ///
     /// # Errors
     /// When `auth.json` cannot be read, or a command that prints the key fails.
@@ -341,7 +340,7 @@ impl Keys {
         Ok(key)
     }
 
-    /// The first of these that holds a key.
+    /// The first of these that yields a key.
     async fn first(&self, written: &[(KeyPlace, KeySpec)]) -> Result<Option<Secret>, Failure> {
         for (_, spec) in written {
             let key = match spec {
@@ -356,7 +355,7 @@ impl Keys {
         Ok(None)
     }
 
-    /// Remembers a key that is given out, for redaction.
+    /// Remembers a key that is handed out, for redaction.
     fn remember(&self, key: &Secret) {
         let mut given = self.given.lock();
         if !given.contains(key) {
@@ -364,7 +363,7 @@ impl Keys {
         }
     }
 
-    /// What a command prints. Kept until it is refused; a failure is not remembered.
+    /// The output of a key command. Kept until the key is refused; a failure is not remembered.
     async fn printed(&self, command: &str) -> Result<Secret, Failure> {
         let mut commands = self.commands.lock().await;
         if let Some(key) = commands.get(command) {
@@ -387,7 +386,7 @@ impl KeySource for Keys {
         })
     }
 
-    /// What a command printed may have expired, so it is forgotten and the command run again.
+    /// A key printed by a command may have expired, so it is forgotten and the command is run again.
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move {
             self.commands.lock().await.retain(|_, printed| printed != refused);
@@ -400,7 +399,7 @@ impl KeySource for Keys {
     }
 }
 
-/// What is wrong with a file of keys; nothing that is written in it, as that may be a key.
+/// Describes a JSON error in a key file without quoting its content, which may be a key.
 fn not_json(error: &serde_json::Error) -> String {
     if error.is_data() {
         return "is not a JSON object".to_owned();

@@ -1,8 +1,8 @@
-//! The models a server says it has: asked for with `GET /models`, kept in the cache folder.
+//! Lists the models of a server with `GET /models`, and caches the list.
 //!
-//! What a server says of its models counts less than the built-in facts and the user's own, so
-//! it comes after both (see `Catalogue`). The cache may be deleted at any time. Providers answer in
-//! many shapes; [`parse`] knows the recorded ones.
+//! A server's data on its models counts less than the built-in facts and the user's own, so it comes after
+//! both (see `Catalogue`). The cache may be deleted at any time. Providers answer in many shapes; [`parse`]
+//! knows the recorded ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::secrets::Secret;
 use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::model::{Api, Model, Price, ThinkingLevel};
 
-/// Largest answer that is read, and largest file, in bytes.
+/// The size limit of answers and files, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// Parts of names of models that do not hold conversations.
+/// Name parts of models that do not hold conversations.
 const OTHERS: [&str; 15] = [
     "embed",
     "whisper",
@@ -39,7 +39,7 @@ const OTHERS: [&str; 15] = [
     "ocr",
 ];
 
-/// What a server says of one of its models. 0 where it does not say a size.
+/// A server's data on one of its models. Unknown sizes are 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerModel {
@@ -49,31 +49,31 @@ pub struct ServerModel {
     pub max_tokens: u64,
     pub image: bool,
     pub reasoning: bool,
-    /// `None` if it is not said.
+    /// `None` if not given.
     pub cost: Option<Price>,
 }
 
-/// A list as it is kept.
+/// A cached list.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     base_url: String,
     models: Vec<ServerModel>,
 }
 
-/// The lists that are kept.
+/// The cached lists.
 #[derive(Clone, Debug, Default)]
 pub struct ServerLists {
     dir: Option<PathBuf>,
 }
 
 impl ServerLists {
-    /// The lists under the cache folder.
+    /// The lists in the cache folder.
     pub fn under(cache: &Path) -> Self {
         ServerLists { dir: Some(cache.join("models")) }
     }
 
-    /// What the server of this endpoint said when it was asked last; empty when it never was, or
-    /// when the list is of another address.
+    /// The models from the last answer of this endpoint's server; empty without one, or if the list is from
+    /// another address.
     pub(super) fn of(&self, endpoint: &Model) -> Vec<Model> {
         let kept = self.file(&endpoint.provider).and_then(|file| read_capped(&file, MAX_BYTES as u64).ok());
         let kept = kept.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok()).unwrap_or_default();
@@ -83,7 +83,7 @@ impl ServerLists {
         kept.models.into_iter().map(|listed| listed.model(endpoint)).collect()
     }
 
-    /// Keeps what a server said.
+    /// Caches a server's list.
     pub fn keep(&self, endpoint: &Model, models: &[ServerModel]) -> std::io::Result<()> {
         let Some(file) = self.file(&endpoint.provider) else { return Ok(()) };
         let kept = Kept { base_url: endpoint.base_url.clone(), models: models.to_vec() };
@@ -97,16 +97,16 @@ impl ServerLists {
     }
 }
 
-/// Asks the server of `endpoint`, a model of which only the provider, the address, the format and
-/// the headers count.
+/// Requests the list from the server of `endpoint`, a model of which only the provider, the address, the
+/// format and the headers matter.
 ///
 /// # Errors
-/// As any request; `Protocol` when the answer is no list of models.
+/// Like any request; `Protocol` when the answer is not a list of models.
 pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<Vec<ServerModel>, Failure> {
     let no_format = || Failure::new(FailureKind::Config, "this wire format has no model list");
     let format = wire_format(endpoint.api).ok_or_else(no_format)?;
     let redact = key.clone();
-    // The headers that prove who asks are those of every request.
+    // The same headers authenticate every request.
     let mut request = format.encode(&ModelRequest {
         model: Arc::new(Model { id: "models".to_owned(), ..endpoint.clone() }),
         key,
@@ -136,7 +136,7 @@ pub async fn ask(http: &Http, endpoint: &Model, key: Option<Secret>) -> Result<V
         .ok_or_else(|| Failure::new(FailureKind::Protocol, format!("{url} did not return a list of models")))
 }
 
-/// The models in an answer: under `data`, under `models`, or a bare list. `None` if it is no list.
+/// The models in an answer: under `data`, under `models`, or a bare list. `None` if it is not a list.
 pub fn parse(answer: &Value) -> Option<Vec<ServerModel>> {
     let list = answer.get("data").or_else(|| answer.get("models")).unwrap_or(answer).as_array()?;
     let mut seen = std::collections::HashSet::new();
@@ -168,7 +168,8 @@ fn listed(model: &Value) -> Option<ServerModel> {
         name: word(&["display_name", "displayName"])
             .or_else(|| word(&["name"]).filter(|name| model.get("id").is_some() && *name != id))
             .map(str::to_owned),
-        // llama.cpp also says what the model was trained for; only what it was started with counts.
+        // llama.cpp also reports the window the model was trained with; only the one it was started with
+        // counts.
         context_window: number(&[
             "/max_model_len",
             "/context_window",
@@ -192,7 +193,7 @@ fn listed(model: &Value) -> Option<ServerModel> {
     })
 }
 
-/// The price as OpenRouter has it: US dollars a token, as text; negative where it varies.
+/// The price in OpenRouter's format: US dollars per token, as text; negative if it varies.
 fn price(model: &Value) -> Option<Price> {
     let dollars = |field: &str| -> Option<f64> {
         let price: f64 = model.get("pricing")?.get(field)?.as_str()?.parse().ok()?;
@@ -207,13 +208,13 @@ fn price(model: &Value) -> Option<Price> {
 }
 
 impl ServerModel {
-    /// Whether its name says that it does something else than to answer messages.
+    /// Whether its name says that it is not a chat model.
     pub fn is_other(&self) -> bool {
         let id = self.id.to_lowercase();
         OTHERS.iter().any(|part| id.contains(part))
     }
 
-    /// The model at the server that said so.
+    /// The model, at the server that listed it.
     pub fn model(self, endpoint: &Model) -> Model {
         let kinds: &[&str] = if self.image { &["text", "image"] } else { &["text"] };
         Model {

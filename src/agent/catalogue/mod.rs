@@ -1,9 +1,8 @@
-//! The models that are known: embedded facts, the user's `models.toml`, an ad-hoc provider.
+//! The known models: embedded facts, the user's `models.toml`, an ad-hoc provider.
 //!
-//! No key is held. What servers say of their models (`listing`) is asked for by others and kept;
-//! here it fills in what is not known otherwise. The embedded facts are read when they
-//! are first asked for, not when the program starts. `providers` is the table of providers, `embedded`
-//! the table of models, [`user`] what the user adds, `find` the search.
+//! No key is held here. Model lists from servers (`listing`) are requested and stored elsewhere; here they
+//! only fill gaps. The embedded facts are read on first use, not when the program starts. `providers` is the
+//! table of providers, `embedded` the table of models, [`user`] the user's additions, `find` the search.
 
 mod embedded;
 mod find;
@@ -29,18 +28,18 @@ pub use providers::{KnownProvider, PROVIDERS};
 pub use user::{AdHoc, is_loopback};
 use user::{UserFile, UserModel};
 
-/// All models that can be asked for.
+/// All models that can be used.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     user: UserFile,
     adhoc: Option<AdHoc>,
     lists: ServerLists,
-    /// What the app server serves that all requests go through; empty without one, or if that is not known.
+    /// The models served by the app server that all requests go through; empty without one, or if not known.
     served: Vec<Model>,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
-/// The built-in model that is no AI: it plays a script with the real tools.
+/// The built-in demo model, which is not an AI: it plays a script with the real tools.
 pub fn demo() -> Model {
     Model {
         id: "demo".to_owned(),
@@ -55,18 +54,18 @@ pub fn demo() -> Model {
     }
 }
 
-/// Variables with the addresses of providers.
+/// Variables that hold the addresses of providers.
 const BASE_URL_VARIABLES: [(&str, &str); 2] =
     [("anthropic", "ANTHROPIC_BASE_URL"), ("openai", "OPENAI_BASE_URL")];
-/// The variable with a token that is sent as `authorization: Bearer`. It counts before that of the key.
+/// The variable with a token that is sent as `authorization: Bearer`. It takes precedence over the key's
+/// variable.
 const TOKEN_VARIABLE: (&str, &str) = ("anthropic", "ANTHROPIC_AUTH_TOKEN");
 
 impl Catalogue {
-    /// The catalogue with what `models.toml` says and the ad-hoc provider: that of the flags,
-    /// else that of the settings.
+    /// The catalogue with `models.toml` and the ad-hoc provider: from the flags, else from the settings.
     ///
     /// # Errors
-    /// When `models.toml` is not understood.
+    /// When `models.toml` cannot be parsed.
     pub fn load(paths: &Paths, settings: &Settings, adhoc: Option<AdHoc>) -> Result<Self, SettingsError> {
         let user = read_toml(&paths.config.join("models.toml"))?.unwrap_or_default();
         Ok(Self::new(user, adhoc.or_else(|| AdHoc::of(settings))).with_lists(paths))
@@ -80,11 +79,11 @@ impl Catalogue {
         Catalogue { user, adhoc, lists: ServerLists::default(), served: Vec::new(), models: OnceLock::new() }
     }
 
-    /// The same with the addresses and tokens of providers that the environment names, as their own programs
-    /// read them. What flags and `models.toml` say counts first.
+    /// Adds the addresses and tokens of providers that the environment names, as the providers' own programs
+    /// read them. Flags and `models.toml` take precedence.
     ///
     /// # Errors
-    /// The variable that holds no address.
+    /// The variable that does not hold an address.
     pub fn with_environment(mut self, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let missing = |entry: Option<&user::UserProvider>| entry.is_none_or(|entry| entry.base_url.is_none());
@@ -107,35 +106,35 @@ impl Catalogue {
         Ok(self)
     }
 
-    /// The same with what servers said of their models, from the cache folder.
+    /// Adds the cached model lists of servers.
     pub fn with_lists(mut self, paths: &Paths) -> Self {
         self.lists = ServerLists::under(&paths.cache);
         self
     }
 
-    /// The same behind an app server that serves these models, and no others.
+    /// Restricts the catalogue to these models, which an app server serves.
     pub fn with_served(mut self, served: Vec<Model>) -> Self {
         self.served = served;
         self
     }
 
-    /// What the app server serves, as far as that is known.
+    /// The models that the app server serves, if known.
     pub fn served(&self) -> &[Model] {
         &self.served
     }
 
-    /// Whether the app server has this model, as far as that is known.
+    /// Whether the app server is known to serve this model.
     pub fn is_served(&self, model: &Model) -> bool {
         let is_meant = |served: &Model| served.provider == model.provider && served.id == model.id;
         self.served.is_empty() || self.served.iter().any(is_meant)
     }
 
-    /// What servers said of their models.
+    /// The model lists of servers.
     pub fn lists(&self) -> &ServerLists {
         &self.lists
     }
 
-    /// Where a provider's requests go: a model of it without id. `None` if its address is unknown.
+    /// The endpoint of a provider: a model of it without id. `None` if its address is unknown.
     pub fn endpoint(&self, provider: &str) -> Option<Model> {
         let said = self.user.providers.get(provider).cloned().unwrap_or_default();
         let mut model = said.new_model(provider, &UserModel::default());
@@ -143,13 +142,13 @@ impl Catalogue {
         (!model.base_url.is_empty() && !model.base_url.contains('{')).then_some(model)
     }
 
-    /// The address of the ad-hoc provider when no model was named with it.
+    /// The ad-hoc provider's endpoint if no model was named with it.
     pub fn unnamed(&self) -> Option<Model> {
         let adhoc = self.adhoc.as_ref().filter(|adhoc| adhoc.model.is_none())?;
         self.endpoint(&adhoc.provider())
     }
 
-    /// All providers: the user's own first.
+    /// All providers, the user's own first.
     pub fn providers(&self) -> Vec<String> {
         let known = PROVIDERS.iter().map(|provider| provider.id);
         let own = self.user.providers.keys().map(String::as_str);
@@ -160,7 +159,7 @@ impl Catalogue {
         names
     }
 
-    /// What a server lists and nothing else knows of.
+    /// Models that only a server's list has.
     fn listed(&self, provider: &str, known: &[Model]) -> Vec<Model> {
         let mut listed = self.endpoint(provider).map(|endpoint| self.lists.of(&endpoint)).unwrap_or_default();
         listed.extend(self.served.iter().filter(|model| model.provider == provider).cloned());
@@ -171,7 +170,7 @@ impl Catalogue {
         listed
     }
 
-    /// All models: the user's own first, then provider by provider. The demo is not among them.
+    /// All models: the user's own first, then provider by provider. The demo is not included.
     pub fn models(&self) -> &[Arc<Model>] {
         self.models.get_or_init(|| {
             let mut known = embedded::models();
@@ -195,7 +194,7 @@ impl Catalogue {
         self.adhoc.as_ref().map(AdHoc::provider)
     }
 
-    /// The model to start with at a provider: the user's own first, else the usual one.
+    /// The default model of a provider: the user's own first, else the usual one.
     pub fn default_model(&self, provider: &str) -> Option<Arc<Model>> {
         let own = self.user.providers.get(provider).and_then(|provider| provider.models.first());
         let usual = providers::DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, id)| *id);
@@ -211,7 +210,7 @@ impl Catalogue {
         known.get(thinks).and_then(|model| self.of_provider(provider, &model.id))
     }
 
-    /// The model of exactly this provider and id, as a session names it.
+    /// The model with exactly this provider and id, as a session names it.
     pub fn get(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let demo = demo();
         if provider == demo.provider && id == demo.id {
@@ -220,21 +219,21 @@ impl Catalogue {
         self.of_provider(provider, id)
     }
 
-    /// As [`Catalogue::get`]; a server of the user is also asked for models that nothing is known of.
+    /// Like [`Catalogue::get`], but servers of the user are also asked for unknown models.
     pub fn of_session(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let at_own_server = || {
             let own = self.user.providers.get(provider)?;
             let facts = UserModel { id: id.to_owned(), ..UserModel::default() };
             let mut model = own.new_model(provider, &facts);
             user::tidy_address(&mut model);
-            // The models of known providers are known.
+            // All models of known providers are known.
             let is_own = providers::named(provider).is_none() && !model.base_url.is_empty();
             is_own.then(|| Arc::new(model))
         };
         self.get(provider, id).or_else(at_own_server).or_else(|| self.at_local_server(provider, id))
     }
 
-    /// A model of a server on this machine that is known by its default port alone.
+    /// A model of a server on this machine that is known only by its default port.
     fn at_local_server(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let is_taken = self.user.providers.contains_key(provider) || providers::named(provider).is_some();
         let mut servers = providers::LOCAL_SERVERS.iter().filter(|_| !is_taken && !id.is_empty());
@@ -244,7 +243,7 @@ impl Catalogue {
         Some(Arc::new(said.unwrap_or_else(|| AdHoc::local(name, *port, Some(id)).model())))
     }
 
-    /// The model of that id, without reading the facts on other providers.
+    /// The model with that id, without reading the facts on other providers.
     fn of_provider(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         if let Some(models) = self.models.get() {
             let is_meant = |model: &&Arc<Model>| model.provider == provider && model.id == id;
@@ -259,20 +258,20 @@ impl Catalogue {
         user::apply(said, known).into_iter().find(|model| model.id == id).map(Arc::new)
     }
 
-    /// The model that `query` means: `provider/id`, an id, or words that only one model has; a
-    /// thinking level after a colon is ignored.
+    /// The model that `query` means: `provider/id`, an id, or words that match only one model. A thinking
+    /// level after a colon is ignored.
     ///
     /// # Errors
-    /// [`NotFound`] with the near matches.
+    /// [`NotFound`] with similar models.
     pub fn find(&self, query: &str) -> Result<Arc<Model>, NotFound> {
         self.search(query, &|_| false).map(|(model, _)| model)
     }
 
-    /// As [`Catalogue::find`], with the thinking level of the query. Providers with a key come
-    /// before others that have the same model.
+    /// Like [`Catalogue::find`], but also returns the thinking level of the query. Providers with a key come
+    /// before others with the same model.
     ///
     /// # Errors
-    /// [`NotFound`] with the near matches.
+    /// [`NotFound`] with similar models.
     pub fn find_for(
         &self,
         keys: &Keys,
@@ -291,7 +290,7 @@ impl Catalogue {
         if matches!(name, "demo" | "demo/demo") {
             return Ok((Arc::new(demo()), level));
         }
-        // The model of an address that was given goes there, even if a provider has one so called.
+        // A model given with an address goes to that address, even if a provider has one of the same name.
         if let Some(adhoc) = &self.adhoc
             && (name == adhoc.model_id() || adhoc.model.as_deref() == Some(query))
             && let Some(model) = self.adhoc_model()
@@ -316,7 +315,7 @@ impl Catalogue {
         }
     }
 
-    /// The models that can be used now: of providers with a key, and of those that need no key.
+    /// The models that can be used now: those whose provider has a key or needs none.
     pub fn configured(&self, keys: &Keys) -> Vec<Arc<Model>> {
         let usable = self.usable(keys);
         let can_be_used = |model: &&Arc<Model>| usable.contains(&model.provider) && self.is_served(model);
@@ -332,7 +331,7 @@ impl Catalogue {
         names.iter().filter(|name| self.is_keyless(name) || held.contains(name)).cloned().collect()
     }
 
-    /// Whether nothing says that this provider wants a key, or it is on this machine.
+    /// Whether this provider needs no key as far as is known, or is on this machine.
     pub fn is_keyless(&self, provider: &str) -> bool {
         let address = self.user.providers.get(provider).and_then(|provider| provider.base_url.as_deref());
         address.is_some_and(is_loopback)
@@ -348,14 +347,14 @@ impl Catalogue {
         own.or_else(|| known().or_else(|| search_services::service(provider)?.env).map(str::to_owned))
     }
 
-    /// The environment variables of all keys: those of providers, and of services that search the web.
+    /// The environment variables of all keys: of providers, and of web search services.
     pub(crate) fn key_variables(&self) -> Vec<String> {
         let own = self.user.providers.values().filter_map(|provider| provider.env.clone());
         let services = search_services::SERVICES.iter().filter_map(|service| service.env);
         own.chain(PROVIDERS.iter().map(|provider| provider.env).chain(services).map(str::to_owned)).collect()
     }
 
-    /// A provider's key as `models.toml` writes it: literal, `$VARIABLE` or `!command`.
+    /// A provider's key as written in `models.toml`: literal, `$VARIABLE` or `!command`.
     pub(super) fn key_spec(&self, provider: &str) -> Option<&str> {
         self.user.providers.get(provider)?.api_key.as_deref()
     }
@@ -371,7 +370,7 @@ impl Catalogue {
         secrets
     }
 
-    /// All keys as `models.toml` writes them.
+    /// All keys as written in `models.toml`.
     pub(super) fn key_specs(&self) -> Vec<String> {
         self.user.providers.values().filter_map(|provider| provider.api_key.clone()).collect()
     }

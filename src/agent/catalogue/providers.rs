@@ -1,27 +1,27 @@
-//! The providers that are known by name: where they are and which variable holds their key.
+//! The built-in table of providers: their addresses and the variables of their keys.
 //!
-//! A table apart from the models, so that looking for keys does not read the models. Facts as of
-//! November 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
+//! A table separate from the models, so that looking up keys does not read the models. Facts as of November
+//! 2026, from the MIT-licensed catalogue of the npm package `@earendil-works/pi-ai` 1.5.2.
 
 use tau_protocol::model::Api;
 
-/// A provider. A model's own address and format win over these.
+/// A provider. A model's own address and format take precedence over these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownProvider {
     /// Its name in `provider/model`.
     pub id: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub name: &'static str,
     /// The environment variable of its key.
     pub env: &'static str,
     /// Wire format.
     pub api: Api,
-    /// Address; empty where each customer has another.
+    /// Address; empty where each customer has their own.
     pub base_url: &'static str,
 }
 
-/// The model servers that people run on their own machine, with the port each listens on by default. In
-/// `provider/model` their names are in lower case, with `-` for blanks.
+/// Model servers for the user's own machine, with their default ports. In `provider/model` their names are in
+/// lower case, with `-` for blanks.
 pub const LOCAL_SERVERS: [(&str, u16); 4] =
     [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
@@ -30,7 +30,7 @@ pub fn local_provider(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "-")
 }
 
-/// The address of a local server on that port; its wire format is chat completions.
+/// The address of a local server on that port. Its wire format is chat completions.
 pub fn local_address(port: u16) -> String {
     format!("http://127.0.0.1:{port}/v1")
 }
@@ -45,8 +45,8 @@ const fn known(
     KnownProvider { id, name, env, api, base_url }
 }
 
-/// The model that tau starts with at a provider when no model is named: its strongest for coding at a
-/// usual price. For other providers it is their first model with thinking levels.
+/// The default model of a provider: its strongest for coding at a usual price. For other providers it is
+/// their first model with thinking levels.
 pub(crate) const DEFAULTS: [(&str, &str); 12] = [
     ("anthropic", "claude-sonnet-5-5"),
     ("openai", "gpt-6.1-sol"),
@@ -62,8 +62,7 @@ pub(crate) const DEFAULTS: [(&str, &str); 12] = [
     ("vercel-ai-gateway", "anthropic/claude-sonnet-5.5"),
 ];
 
-/// The providers, the makers of models before those who host models of others: a model id that
-/// several have means that of the first.
+/// The providers; makers of models come before hosts, because a model id that several have means the first.
 pub const PROVIDERS: [KnownProvider; 25] = [
     known("anthropic", "Anthropic", "ANTHROPIC_API_KEY", Api::AnthropicMessages, "https://api.anthropic.com"),
     known("openai", "OpenAI", "OPENAI_API_KEY", Api::OpenaiResponses, "https://api.openai.com/v1"),
@@ -170,7 +169,7 @@ pub const PROVIDERS: [KnownProvider; 25] = [
     ),
 ];
 
-/// The provider of that id.
+/// The provider with that id.
 pub fn named(id: &str) -> Option<&'static KnownProvider> {
     PROVIDERS.iter().find(|provider| provider.id == id)
 }

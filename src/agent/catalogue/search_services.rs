@@ -1,32 +1,33 @@
-//! The services that search the web, as data: how each is asked, and where its answer has what.
+//! The web search services, as data: how to query each, and how to read its answers.
 
-/// A service that searches the web.
+/// A web search service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchService {
     /// Its name in settings and for `tau auth`.
     pub id: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub name: &'static str,
-    /// Where it is asked; empty if everybody has their own. Then `path` follows the address of the user.
+    /// The address of the service; empty if users run their own. Then `path` is appended to the user's
+    /// address.
     pub url: &'static str,
-    /// What follows an address that the user sets.
+    /// The path that is appended to an address set by the user.
     pub path: &'static str,
     /// The environment variable of its key; `None` if it needs none.
     pub env: Option<&'static str>,
-    /// Where the key goes: a header, and what comes before the key in it.
+    /// The header of the key, and the prefix before the key in it.
     pub key_header: (&'static str, &'static str),
-    /// How the question is sent.
+    /// How a query is sent.
     pub question: Question,
-    /// Where the list of results is in the answer, as a JSON pointer (RFC 6901).
+    /// The list of results in the answer, as a JSON pointer (RFC 6901).
     pub results: &'static str,
-    /// Where title, address and text are in a result, as JSON pointers.
+    /// Title, address and text in a result, as JSON pointers.
     pub fields: [&'static str; 3],
 }
 
-/// How a question is sent.
+/// How a query is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// GET, with the parameters for the words and the number of results, and others as they are.
+    /// GET, with the parameter names for the query and the number of results, and fixed others.
     Parameters {
         words: &'static str,
         count: Option<&'static str>,
@@ -78,7 +79,7 @@ pub const SERVICES: &[SearchService] = &[
     },
 ];
 
-/// The service of that name.
+/// The service with that name.
 pub fn service(id: &str) -> Option<&'static SearchService> {
     SERVICES.iter().find(|service| service.id == id)
 }

@@ -1,7 +1,7 @@
-//! The models that a `tau proxy` serves: asked for with `GET /api/models`, kept in the cache folder.
+//! Lists the models that a `tau proxy` serves with `GET /api/models`, and caches the list.
 //!
-//! What is known of a model here counts more; this adds the models that only the server knows, and says
-//! which ones can be used at all.
+//! Local knowledge of a model takes precedence; this adds the models that only the server knows, and
+//! determines which ones can be used at all.
 
 use std::path::{Path, PathBuf};
 
@@ -14,22 +14,22 @@ use crate::secrets::Secret;
 use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::model::Model;
 
-/// Largest answer that is read, and largest file, in bytes.
+/// The size limit of answers and files, in bytes.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The list as the server writes it, and as it is kept.
+/// The list as the server sends it and as it is cached.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct List {
-    /// The address of the server; the server itself leaves it out.
+    /// The address of the server, which the server itself leaves out.
     base: String,
     models: Vec<Model>,
 }
 
-/// Asks the server at `base` which models the token is for.
+/// Asks the server at `base` for the models that the token grants.
 ///
 /// # Errors
-/// As any request; `Protocol` when the answer is no such list.
+/// Like any request; `Protocol` when the answer is not such a list.
 pub async fn ask(http: &Http, base: &str, token: &Secret) -> Result<Vec<Model>, Failure> {
     let url = format!("{}/api/models", base.trim_end_matches('/'));
     let headers = Headers(vec![
@@ -43,19 +43,19 @@ pub async fn ask(http: &Http, base: &str, token: &Secret) -> Result<Vec<Model>, 
     })?;
     let list: List = serde_json::from_str(&answer)
         .map_err(|_| Failure::new(FailureKind::Protocol, format!("{url} did not return a list of models")))?;
-    // A server gives neither; one that is not to be trusted must not either.
+    // A server sends neither; an untrusted one must not.
     let bare = |model: Model| Model { base_url: String::new(), headers: Default::default(), ..model };
     Ok(list.models.into_iter().map(bare).collect())
 }
 
-/// What the server at `base` said when it was asked last.
+/// The last list from the server at `base`.
 pub fn kept(cache: &Path, base: &str) -> Option<Vec<Model>> {
     let bytes = read_capped(&file(cache), MAX_BYTES as u64).ok()?;
     let list: List = serde_json::from_slice(&bytes).ok()?;
     (list.base == base).then_some(list.models)
 }
 
-/// Keeps what the server at `base` said.
+/// Caches the list of the server at `base`.
 pub fn keep(cache: &Path, base: &str, models: &[Model]) -> std::io::Result<()> {
     let list = List { base: base.to_owned(), models: models.to_vec() };
     write_private(&file(cache), &serde_json::to_vec(&list)?)

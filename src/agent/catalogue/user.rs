@@ -1,4 +1,4 @@
-//! The user's own facts on providers and models: `models.toml`, and the provider of flags.
+//! The user's own facts on providers and models: `models.toml`, and the ad-hoc provider of flags.
 //!
 //! ```toml
 //! # A server of one's own.
@@ -46,7 +46,7 @@ pub struct UserFile {
     pub providers: BTreeMap<String, UserProvider>,
 }
 
-/// What is said of a provider; what is not said stays as it is known.
+/// Settings of a provider. Missing values keep their known defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserProvider {
@@ -64,7 +64,7 @@ pub struct UserProvider {
     pub models: Vec<UserModel>,
 }
 
-/// What is said of a model.
+/// Settings of a model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UserModel {
@@ -85,7 +85,7 @@ pub struct UserModel {
     pub thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
 }
 
-/// TOML has no null, so `false` says that a level is not offered.
+/// TOML has no null, so `false` means that a level is not offered.
 fn levels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<ThinkingLevel, Option<String>>, D::Error> {
@@ -104,7 +104,7 @@ fn levels<'de, D: Deserializer<'de>>(
     Ok(words.into_iter().map(sent).collect())
 }
 
-/// The known models as the user wants them: known ones changed, unknown ones added before all
+/// Applies the user's settings to the known models: known ones are changed, unknown ones added before all
 /// others.
 pub(crate) fn apply<'a>(
     said: impl Iterator<Item = (&'a String, &'a UserProvider)>,
@@ -127,7 +127,7 @@ pub(crate) fn apply<'a>(
     added
 }
 
-/// Paths are added to addresses with their slash, and for one format with the version.
+/// Normalizes the address: paths are appended with their slash, and for one format with the version.
 pub(super) fn tidy_address(model: &mut Model) {
     let mut address = model.base_url.trim().trim_end_matches('/');
     if model.api == Api::AnthropicMessages {
@@ -161,7 +161,7 @@ impl UserProvider {
     }
 }
 
-/// What people call the model of an id: of the path of a file, as servers of files have, its name.
+/// The short name of a model id: the file name if the id is a file path, as on servers that load files.
 pub(super) fn short_name(id: &str) -> &str {
     let is_file = id.starts_with('/') || id.ends_with(".gguf");
     let base = id.rsplit('/').next().filter(|base| is_file && !base.is_empty()).unwrap_or(id);
@@ -184,7 +184,7 @@ impl UserModel {
     }
 }
 
-/// Puts a value in the place of another when there is one.
+/// Overwrites a value with another if there is one.
 trait CloneIntoSome<T> {
     fn clone_into_some(&self, place: &mut T);
 }
@@ -197,14 +197,14 @@ impl<T: Clone> CloneIntoSome<T> for Option<T> {
     }
 }
 
-/// A provider that is given by flags or the environment alone.
+/// A provider that is given only by flags or the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdHoc {
-    /// Its name; if not given, `local` on this machine and else the host.
+    /// Its name; by default `local` on this machine, else the host.
     pub provider: Option<String>,
     /// Its address.
     pub base_url: String,
-    /// Its wire format; that of the provider of its name, else chat completions.
+    /// Its wire format; by default that of the provider with its name, else chat completions.
     pub api: Option<Api>,
     /// The id of its model; `default` if not given.
     pub model: Option<String>,
@@ -221,7 +221,7 @@ impl AdHoc {
         })
     }
 
-    /// That of a server on this machine, by its name and port.
+    /// A server on this machine, by name and port.
     pub fn local(name: &str, port: u16, model: Option<&str>) -> Self {
         AdHoc {
             provider: Some(providers::local_provider(name)),
@@ -240,7 +240,7 @@ impl AdHoc {
         }
     }
 
-    /// The id of its model, without the provider and the thinking level that may be written with it.
+    /// The id of its model, without the provider and thinking level that may be written with it.
     pub(crate) fn model_id(&self) -> String {
         let model = self.model.as_deref().unwrap_or("default");
         let own = format!("{}/", self.provider());
@@ -248,7 +248,7 @@ impl AdHoc {
         super::find::split_level(model).0.to_owned()
     }
 
-    /// Its model, of which nothing else is known.
+    /// Its model, about which nothing else is known.
     pub fn model(&self) -> Model {
         let provider =
             UserProvider { base_url: Some(self.base_url.clone()), api: self.api, ..UserProvider::default() };
@@ -258,7 +258,7 @@ impl AdHoc {
         model
     }
 
-    /// Adds it to what the user set.
+    /// Adds it to the user's settings.
     pub fn join(&self, user: &mut UserFile) {
         let provider = user.providers.entry(self.provider()).or_default();
         provider.base_url = Some(self.base_url.clone());
@@ -270,15 +270,15 @@ impl AdHoc {
         }
     }
 
-    /// What is known of a model of this name elsewhere: the address is another one, the model is the same.
+    /// The facts on the model of this name at other providers: the address differs, the model is the same.
     fn known_facts(&self, api: Api) -> Option<UserModel> {
         if providers::named(&self.provider()).is_some() {
-            // Its facts are those of the model itself.
+            // These are the model's own facts.
             return None;
         }
         let known = self.known_model(api)?;
         let same_format = known.api == api;
-        // What is sent for a level belongs to the format.
+        // The words for the levels belong to the format.
         let sent = |(level, word): (ThinkingLevel, Option<String>)| {
             let word = if same_format { word } else { word.map(|_| level.name().to_owned()) };
             (level, word)
@@ -297,9 +297,9 @@ impl AdHoc {
         })
     }
 
-    /// The known model of this name, if possible in this format. A server on this machine has other models
-    /// under names like these, unless it speaks a format of which only the makers have models, or the name is
-    /// that of a provider, too.
+    /// The known model of this name, in this format if possible. A server on this machine has other models
+    /// under such names, unless its format is one for which only the makers have models, or the name is also
+    /// a provider's.
     fn known_model(&self, api: Api) -> Option<Model> {
         let id = self.model_id();
         let of_provider = id.split_once('/').and_then(|(name, id)| {
@@ -326,10 +326,10 @@ impl AdHoc {
     }
 }
 
-/// Quirks of models themselves, in whatever format.
+/// Quirks of models themselves, independent of the format.
 const MODEL_QUIRKS: [&str; 1] = ["supports_temperature"];
 
-/// The id of a model without what hosts add to it: a path, a region, the maker, a date, a version.
+/// A model id without the parts that hosts add: a path, a region, the maker, a date, a version.
 fn plain_id(id: &str) -> String {
     let id = id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
     let id = id.split(['@', ':']).next().unwrap_or_default();
