@@ -1,4 +1,4 @@
-//! Rules for the model in `.claude/rules`: instruction files, some of them only for certain paths.
+//! Rules for the model in `.claude/rules`: instruction files, some only for certain paths.
 
 use std::path::{Path, PathBuf};
 
@@ -6,12 +6,12 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::extensions::front_matter::{FieldValue, FrontMatter};
 
-/// Most files with rules in one folder.
+/// The maximum number of rule files in a folder.
 const MAX_RULES: usize = 100;
-/// How deep folders with rules may be.
+/// The maximum depth of rule folders.
 const MAX_DEPTH: usize = 4;
 
-/// The files with rules in `folder`, by name.
+/// The rule files in `folder`, by name.
 pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(&folder.join(".claude/rules"), 0, &mut found);
@@ -33,7 +33,7 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a rule, and for which paths it is; `None` for all.
+/// The text of a rule and the paths it applies to; `None` for all.
 pub(super) fn parse(text: &str) -> (Option<Vec<String>>, &str) {
     let Ok(matter) = FrontMatter::parse(text) else { return (None, text) };
     let body = text.get(matter.length..).unwrap_or_default();
@@ -49,11 +49,11 @@ pub(super) fn parse(text: &str) -> (Option<Vec<String>>, &str) {
         }
         Some(FieldValue::Map(_)) => Vec::new(),
     };
-    // Without any it is for all.
+    // Without paths it applies to all.
     (Some(paths).filter(|paths| !paths.is_empty()), body)
 }
 
-/// Patterns between commas that are not in braces.
+/// Splits patterns at commas outside braces.
 fn split(patterns: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_usize;
@@ -74,13 +74,13 @@ fn split(patterns: &str) -> Vec<String> {
     parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether one of the paths below `base` is meant by one of the patterns.
+/// Whether one of the paths below `base` matches one of the patterns.
 pub(super) fn concern(patterns: &[String], base: &Path, paths: &[PathBuf]) -> bool {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         add(&mut set, pattern);
-        // A folder stands for what is in it.
+        // A folder stands for its contents.
         add(&mut set, &format!("{}/**", pattern.trim_end_matches('/')));
     }
     let set = set.build().unwrap_or_else(|_| GlobSet::empty());

@@ -1,7 +1,7 @@
-//! What instruction files import: `@docs/style.md` in their text, as Claude Code reads it.
+//! Imports of instruction files: `@docs/style.md` in their text, as Claude Code reads it.
 //!
-//! A project may import what is in the project and may be read; the user's own files may import anything that may
-//! be read. A name that leads to no file is no import, since people and packages are named so, too.
+//! A project may import readable files of the project; the user's own files may import any readable file. A
+//! name that leads to no file is not an import, since people and packages are written the same way.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, TextMergeStream};
 
 use tau_tools::access::FileFilter;
 
-/// Most imports of one file that are looked at.
+/// The maximum number of imports of one file that are checked.
 const MAX_IMPORTS: usize = 64;
 
-/// What a text imports, in order: not in code.
+/// The imports named in a text, in order, outside of code.
 fn names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let (mut plain, mut is_code) = (String::new(), false);
@@ -21,7 +21,7 @@ fn names(text: &str) -> Vec<String> {
             Event::Start(Tag::CodeBlock(_)) => is_code = true,
             Event::End(TagEnd::CodeBlock) => is_code = false,
             Event::Text(text) if !is_code => plain.push_str(&text),
-            // What stands right behind code is no import.
+            // A name directly after code is not an import.
             Event::Code(_) => plain.push('`'),
             Event::Start(Tag::List(_) | Tag::Item) | Event::SoftBreak | Event::HardBreak | Event::End(_) => {
                 plain.push('\n');
@@ -56,11 +56,11 @@ fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// The files that a text in `folder` imports, in order, as they are named.
+/// The files that a text in `folder` imports, in the order of their names in it.
 pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
     let found = |name: &String| {
         let name = name.split('#').next().unwrap_or_default();
-        // At the end of a sentence or in brackets.
+        // The name may end a sentence or a parenthesis.
         let short = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '"', '\'']);
         let path = |name: &str| tau_tools::paths::resolve(folder, name);
         let names = [name, short].into_iter().filter(|name| !name.is_empty());
@@ -69,8 +69,8 @@ pub(super) fn files(text: &str, folder: &Path) -> Vec<PathBuf> {
     names(text).iter().filter_map(found).collect()
 }
 
-/// Why a file may not be imported, as the end of a sentence. `within` is what a project may import from; the
-/// user's own files have no such bound.
+/// The reason a file may not be imported, as the end of a sentence. `within` bounds the imports of a project;
+/// the user's own files have no such bound.
 pub(super) fn refusal(path: &Path, within: Option<&Path>, rules: Option<&dyn FileFilter>) -> Option<String> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let denied = rules.and_then(|rules| rules.denies(&real));

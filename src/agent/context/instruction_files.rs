@@ -1,7 +1,7 @@
-//! The instruction files for a directory: `AGENTS.md` or `CLAUDE.md`, what they import, and rules.
+//! Instruction files for a directory: `AGENTS.md` or `CLAUDE.md`, their imports, and rules.
 //!
-//! They are text for the model, never settings. Any project can bring them, so each file, their
-//! number and their total size are bounded, and links that lead out of their folder are refused.
+//! They are text for the model, never settings. Any project can bring them, so each file, their number and
+//! their total size are bounded, and links that lead out of their folder are refused.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,25 +14,25 @@ use tau_protocol::message::Message;
 use tau_tools::access::FileFilter;
 use tau_tools::encoding;
 
-/// Largest instruction file, in bytes.
+/// The size limit of an instruction file, in bytes.
 pub const MAX_INSTRUCTION_FILE: u64 = 64 * 1024;
 
-/// Largest total of all instruction files, in bytes: about 32,000 tokens, sent with every request.
+/// The total size limit of all instruction files, in bytes: about 32,000 tokens, sent with every request.
 pub const MAX_INSTRUCTIONS: usize = 128 * 1024;
 
-/// Most instruction files.
+/// The maximum number of instruction files.
 pub const MAX_INSTRUCTION_FILES: usize = 32;
 
-/// The names the instruction file of a folder can have; the first that is present counts.
+/// The possible names of a folder's instruction file; the first that exists is used.
 const NAMES: [&str; 4] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
 /// The user's own notes in a project, besides that file.
 const LOCAL_NAME: &str = "CLAUDE.local.md";
-/// The type of the message that tells the model the files of folders that the work has reached.
+/// The type of the message that gives the model the files of folders that the work has reached.
 pub(crate) const TOLD: &str = "tau.instructions";
-/// How far imports of imports are followed.
+/// The maximum depth of nested imports.
 const MAX_IMPORT_DEPTH: usize = 5;
 
-/// How many of the files that were left out a notice names.
+/// The maximum number of omitted files that a notice names.
 const NAMED: usize = 3;
 
 /// An instruction file.
@@ -48,30 +48,31 @@ pub struct InstructionFile {
 pub struct InstructionFiles {
     /// The user's first, then from the root down to the directory.
     pub files: Vec<InstructionFile>,
-    /// What the user should know: skipped files, and files with invisible characters.
+    /// Notices for the user: skipped files, and files with invisible characters.
     pub notices: Vec<String>,
 }
 
-/// Where instruction files are, besides the folders of the project, and what may be read.
+/// Locations of instruction files besides the project's folders, and the rules for reading files.
 #[derive(Clone, Debug, Default)]
 pub struct InstructionPlaces {
     /// The user's folder of settings.
     pub config: PathBuf,
-    /// The folder in which the user has `.claude`, the home directory.
+    /// The parent folder of the user's `.claude`: the home directory.
     pub home: Option<PathBuf>,
-    /// What may be imported.
+    /// The rules for imports.
     pub rules: Option<Arc<dyn FileFilter>>,
 }
 
 impl InstructionFiles {
-    /// As [`InstructionPlaces::find`], with nothing of the user's but `config`, the folder of settings.
+    /// Like [`InstructionPlaces::find`], but with `config`, the folder of settings, as the user's only
+    /// folder.
     pub fn find(cwd: &Path, config: &Path) -> Self {
         InstructionPlaces { config: config.to_owned(), ..InstructionPlaces::default() }.find(cwd)
     }
 }
 
 impl InstructionPlaces {
-    /// Looks in the user's folders and in every folder from `cwd` up to the root. When there is too much, the
+    /// Searches the user's folders and every folder from `cwd` up to the root. If there is too much, the
     /// user's files and those nearest to `cwd` are kept.
     pub fn find(&self, cwd: &Path) -> InstructionFiles {
         self.search(cwd).finish()
@@ -92,8 +93,8 @@ impl InstructionPlaces {
         search
     }
 
-    /// The instruction files for a session in `cwd` that has reached `paths`, besides those for `cwd`: of the folders
-    /// below it, and rules for these paths.
+    /// The additional instruction files for a session in `cwd` that has reached `paths`: from the folders
+    /// below `cwd`, and rules for these paths.
     pub fn reached(&self, cwd: &Path, paths: &[PathBuf]) -> InstructionFiles {
         let base = self.search(cwd);
         let mut search = Search { rules: base.rules, seen: base.seen, ..Search::default() };
@@ -102,7 +103,7 @@ impl InstructionPlaces {
             let of_path = path.ancestors().filter(|folder| folder.is_dir());
             folders.extend(of_path.take_while(|folder| folder.starts_with(cwd) && *folder != cwd));
         }
-        // The deepest first.
+        // Deepest first.
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.components().count()));
         folders.dedup();
         for folder in folders.iter().copied().chain(cwd.ancestors()) {
@@ -125,21 +126,21 @@ impl InstructionPlaces {
 struct PathRule {
     file: InstructionFile,
     patterns: Vec<String>,
-    /// Where its patterns begin.
+    /// The folder that its patterns are relative to.
     base: PathBuf,
 }
 
-/// Goes from the files that count most to those that count least.
+/// A search in order of precedence, highest first.
 #[derive(Debug, Default)]
 struct Search<'a> {
     rules: Option<&'a dyn FileFilter>,
     /// The user's files.
     own: Vec<InstructionFile>,
-    /// Those of each folder, the nearest folder first.
+    /// The files of each folder, the nearest folder first.
     nearest: Vec<Vec<InstructionFile>>,
     /// Rules that are only for certain paths.
     for_paths: Vec<PathRule>,
-    /// The files that were read, by where they really are.
+    /// The files read so far, by real path.
     seen: HashSet<PathBuf>,
     bytes: usize,
     files: usize,
@@ -148,7 +149,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The files of a folder of the project.
+    /// Reads the files of a project folder.
     fn look_in(&mut self, folder: &Path) {
         self.nearest.push(Vec::new());
         for name in NAMES {
@@ -160,14 +161,14 @@ impl Search<'_> {
         self.file(&folder.join(LOCAL_NAME), Some(folder), false);
     }
 
-    /// One of the user's own files; whether there is one. A link is followed.
+    /// Reads one of the user's own files, following a link. Returns whether it exists.
     fn own_file(&mut self, path: &Path) -> bool {
         self.file(path, None, true)
     }
 
-    /// Takes a file and what it imports; whether it is there. One of a project is in `folder`.
+    /// Reads a file and its imports. Returns whether it exists. A project's file is in `folder`.
     fn file(&mut self, path: &Path, folder: Option<&Path>, is_own: bool) -> bool {
-        // Once something was left out, everything further away is, too.
+        // Once a file was left out, everything further away is left out too.
         if !self.left_out.is_empty() {
             let is_there = path.is_file();
             self.left_out.extend(is_there.then(|| path.to_owned()));
@@ -182,7 +183,7 @@ impl Search<'_> {
         true
     }
 
-    /// A file with rules, which are kept aside if they are for certain paths.
+    /// Reads a rule file, which is set aside if it is for certain paths.
     fn rule(&mut self, path: &Path, folder: &Path, is_own: bool) {
         let bound = (!is_own).then_some(folder);
         let text = match self.read(path, bound) {
@@ -199,7 +200,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the rules that are for one of these paths.
+    /// Adds the rules that apply to one of these paths.
     fn paths_rules<'r>(&mut self, rules: impl Iterator<Item = &'r PathRule>, paths: &[PathBuf]) {
         for rule in rules.filter(|rule| folder_rules::concern(&rule.patterns, &rule.base, paths)) {
             self.nearest.push(Vec::new());
@@ -207,7 +208,7 @@ impl Search<'_> {
         }
     }
 
-    /// The text of a file; `None` if it was read already.
+    /// The text of a file; `None` if it was already read.
     fn read(&mut self, path: &Path, folder: Option<&Path>) -> io::Result<Option<String>> {
         let text = match folder {
             Some(folder) => read(folder, path)?,
@@ -229,7 +230,7 @@ impl Search<'_> {
             };
             let by = path.display().to_string();
             self.take(InstructionFile { path, text }, is_own);
-            // In order, each followed by what it imports itself.
+            // In order, each followed by its own imports.
             for import in imported.into_iter().rev() {
                 let refused = imports::refusal(&import, project.as_deref(), self.rules);
                 let read = match refused {
@@ -269,7 +270,7 @@ impl Search<'_> {
     }
 }
 
-/// The files that such messages have told the model.
+/// The files that such messages have given the model.
 pub(crate) fn told(messages: &[Arc<Message>]) -> Vec<PathBuf> {
     let paths = |message: &Arc<Message>| match message.as_ref() {
         Message::Custom(note) if note.custom_type == TOLD => {
@@ -281,7 +282,7 @@ pub(crate) fn told(messages: &[Arc<Message>]) -> Vec<PathBuf> {
     messages.iter().filter_map(paths).flatten().collect()
 }
 
-/// What the user is shown about files that did not fit.
+/// The notice about files that did not fit.
 fn left_out(files: &[PathBuf]) -> Option<String> {
     if files.is_empty() {
         return None;
@@ -299,7 +300,7 @@ fn left_out(files: &[PathBuf]) -> Option<String> {
     ))
 }
 
-/// What the user is shown about characters that cannot be seen.
+/// The notice about invisible characters.
 fn warning(file: &InstructionFile) -> Option<String> {
     let path = file.path.display();
     match file.text.chars().filter(|c| is_invisible(*c)).count() {
@@ -309,8 +310,8 @@ fn warning(file: &InstructionFile) -> Option<String> {
     }
 }
 
-/// The text of a file that really is in the folder: a link to somewhere else would send a file to
-/// the provider that the user did not mean to send.
+/// The text of a file that really is in the folder: a link to another place would send a file to the provider
+/// without the user's intention.
 pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
     let inside = path.canonicalize()?.starts_with(folder.canonicalize()?);
     if !inside {
@@ -319,20 +320,20 @@ pub(super) fn read(folder: &Path, path: &Path) -> io::Result<String> {
     read_own(path)
 }
 
-/// The same of a file that the user has put there, wherever it leads; not a pipe or a device.
+/// Like [`read`], but for the user's own file, wherever it leads; not a pipe or a device.
 pub(super) fn read_own(path: &Path) -> io::Result<String> {
     let bytes = read_capped(path, MAX_INSTRUCTION_FILE)?;
     Ok(cleaned(&encoding::text(&bytes)))
 }
 
-/// Without a byte order mark, and with U+FFFD in place of every NUL.
+/// The text without a byte order mark, and with U+FFFD in place of every NUL.
 pub(super) fn cleaned(text: &str) -> String {
     let text = text.replace('\0', "\u{fffd}");
     text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
 }
 
-/// Characters that change what people see without being seen, or are not seen at all: direction
-/// marks, tags, separators, zero widths. The joiner of emoji is not one of them.
+/// Whether a character is invisible or changes the appearance of others: direction marks, tags, separators,
+/// zero widths. The joiner of emoji is not one of them.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}'

@@ -1,6 +1,6 @@
-//! From a session to a request: which messages are sent, and the system prompt before them.
+//! From a session to a request: the messages that are sent, and the system prompt.
 //!
-//! Also the pure half of compaction: where to cut, what to summarize and how large it is.
+//! Also the pure half of compaction: where to cut, what to summarize, and how large it is.
 
 pub mod compaction;
 mod folder_rules;

@@ -1,7 +1,7 @@
-//! What a session's system prompt is made from, so that it can be made again.
+//! The inputs of a session's system prompt, from which it can be rebuilt.
 //!
-//! Between two compactions the prompt stays as it is, byte for byte. After one, the provider's
-//! cache is lost anyway, so the files are read again and the prompt follows what changed in them.
+//! Between two compactions the prompt stays the same, byte for byte. After one, the provider's cache is lost
+//! anyway, so the files are read again and the prompt picks up their changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub enum InstructionMode {
     Skip,
 }
 
-/// What a prompt is made from. The date is that of the start, also when the prompt is made again.
+/// The inputs of a prompt. The date is that of the start, also when the prompt is rebuilt.
 #[derive(Clone, Debug, Default)]
 pub struct PromptSource {
     /// Names of the enabled tools.
@@ -33,38 +33,38 @@ pub struct PromptSource {
     /// The directory the session runs in.
     pub cwd: PathBuf,
     pub date: String,
-    /// The shell that runs commands, where one is configured.
+    /// The shell that runs commands, if one is configured.
     pub shell: Option<PathBuf>,
-    /// In place of the general part, for which `{default}` in it stands; takes precedence over `SYSTEM.md`.
+    /// Replaces the general part, which `{default}` in it stands for; takes precedence over `SYSTEM.md`.
     pub role: Option<String>,
-    /// At the end.
+    /// Text at the end.
     pub append: Option<String>,
     /// The user's folder of settings.
     pub config: PathBuf,
-    /// Files of trusted projects, the nearest first: the texts that were trusted, and not what
-    /// the files hold when the prompt is made again.
+    /// Files of trusted projects, the nearest first: the trusted texts, not the content of the files when the
+    /// prompt is rebuilt.
     pub project: Vec<(PathBuf, String)>,
     pub instructions: InstructionMode,
     /// The home directory, with the user's instructions for Claude Code.
     pub home: Option<PathBuf>,
-    /// What instruction files may import.
+    /// The rules for imports of instruction files.
     pub rules: Option<Arc<dyn FileFilter>>,
-    /// Loaded again whenever the prompt is made; without them the prompt has no skills.
+    /// Loaded again whenever the prompt is built; without them the prompt has no skills.
     pub extensions: Option<Arc<Extensions>>,
 }
 
-/// A prompt and what it was made from.
+/// A prompt and its sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemPrompt {
     pub text: String,
-    /// The files that are in it.
+    /// The files in it.
     pub files: Vec<PathBuf>,
-    /// What the user should know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
 impl PromptSource {
-    /// The files that the prompt is made from, as far as they exist, without making it.
+    /// The existing files that the prompt is built from, without building it.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut prompt = SystemPrompt::default();
         if self.role.is_none() {
@@ -74,7 +74,7 @@ impl PromptSource {
         prompt.files
     }
 
-    /// Where instruction files are.
+    /// The locations of instruction files.
     pub fn places(&self) -> InstructionPlaces {
         let (config, home, rules) = (self.config.clone(), self.home.clone(), self.rules.clone());
         InstructionPlaces { config, home, rules }
@@ -87,7 +87,7 @@ impl PromptSource {
         }
     }
 
-    /// Reads the files and makes the prompt.
+    /// Reads the files and builds the prompt.
     pub fn read(&self) -> SystemPrompt {
         let mut prompt = SystemPrompt::default();
         let found = self.instruction_files();

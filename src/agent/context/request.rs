@@ -1,8 +1,8 @@
-//! From a session's messages to what a request may hold.
+//! Turns a session's messages into the messages of a request.
 //!
-//! Pure. Which messages there are is the session's concern, what a model gets of them
-//! `provider::handoff`'s; here is only what the loop adds: answers that failed make way for the next
-//! attempt, and a note says that an answer was stopped.
+//! Pure. The session decides which messages there are, `provider::handoff` what a model gets of them; this
+//! module adds only the rules of the loop: failed answers make way for the next attempt, and a note marks a
+//! stopped answer.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::provider::handoff;
 use tau_protocol::message::{Message, StopReason, UserContent, UserMessage};
 use tau_protocol::model::Model;
 
-/// What the model gets when its last answer was cut off and it is to continue.
+/// The message that asks the model to continue an answer that was cut off.
 const CONTINUE: &str = "[your answer above was cut off; continue where it stopped, without repeating it]";
 
-/// The messages for a request to `model`. The last is never the model's own: some providers
-/// would take that as the beginning of the answer, others refuse it.
+/// The messages for a request to `model`. The last is never the model's own: some providers would treat it as
+/// the beginning of the answer, others refuse it.
 pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
     let mut sent = handoff::for_model(&without_attempts(messages), model);
     if let Some(Message::Assistant(last)) = sent.last().map(Arc::as_ref) {
@@ -27,11 +27,11 @@ pub fn for_request(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>
     sent
 }
 
-/// Leaves out answers that failed, with the results of their calls, unless the user has answered them: the next
-/// attempt takes their place.
+/// Leaves out failed answers, with the results of their calls, unless the user has answered them: the next
+/// attempt replaces them.
 fn without_attempts(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut kept: Vec<Arc<Message>> = Vec::with_capacity(messages.len());
-    // Where the answer that failed begins.
+    // The start of the failed answer.
     let mut failed: Option<usize> = None;
     for message in messages {
         match message.as_ref() {
@@ -52,8 +52,8 @@ fn without_attempts(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     kept
 }
 
-/// Whether a conversation can continue without anything new: its last message waits for an answer,
-/// or its last answer failed, was stopped, or has calls that a killed program left without results.
+/// Whether a conversation can continue without anything new: its last message needs an answer, or its last
+/// answer failed, was stopped, or has calls that a killed program left without results.
 pub fn can_continue(messages: &[Arc<Message>]) -> bool {
     match messages.iter().rev().map(Arc::as_ref).find(|message| !matches!(message, Message::Application(_))) {
         Some(Message::Assistant(answer)) => {

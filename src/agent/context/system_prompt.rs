@@ -1,13 +1,13 @@
 //! The text of the system prompt.
 //!
-//! Pure: `prompt_source` reads the files, `workspace` finds out about the machine. The same inputs
-//! give the same bytes, because the caches of providers depend on it; nothing in the prompt changes
-//! from one turn to the next. What concerns a single tool is in the description of that tool.
+//! Pure: `prompt_source` reads the files, `workspace` gathers facts about the machine. The same inputs give
+//! the same bytes, because provider caches depend on it; nothing in the prompt changes from one turn to the
+//! next. Instructions for a single tool belong in the description of that tool.
 
 use super::instruction_files::InstructionFile;
 use super::workspace::{Workspace, single_line};
 
-/// What a system prompt is made of.
+/// The inputs of a system prompt.
 #[derive(Clone, Debug, Default)]
 pub struct PromptInputs<'a> {
     /// Names of the enabled tools, in the order in which the model gets their descriptions.
@@ -18,17 +18,17 @@ pub struct PromptInputs<'a> {
     pub date: &'a str,
     /// The machine and the repository.
     pub workspace: Workspace,
-    /// The user's text in place of the general part, for which [`DEFAULT_ROLE`] in it stands.
+    /// The user's replacement for the general part, which [`DEFAULT_ROLE`] in it stands for.
     pub role: Option<&'a str>,
     /// The user's text after the project instructions.
     pub append: Option<&'a str>,
-    /// The instruction files, the one that counts most last.
+    /// The instruction files, the most important last.
     pub instructions: &'a [InstructionFile],
-    /// The section about skills; empty without any.
+    /// The section about skills; empty if there are none.
     pub skills: &'a str,
 }
 
-/// Stands for the general part in a text that replaces it.
+/// The placeholder for the general part in a text that replaces it.
 pub const DEFAULT_ROLE: &str = "{default}";
 
 /// The system prompt.
@@ -45,7 +45,7 @@ pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
         let text = format!("# Project instructions\n\n{rules}{}", file_texts(inputs.instructions));
         sections.push(text.trim_end().to_owned());
     }
-    // Skills are files, which a model without these tools could not read.
+    // Skills are files, which a model without these tools cannot read.
     let reads = inputs.tools.iter().any(|tool| tool == "read" || tool == "bash");
     if reads && !inputs.skills.is_empty() {
         sections.push(inputs.skills.to_owned());
@@ -55,7 +55,7 @@ pub fn system_prompt(inputs: &PromptInputs<'_>) -> String {
     sections.join("\n\n")
 }
 
-/// Instruction files as the model gets them: each with its name.
+/// Instruction files as text for the model, each with its name.
 pub fn file_texts(files: &[InstructionFile]) -> String {
     let text = |file: &InstructionFile| {
         let (path, content) = (single_line(&file.path.display().to_string()), file.text.trim());
@@ -64,8 +64,8 @@ pub fn file_texts(files: &[InstructionFile]) -> String {
     files.iter().map(text).collect()
 }
 
-/// The facts about the session. At the end, so that what comes before is the same in every session
-/// of a project.
+/// The facts about the session. They come last, so that everything before is the same in every session of a
+/// project.
 fn environment(inputs: &PromptInputs<'_>) -> String {
     let Workspace { platform, shell, repository } = &inputs.workspace;
     let mut lines = vec![format!("Working directory: {}", single_line(inputs.cwd))];

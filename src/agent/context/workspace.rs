@@ -1,8 +1,8 @@
-//! What the system prompt says about the machine and the repository.
+//! Facts about the machine and the repository for the system prompt.
 //!
-//! Gathered from a handful of small files when a prompt is made: no process is started, because
-//! the first frame waits for it. What the files hold may be hostile, so all of it becomes a single
-//! line of visible characters before a model gets it.
+//! Gathered from a handful of small files when a prompt is built: no process is started, because the first
+//! frame waits for it. The content of the files may be hostile, so each value becomes a single line of
+//! visible characters before a model gets it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::instruction_files::is_invisible;
 use crate::settings::private_files::read_capped;
 
-/// Largest file that is read here, in bytes.
+/// The size limit of files read here, in bytes.
 const MAX_FILE: u64 = 4 * 1024;
-/// Longest branch name that is passed on, in characters.
+/// The maximum length of a branch name, in characters.
 const MAX_BRANCH: usize = 120;
 
 /// The machine and the repository.
@@ -22,7 +22,7 @@ pub struct Workspace {
     pub platform: String,
     /// The shell that runs commands.
     pub shell: String,
-    /// The repository that the working directory is in, if it is in one.
+    /// The repository that the working directory is in, if any.
     pub repository: Option<Repository>,
 }
 
@@ -34,7 +34,7 @@ pub struct Repository {
     pub head: Head,
 }
 
-/// What is checked out.
+/// The checked-out branch or commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
     Branch(String),
@@ -63,8 +63,8 @@ impl Workspace {
 }
 
 impl Repository {
-    /// The repository that `dir` is in: the nearest directory upwards with a `.git`, which is a
-    /// directory, or in linked worktrees and submodules a file that names one.
+    /// The repository that `dir` is in: the nearest directory upwards with a `.git`, which is a directory, or
+    /// in linked worktrees and submodules a file that names one.
     pub fn find(dir: &Path) -> Option<Self> {
         dir.ancestors().find_map(|root| {
             let git = root.join(".git");
@@ -93,9 +93,8 @@ impl Head {
     }
 }
 
-/// The branch's name. `None` for what git itself does not allow in one (`git check-ref-format`), for
-/// quotes and invisible characters, and for the placeholder of repositories that keep their
-/// references elsewhere.
+/// The branch's name. `None` for names that git itself does not allow (`git check-ref-format`), for quotes
+/// and invisible characters, and for the placeholder of repositories that keep their references elsewhere.
 fn branch(reference: &str) -> Option<String> {
     let name = reference.strip_prefix("refs/heads/")?;
     let forbidden =
@@ -105,7 +104,7 @@ fn branch(reference: &str) -> Option<String> {
     (valid && short).then(|| name.to_owned())
 }
 
-/// SHA-1 or SHA-256.
+/// Whether `text` is a SHA-1 or SHA-256 hash.
 fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -138,8 +137,8 @@ fn distribution() -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The text as a single line: control characters, line separators and invisible characters are
-/// replaced, so that a name cannot add lines to the prompt.
+/// The text as a single line: control characters, line separators and invisible characters are replaced, so
+/// that a name cannot add lines to the prompt.
 pub(super) fn single_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! A long answer, always the same: for measuring, and for scrolling through.
+//! A long answer, always the same, for benchmarks and for scrolling.
 
 /// Size of the answer in characters: about 20,000 tokens.
 const SIZE: usize = 80_000;
@@ -26,7 +26,7 @@ pub fn text() -> String {
     text
 }
 
-/// The word at a place of an endless text.
+/// The word at an index of an endless text.
 fn word(place: usize) -> &'static str {
     WORDS.get(place.wrapping_mul(7).wrapping_add(place / 16) % WORDS.len()).copied().unwrap_or_default()
 }

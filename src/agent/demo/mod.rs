@@ -1,9 +1,8 @@
 //! The built-in demo model: scripted, not an AI, and it says so.
 //!
-//! A transport like any other, so the real loop and the real tools run in the real directory.
-//! The text comes from `script`, a pure function of the request; here it becomes a stream with
-//! pauses, so that you can watch it arrive. The model itself is in `catalogue`, and
-//! `provider::scripted::Router` sends its requests here.
+//! A transport like any other, so the real loop and the real tools run in the real directory. The text comes
+//! from `script`, a pure function of the request; here it becomes a stream with pauses, so that you can watch
+//! it arrive. The model itself is in `catalogue`, and `provider::scripted::Router` sends its requests here.
 
 mod long;
 mod script;
@@ -23,7 +22,7 @@ use script::{ScriptPart, ScriptSpeed, ScriptedAnswer};
 /// Longest piece of a streamed word, in characters.
 const PIECE: usize = 8;
 
-/// How long the demo pauses.
+/// The pauses of the demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Before an answer.
@@ -33,10 +32,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// No pauses at all: for tests and for measuring.
+    /// No pauses, for tests and benchmarks.
     pub const NONE: Pace = Pace { first: Duration::ZERO, piece: Duration::ZERO };
 
-    /// The same pauses at another speed.
+    /// These pauses at another speed.
     fn at(self, speed: ScriptSpeed) -> Pace {
         match speed {
             ScriptSpeed::Normal => self,
@@ -148,7 +147,7 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// A rough count of what was sent: four characters per token.
+/// A rough token count of the request: four characters per token.
 fn tokens(request: &ModelRequest) -> u64 {
     let characters: usize = request.messages.iter().map(|message| size(message)).sum();
     ((request.system.len() + characters) / 4) as u64

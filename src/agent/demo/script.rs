@@ -1,7 +1,7 @@
-//! What the demo says and does, as a pure function of the conversation.
+//! The demo's answers and actions, as a pure function of the conversation.
 //!
-//! The user's last message decides what to do, the results since then how much of that is done. The
-//! demo writes a single file, `tau-demo.md`, and changes it only if it wrote it itself.
+//! The user's last message decides what to do, the results since then how much of it is done. The demo writes
+//! a single file, `tau-demo.md`, and changes it only if it wrote it itself.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use tau_protocol::message::{Message, ToolCall};
 use tau_tools::Content;
 use tau_tools::counted::counted;
 
-/// The one file the demo writes.
+/// The only file that the demo writes.
 pub const FILE: &str = "tau-demo.md";
 /// Marks a file as written by the demo.
 const MARK: &str = "<!-- tau-demo:";
@@ -50,7 +50,7 @@ pub(crate) struct ScriptedAnswer {
     pub speed: ScriptSpeed,
 }
 
-/// What the user wants.
+/// The user's request.
 #[derive(Clone, Debug, PartialEq)]
 enum DemoRequest {
     Tour,
@@ -76,7 +76,7 @@ impl Done<'_> {
         self.call.arguments.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether this was that tool on that file or command.
+    /// Whether this was a call of that tool on that file or command.
     fn was(&self, tool: &str, subject: &str) -> bool {
         self.call.name == tool && [self.argument("path"), self.argument("command")].contains(&subject)
     }
@@ -109,7 +109,7 @@ pub fn answer(request: &ModelRequest) -> ScriptedAnswer {
     ScriptedAnswer { parts, speed: ScriptSpeed::Normal }
 }
 
-/// What the user's message asks for. Verbs count only at its start, nouns anywhere.
+/// The request in the user's message. Verbs count only at its start, nouns anywhere.
 fn requested(since: &Since<'_>) -> DemoRequest {
     let text = since.said.trim();
     let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -151,7 +151,7 @@ fn say(text: impl Into<String>) -> ScriptPart {
 struct Since<'a> {
     said: String,
     done: Vec<Done<'a>>,
-    /// True if there was no answer before.
+    /// Whether there was no answer before.
     first: bool,
     /// Calls in the entire conversation, for the ids of new ones.
     calls: usize,
@@ -197,7 +197,7 @@ impl<'a> Since<'a> {
         ScriptPart::Call(ToolCall { id, name: tool.to_owned(), arguments, thought_signature: None })
     }
 
-    /// One call, and a sentence when it has its result.
+    /// One call, followed by a sentence once it has its result.
     fn once(&self, tool: &str, arguments: Value, text: &str) -> Vec<ScriptPart> {
         match self.done.last() {
             None => vec![say(text), self.call(tool, arguments)],
@@ -219,7 +219,7 @@ impl<'a> Since<'a> {
         ))]
     }
 
-    /// Everything once: a listing, reading a file, then the demo's own file.
+    /// A tour of everything: a listing, a file to read, then the demo's own file.
     fn tour(&self) -> Vec<ScriptPart> {
         match self.done.last() {
             None => {

@@ -1,7 +1,7 @@
-//! Where a context is cut: what is summarized, and what stays as it is.
+//! Chooses where to cut a context: which part is summarized, and which stays.
 //!
-//! Pure. A call is never separated from its result. The cut is before a user message
-//! where that keeps enough; a turn that is too large for that is split.
+//! Pure. A call is never separated from its result. The cut is before a user message if that keeps enough; a
+//! turn that is too large for that is split.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use tau_protocol::message::Message;
 /// A message of the context and the entry it comes from.
 pub(crate) type ContextItem = (Arc<str>, Arc<Message>);
 
-/// How much stays.
+/// How much to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The most tokens to keep; more only if the last call and its result are larger.
+    /// The maximum tokens to keep; exceeded only if the last call and its result are larger.
     Tokens(u64),
     /// Nothing.
     Nothing,
 }
 
-/// The place to cut `items` at: what comes before it is summarized. `None` when nothing would be.
+/// The index to cut `items` at: everything before it is summarized. `None` if nothing would be.
 pub fn place(items: &[ContextItem], keep: Keep) -> Option<usize> {
     let Keep::Tokens(budget) = keep else {
         return Some(items.len()).filter(|len| *len > 0);
     };
     let sound = sound(items);
     let mut kept = 0;
-    // The earliest places that fit, from the end backwards.
+    // The earliest places that fit, searching from the end.
     let (mut turn, mut any, mut last) = (None, None, None);
     for (at, (_, message)) in items.iter().enumerate().rev() {
         kept += size::of_message(message);
@@ -117,7 +117,7 @@ mod tests {
         check("uac12c12a", Tokens(350), Some(8));
         // The last user message is not enough to keep when there is space for more.
         check("uac12c12au", Tokens(600), Some(5));
-        // What is larger than everything is kept with its call.
+        // An oversized result is kept with its call.
         check("uc12", Tokens(50), Some(1));
         check("uaua", Tokens(0), Some(3));
         check("u", Tokens(50), None);

@@ -1,6 +1,7 @@
 //! The files that the summarized part of a conversation read and modified.
 //!
-//! Carried from summary to summary, so that the model knows after a week what it read and changed.
+//! Carried from summary to summary, so that the model still knows after a week which files it read and
+//! changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use tau_protocol::message::{Message, ToolCall};
 const READ: [&str; 1] = ["read"];
 /// Tools whose calls change the file `path`.
 const MODIFY: [&str; 2] = ["write", "edit"];
-/// Paths that are listed for the model, at most.
+/// The maximum number of paths listed for the model.
 const LISTED: usize = 200;
-/// What begins the lists at the end of a summary.
+/// The beginning of the lists at the end of a summary.
 const HEAD: &str = "\n\n<files>\n";
 
-/// Files by what was done to them.
+/// Files by operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileOps {
     read: BTreeSet<String>,
@@ -26,7 +27,7 @@ pub struct FileOps {
 }
 
 impl FileOps {
-    /// What the details of an earlier compaction list.
+    /// The files listed in the details of an earlier compaction.
     pub(crate) fn of_details(details: Option<&Value>) -> Self {
         let list = |name: &str| {
             let paths = details.and_then(|details| details.get(name)).and_then(Value::as_array);
@@ -35,7 +36,7 @@ impl FileOps {
         FileOps { read: list("readFiles"), modified: list("modifiedFiles") }
     }
 
-    /// Adds the files of the calls that went well.
+    /// Adds the files of successful calls.
     pub fn note(&mut self, messages: &[Arc<Message>]) {
         let mut calls: HashMap<&str, &ToolCall> = HashMap::new();
         for message in messages {
@@ -64,12 +65,12 @@ impl FileOps {
         }
     }
 
-    /// For the session file and the wire.
+    /// The lists for the session file and the wire.
     pub fn details(&self) -> Value {
         json!({ "readFiles": self.read, "modifiedFiles": self.modified })
     }
 
-    /// The lists as they end a summary; empty without files.
+    /// The lists for the end of a summary; empty without files.
     pub fn text(&self) -> String {
         let lists = [("read", &self.read), ("modified", &self.modified)];
         let lists: String = lists.iter().map(|(word, paths)| list(word, paths)).collect();

@@ -1,6 +1,6 @@
 //! The pure half of compaction: cut point, plan, size, transcript, file operations.
 //!
-//! When compaction happens, and the request for the summary, is `engine::compact`'s.
+//! `engine::compact` decides when to compact, and sends the request for the summary.
 
 pub(crate) mod cut_point;
 pub(crate) mod file_ops;

@@ -1,7 +1,7 @@
-//! What one attempt at a compaction sends to the model, and what its outcome is made of.
+//! Plans an attempt at a compaction: its request, and the summary made from the answer.
 //!
-//! Pure: from the session's tree to a request text, and from the model's answer to the summary
-//! that is stored. Where the cut is, `cut_point` decides.
+//! Pure: from the session's tree to a request text, and from the model's answer to the stored summary.
+//! `cut_point` decides where to cut.
 
 use std::sync::Arc;
 
@@ -16,37 +16,37 @@ use crate::session::entry::Body;
 use crate::session::tree::Tree;
 use tau_protocol::message::{Message, UserContent};
 
-/// What the model is to do.
+/// The task for the model.
 const TASK: &str = include_str!("task.md");
-/// What it is to do with the summary before.
+/// The instructions for carrying over the previous summary.
 const CARRY: &str = include_str!("carry.md");
-/// Bytes of a result in the text that is summarized; on the second try.
+/// The maximum bytes of a result in the text to summarize, on the first and the second try.
 const RESULT_BYTES: [usize; 2] = [4_000, 800];
 
-/// How an attempt is made.
+/// The limits of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     pub keep: Keep,
-    /// Most tokens of the conversation that the model is shown.
+    /// The maximum tokens of the conversation that the model is shown.
     pub shown: u64,
-    /// Most tokens of the last user message that are kept verbatim.
+    /// The maximum tokens of the last user message that are kept verbatim.
     pub verbatim: u64,
     /// True for the second try, which shows less.
     pub again: bool,
 }
 
-/// An attempt, planned.
+/// A planned attempt.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The first entry that stays; `None` when nothing stays.
     pub first_kept: Option<Arc<str>>,
-    /// Tokens of what stays, estimated.
+    /// Estimated tokens of the part that stays.
     pub kept: u64,
-    /// Files of the part that goes.
+    /// Files of the part that is summarized.
     pub touched: FileOps,
-    /// The last user message, when it does not stay by itself.
+    /// The last user message, if it is not in the part that stays.
     last_said: Option<String>,
-    /// What the model is asked.
+    /// The request to the model.
     pub request: String,
 }
 
@@ -73,8 +73,8 @@ pub fn plan(tree: &Tree, effort: Attempt, instructions: Option<&str>) -> Option<
     Some(Plan { first_kept, kept, touched, last_said, request })
 }
 
-/// Whether the context still holds a user message verbatim. When it does not, what
-/// was said last is looked for further up in the tree.
+/// Whether the context still holds a user message verbatim. If not, the last one is searched for further up
+/// in the tree.
 pub(crate) fn has_user_message(tree: &Tree) -> bool {
     tree.context_items().iter().any(|(_, message)| is_said(message))
 }
@@ -83,8 +83,8 @@ fn is_said(message: &Message) -> bool {
     matches!(message, Message::User(_))
 }
 
-/// The last user message. A run that is summarized for the second time began before the first
-/// summary, so it may be above what the context holds.
+/// The last user message. A run that is summarized for the second time began before the first summary, so its
+/// message may be older than the context.
 fn last_said(tree: &Tree, going: &[Arc<Message>]) -> Option<UserContent> {
     let content = |message: &Message| match message {
         Message::User(user) => Some(user.content.clone()),
@@ -111,7 +111,7 @@ impl Plan {
     }
 }
 
-/// The earlier summary and what follows it.
+/// The earlier summary and the items after it.
 fn split_summary(items: &[ContextItem]) -> (Option<&ContextItem>, &[ContextItem]) {
     match items.split_first() {
         Some((first, rest)) if matches!(*first.1, Message::CompactionSummary(_)) => (Some(first), rest),
@@ -126,7 +126,7 @@ fn details<'a>(tree: &'a Tree, earlier: Option<&ContextItem>) -> Option<&'a Valu
     }
 }
 
-/// The text of a message; a picture cannot be kept as text, but that there was one can.
+/// The text of a message. A picture cannot be kept as text, so a note stands for it.
 fn text_of(content: &UserContent) -> String {
     let text = content.text();
     let UserContent::Blocks(blocks) = content else { return text };

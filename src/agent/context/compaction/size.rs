@@ -1,8 +1,7 @@
-//! How large a context is, in tokens: what the provider counted, plus an estimate of what came
-//! after.
+//! Measures a context in tokens: the provider's count, plus an estimate for later messages.
 //!
-//! Pure. The estimate is four ASCII characters a token and one token for any other character;
-//! recorded answers lie between half and twice of it. Pictures count as a large one does.
+//! Pure. The estimate is four ASCII characters per token and one token for any other character; recorded
+//! answers lie between half and twice of it. Every picture counts as a large one.
 
 use std::sync::Arc;
 
@@ -11,19 +10,19 @@ use crate::session::tree::Tree;
 use tau_protocol::message::{Block, Message, StopReason, Usage, UserContent};
 use tau_tools::Content;
 
-/// What a picture counts, in tokens.
+/// Tokens per picture.
 const PICTURE: u64 = 1_500;
-/// What a message counts in addition to its content.
+/// Tokens per message in addition to its content.
 const FRAME: u64 = 4;
 
-/// Tokens of a text, estimated.
+/// Estimated tokens of a text.
 pub fn of_text(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().count().saturating_sub(ascii);
     (ascii.div_ceil(4) + others) as u64
 }
 
-/// Tokens of a message, estimated; 0 for one that the model does not get.
+/// Estimated tokens of a message; 0 for one that is not sent to the model.
 pub(crate) fn of_message(message: &Message) -> u64 {
     let content = match message {
         Message::User(user) => of_content(&user.content),
@@ -39,14 +38,14 @@ pub(crate) fn of_message(message: &Message) -> u64 {
     content + FRAME
 }
 
-/// Tokens of messages, estimated.
+/// Estimated tokens of messages.
 pub fn of_messages<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> u64 {
     messages.into_iter().map(|message| of_message(message)).sum()
 }
 
-/// Tokens of the context at the leaf: the usage of the last answer and an estimate of what
-/// followed it. Where nothing was counted since the last compaction or edit, all is estimated;
-/// `fixed` is then what comes with the messages (prompt and tools).
+/// Tokens of the context at the leaf: the usage of the last answer and an estimate of everything after it. If
+/// nothing was counted since the last compaction or edit, all of it is estimated; `fixed` is then the size of
+/// the rest of the request (prompt and tools).
 pub(crate) fn of_context(tree: &Tree, fixed: u64) -> u64 {
     let path = tree.branch();
     let counted = path.iter().enumerate().rev().find_map(|(at, entry)| Some((at, used(entry)?)));
@@ -74,7 +73,7 @@ pub(crate) fn is_stale(tree: &Tree) -> bool {
     compacted.is_some_and(|compacted| counted.is_none_or(|counted| counted < compacted))
 }
 
-/// What the provider counted for an answer; `None` where it did not count or did not finish.
+/// The provider's count for an answer; `None` if it did not count or did not finish.
 fn used(entry: &Entry) -> Option<u64> {
     let Body::Message { message } = &entry.body else { return None };
     let Message::Assistant(answer) = message.as_ref() else { return None };

@@ -1,7 +1,7 @@
 //! A conversation as text, for the model that summarizes it.
 //!
-//! Pure. It is a text and not a list of messages, so that the model reads it instead of continuing
-//! it, and so that no wire format can refuse it. Long results are cut to their two ends.
+//! Pure. It is text and not a list of messages, so that the model reads it instead of continuing it, and so
+//! that no wire format can refuse it. Long results are cut to their two ends.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::size;
 use tau_protocol::message::{AssistantMessage, Block, Message};
 use tau_tools::Content;
 
-/// The messages as text of at most `cap` tokens; what user and model said is kept complete if
-/// possible, results and arguments are cut to `result` bytes.
+/// The messages as text of at most `cap` tokens. Texts of user and model are kept complete if possible;
+/// results and arguments are cut to `result` bytes.
 pub fn text(messages: &[Arc<Message>], result: usize, cap: u64) -> String {
     let parts: Vec<String> = messages.iter().map(|message| part(message, result)).collect();
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -19,7 +19,7 @@ pub fn text(messages: &[Arc<Message>], result: usize, cap: u64) -> String {
     if tokens <= cap {
         return whole;
     }
-    // Bytes a token differ with the language, so the share is what counts.
+    // Bytes per token vary with the language, so the ratio is used.
     let share = whole.len() as u128 * u128::from(cap) / u128::from(tokens.max(1));
     ends(&whole, usize::try_from(share).unwrap_or(usize::MAX))
 }

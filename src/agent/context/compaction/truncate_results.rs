@@ -1,7 +1,7 @@
-//! Cuts a result that takes up a large part of the window by itself to its two ends.
+//! Cuts a result that alone takes up a large part of the window to its two ends.
 //!
-//! Pure. The complete result stays in the session file: the cut is an edit of the context.
-//! That is quicker and loses less than summarizing everything around such a result.
+//! Pure. The complete result stays in the session file: the cut is an edit of the context. This is quicker
+//! and loses less than summarizing everything around such a result.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::session::entry::{Body, ContextReplacement};
 use tau_protocol::message::{Message, UserContent};
 use tau_tools::Content;
 
-/// Share of the space that one result may take before it counts as huge.
+/// The share of the space, as a divisor, above which a result counts as huge.
 const HUGE: u64 = 4;
-/// Share of the space that is left to it.
+/// The share of the space, as a divisor, that it is cut to.
 const LEFT: u64 = 16;
 
-/// Edits that cut the results that are huge in a window with `room` tokens.
+/// Edits that cut the huge results in a window with `room` tokens.
 pub fn edits(items: &[ContextItem], room: u64) -> Vec<Body> {
     let huge = |(id, message): &ContextItem| {
         let Message::ToolResult(result) = message.as_ref() else { return None };
