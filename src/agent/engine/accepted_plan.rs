@@ -1,5 +1,4 @@
-//! The plan that the user has accepted: kept in the session, offered to be reported on, and told to the model
-//! again when the conversation was compacted.
+//! The plan that the user accepted: kept in the session, and repeated after a compaction.
 
 use serde_json::json;
 
@@ -20,10 +19,10 @@ pub(crate) fn set(engine: &mut Engine, plan: Option<WorkPlan>) {
     engine.emit(SessionEvent::PlanChanged { plan });
 }
 
-/// Marks steps as done; how far the plan is then.
+/// Marks steps as done and returns the progress of the plan.
 ///
 /// # Errors
-/// There is no such step.
+/// When there is no such step.
 pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, String> {
     let Some(mut plan) = engine.plan.clone() else {
         return Err("the user has not accepted a plan".to_owned());
@@ -36,13 +35,13 @@ pub(crate) fn finish(engine: &mut Engine, numbers: &[usize]) -> Result<String, S
     Ok(progress)
 }
 
-/// Appends the plan to the session, as it is now.
+/// Appends the current plan to the session.
 fn save(engine: &mut Engine) {
     let saved = engine.config.session.append_custom(ENTRY, json!(engine.plan));
     engine.saved(saved);
 }
 
-/// Takes the plan of the session that was opened, and reports it if there is one.
+/// Restores the plan of the opened session, and reports it if there is one.
 pub(crate) fn restore(engine: &mut Engine) {
     let branch = engine.config.session.tree().branch();
     let data = branch.iter().rev().find_map(|entry| entry.custom_data(ENTRY));
@@ -58,19 +57,19 @@ pub(crate) fn report(engine: &mut Engine) {
     }
 }
 
-/// A run begins: of a plan that was carried out, nothing is left to report.
+/// Called when a run begins: a plan that is complete is no longer reported.
 pub(crate) fn run_begins(engine: &mut Engine) {
     engine.plan = engine.plan.take().filter(|plan| !plan.is_finished());
 }
 
-/// A run has ended: the end of a large session file, which is read first, has the plan.
+/// Called when a run has ended: the end of a large session file, which is read first, then has the plan.
 pub(crate) fn run_ended(engine: &mut Engine) {
     if engine.plan.as_ref().is_some_and(|plan| !plan.is_finished()) {
         save(engine);
     }
 }
 
-/// The message that tells the model of the plan again once the conversation was compacted, with what is done.
+/// The message that repeats the plan and its progress for the model after a compaction.
 pub(crate) fn note(engine: &Engine) -> Option<Message> {
     let plan = engine.plan.as_ref().filter(|plan| !plan.is_finished())?;
     let text =

@@ -1,4 +1,4 @@
-//! Events that describe state: which session is open, what was restored, what was returned.
+//! Events that describe state: the open session, restored settings, returned messages.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tau_protocol::message::{Block, Message, ToolCall, ToolResultMessage, UserCon
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::{Content, Details, ask_user, plan};
 
-/// The first events: which session, which model, which thinking level.
+/// Sends the first events: the session, the model, the thinking level.
 pub(crate) fn initial_state(engine: &mut Engine) {
     session_opened(engine);
     match engine.config.model.clone() {
@@ -32,8 +32,8 @@ pub(crate) fn initial_state(engine: &mut Engine) {
     engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
-/// Reports the session. A session that is only looked at is not written to: results missing after
-/// a crash are reported here, and recorded by [`repair`].
+/// Reports the session. Opening a session does not write to it: results missing after a crash are reported
+/// here, and recorded by [`repair`].
 pub(crate) fn session_opened(engine: &mut Engine) {
     let session = engine.config.session.info().clone();
     let mut messages = engine.config.session.context().messages;
@@ -69,8 +69,7 @@ pub(crate) fn session_refused(engine: &mut Engine, error: &SessionError) {
     engine.emit(SessionEvent::SessionRefused { error: text });
 }
 
-/// Restores the model and the thinking level that the session names, if it names any and the user
-/// did not name others for it.
+/// Restores the model and the thinking level of the session, unless the user chose others for it.
 pub(crate) fn restore_settings(engine: &mut Engine) {
     let keep_model = std::mem::take(&mut engine.config.behavior.keep_model);
     let keep_thinking = std::mem::take(&mut engine.config.behavior.keep_thinking);
@@ -104,7 +103,7 @@ fn restore(engine: &mut Engine, model: Option<(String, String)>, level: Option<T
     }
 }
 
-/// Takes what was read of the part of the session that comes before what was sent.
+/// Handles a finished read of the session's earlier part.
 pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
     match read {
         HistoryRead::Survey(Ok(survey)) => surveyed(engine, survey),
@@ -117,8 +116,7 @@ pub(crate) fn history_read(engine: &mut Engine, read: HistoryRead) {
     history_paging::advance(engine);
 }
 
-/// Surveys the unread part of a session now, before something is sent in it, if that has not been
-/// completed.
+/// Completes the survey of the unread part of a session before something is sent in it.
 pub(crate) fn finish_survey(engine: &mut Engine) {
     engine.history.survey = None;
     match engine.history.unsurveyed.as_ref().map(SurveyJob::read) {
@@ -131,7 +129,7 @@ pub(crate) fn finish_survey(engine: &mut Engine) {
     }
 }
 
-/// What the part says of the session is used as long as nothing that came later says otherwise.
+/// Applies settings found in the surveyed part, unless later entries override them.
 fn surveyed(engine: &mut Engine, mut survey: Survey) {
     session_usage::surveyed(engine, Some(std::mem::take(&mut survey.usage)));
     if engine.config.session.take_survey(&survey) {
@@ -147,7 +145,7 @@ fn surveyed(engine: &mut Engine, mut survey: Survey) {
     history_paging::surveyed(engine, survey);
 }
 
-/// Uses `model`; the thinking level moves to one that it has.
+/// Switches to `model`; the thinking level moves to one that it has.
 pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
     let before = engine.thinking();
     engine.config.model = Some(model.clone());
@@ -158,7 +156,7 @@ pub(crate) fn use_model(engine: &mut Engine, model: Arc<Model>) {
     }
 }
 
-/// Records results for calls that have none, before the conversation continues.
+/// Records results for calls that have none before the conversation continues.
 pub(crate) fn repair(engine: &mut Engine) {
     let unanswered = unanswered(engine);
     for result in missing_results(&engine.config.session.context().messages, &unanswered) {
@@ -203,7 +201,7 @@ const INTERRUPTED: &str = "interrupted: this call has no result; it may have run
 const NOT_ANSWERED: &str =
     "interrupted: tau ended before the user had answered; ask again if you still need to know";
 
-/// The calls at the end of the branch that waited for the user when tau was killed.
+/// The calls at the end of the branch that were waiting for the user when tau was killed.
 fn unanswered(engine: &Engine) -> HashSet<String> {
     let branch = engine.config.session.tree().branch();
     let is_message = |body: &Body| matches!(body, Body::Message { message } if !matches!(**message, Message::ToolResult(_)));
@@ -225,13 +223,13 @@ fn without_result(id: &str, name: &str, text: &str) -> Arc<Message> {
     }))
 }
 
-/// Reports what is in the queues.
+/// Reports the content of the queues.
 pub(crate) fn queues(engine: &mut Engine) {
     let update = engine.queues.update();
     engine.emit(update);
 }
 
-/// Returns messages for editing.
+/// Returns messages to the user for editing.
 pub(crate) fn return_messages(engine: &mut Engine, messages: Vec<UserMessage>) {
     let texts = messages.iter().map(|message| message.content.text()).collect();
     let blocks = messages.into_iter().flat_map(|message| match message.content {

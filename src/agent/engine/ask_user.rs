@@ -1,4 +1,4 @@
-//! What tools want of the user: asked where a front end can, and what the answers do.
+//! Questions of tools to the user, and the effects of the answers.
 
 use super::accepted_plan;
 use super::gate;
@@ -11,11 +11,11 @@ use tau_protocol::event::{NoticeLevel, Question, QuestionEvent};
 use tau_tools::plan::WorkPlan;
 use tau_tools::user::{UserQuestion, UserReply, UserRequest};
 
-/// The results of a plan that was closed, and of one that nobody can accept.
+/// The results of a plan that was closed, and of one that cannot be accepted in this front end.
 const CLOSED: &str = "the user closed the plan without deciding";
 const NOBODY_ACCEPTS: &str = "nobody can accept a plan here: end with it as your answer";
 
-/// Takes a request. A call that was stopped meanwhile waits for no reply.
+/// Handles a request. A call that was stopped in the meantime does not wait for a reply.
 pub(crate) fn take(engine: &mut Engine, request: UserRequest) {
     let asks = engine.config.behavior.asks_user;
     match request {
@@ -74,7 +74,7 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: QuestionAnswer) {
                 | QuestionAnswer::Declined
                 | QuestionAnswer::Cancelled => {
                     let _ = reply.send(Err(CLOSED.to_owned()));
-                    // After the reply, so that the call ends with it and not as one that was interrupted.
+                    // After the reply, so that the call ends with it and not as interrupted.
                     engine.current.stop.cancel();
                 }
             }
@@ -98,10 +98,10 @@ fn reply_of(answer: QuestionAnswer) -> UserReply {
     }
 }
 
-/// Leaves plan mode for this one.
+/// Leaves plan mode for this mode.
 ///
 /// # Errors
-/// Why it cannot be chosen.
+/// The reason it cannot be chosen.
 fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String> {
     if mode == PermissionMode::Plan {
         return Err("plans cannot be carried out in plan mode".to_owned());
@@ -111,7 +111,7 @@ fn carry_out_in(engine: &mut Engine, mode: PermissionMode) -> Result<(), String>
     Ok(())
 }
 
-/// The result of a plan that the user accepted.
+/// The result of an accepted plan.
 fn accepted(plan: &WorkPlan, changed: bool) -> String {
     let report = match plan.steps.is_empty() {
         true => "",

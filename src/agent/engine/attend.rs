@@ -1,6 +1,6 @@
-//! Serves commands, the user's shells and outgoing events while something is awaited.
+//! Serves commands, the user's shells and outgoing events during a wait.
 //!
-//! One task owns the conversation, so there are no locks; whatever it awaits, it awaits here.
+//! One task owns the conversation, so there are no locks; all its waits go through here.
 
 use std::pin::pin;
 
@@ -20,8 +20,8 @@ use tau_protocol::event::{Question, QuestionEvent};
 /// Commands are no longer read while this many events are waiting to be sent.
 const BACKLOG: usize = 1_024;
 
-/// Awaits `work` while commands, the user's shells and the outbox are served. `work` is paused
-/// while events are waiting to be sent, unless the run is to stop: then it has to notice that.
+/// Awaits `work` while serving commands, the user's shells and the outbox. `work` is paused while events are
+/// waiting to be sent, unless the run is to stop, which it must notice.
 pub(crate) async fn attend<F: Future>(engine: &mut Engine, work: F) -> F::Output {
     let mut work = pin!(work);
     loop {
@@ -40,9 +40,8 @@ pub(crate) async fn attend_unless_stopped<F: Future>(engine: &mut Engine, work: 
     attend(engine, stop.run_until_cancelled(work)).await
 }
 
-/// Does one thing: sends an event, receives a command, reports what a shell did, or takes a piece
-/// of the session that was read. Cancel safe: nothing awaits between taking something and dealing
-/// with it.
+/// Does one thing: sends an event, receives a command, reports shell output, or handles a piece of the
+/// session that was read. Cancel safe: there is no await between taking something and handling it.
 pub(crate) async fn serve(engine: &mut Engine) {
     let receives = engine.outbox.len() < BACKLOG && !engine.current.shutting_down;
     let calm = engine.outbox.is_empty() || engine.shells.ending();
@@ -77,7 +76,7 @@ fn receive_waiting(engine: &mut Engine) {
     }
 }
 
-/// Ends the user's commands and waits for them, at most until `deadline`.
+/// Stops the user's commands and waits for them, at most until `deadline`.
 pub(crate) async fn end_shells(engine: &mut Engine, deadline: Instant) {
     engine.shells.cancel();
     while !engine.shells.is_empty() {

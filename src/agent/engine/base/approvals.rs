@@ -12,55 +12,55 @@ use tau_protocol::approval::ApprovalRequest;
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::{Access, Approved, Preview, ToolError};
 
-/// How many earlier calls are remembered.
+/// The maximum number of earlier calls that are remembered.
 const MAX_EARLIER: usize = 1_000;
 
-/// What was decided about a call: what of it is applied, or why it is not.
+/// The decision on a call: the approved part, or the reason it was refused.
 pub(crate) type Decision = Result<Approved, ToolError>;
 
-/// A prepared call that is to be judged.
+/// A prepared call to be judged.
 #[derive(Debug)]
 pub(crate) struct Review {
     pub(crate) access: Access,
     pub(crate) preview: Preview,
     pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
-    /// What the sandbox refuses of it, or refused when it ran.
+    /// The access that the sandbox refuses, or refused when the call ran.
     pub(crate) blocked: Option<SandboxDenial>,
-    /// Whether it has run, and is to run once more.
+    /// Whether it has already run and is to run again.
     pub(crate) again: bool,
     /// Its arguments, if a hook changed them.
     pub(crate) changed: Option<Value>,
-    /// What hooks say of it.
+    /// The permission that hooks gave it.
     pub(crate) permission: HookPermission,
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 
-/// A call that waits.
+/// A waiting call.
 #[derive(Debug)]
 pub(crate) struct WaitingCall {
     pub(crate) request: ApprovalRequest,
-    /// What the same call would be.
+    /// The key that identical calls share.
     pub(crate) exact: ExactCall,
     /// Whether calls of its tool never change anything.
     pub(crate) read_only: bool,
-    /// The whole new text of the file that it writes.
+    /// The complete new text of the file that it writes.
     pub(crate) proposed_text: Option<Arc<Vec<u8>>>,
-    /// What hooks say of it.
+    /// The permission that hooks gave it.
     pub(crate) permission: HookPermission,
     pub(crate) decide: oneshot::Sender<Decision>,
 }
 
-/// The calls that wait, in the order in which they were asked.
+/// The waiting calls, in the order of their requests.
 #[derive(Debug, Default)]
 pub(crate) struct Approvals {
     asked: u64,
     waiting: Vec<WaitingCall>,
     earlier: VecDeque<EarlierCall>,
-    /// The calls that are allowed as they are.
+    /// The exact calls that are allowed.
     pub(crate) exact: ExactCalls,
 }
 
-/// A call that was judged.
+/// A call that has been judged.
 #[derive(Debug)]
 pub(crate) struct EarlierCall {
     pub(crate) tool: String,
@@ -88,12 +88,12 @@ impl Approvals {
         Some(self.waiting.remove(at))
     }
 
-    /// The calls that wait.
+    /// The waiting calls.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &WaitingCall> {
         self.waiting.iter()
     }
 
-    /// Remembers a call that was judged.
+    /// Remembers a judged call.
     pub(crate) fn note(&mut self, call: EarlierCall) {
         if self.earlier.len() == MAX_EARLIER {
             self.earlier.pop_front();
@@ -101,7 +101,7 @@ impl Approvals {
         self.earlier.push_back(call);
     }
 
-    /// The calls that were judged, oldest first.
+    /// The judged calls, oldest first.
     pub(crate) fn earlier(&self) -> impl Iterator<Item = &EarlierCall> {
         self.earlier.iter()
     }

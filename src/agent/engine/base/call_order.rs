@@ -1,9 +1,9 @@
-//! Which calls of an answer may run now.
+//! Decides which calls of an answer may run now.
 //!
-//! Calls that read run side by side. Those that change something run one after another. A change of a file waits for
-//! earlier reads of it, and later ones wait for the change; a command that is not known to only read waits for
-//! every earlier call, and every later one waits for it. A call that is asked about may be
-//! prepared and judged early; its decision is then held until the calls before it have ended.
+//! Read-only calls run side by side. Calls that change something run one after another. A change of a file
+//! waits for earlier reads of it, and later ones wait for the change; a command that is not known to be
+//! read-only waits for every earlier call, and every later one waits for it. A call that needs approval may
+//! be prepared and judged early; its decision is then held until the calls before it have ended.
 
 use std::future::{Future, poll_fn};
 use std::path::{Component, Path, PathBuf};
@@ -17,24 +17,24 @@ use super::approvals::Decision;
 use crate::permissions;
 use tau_tools::{Access, AnyTool, ToolError, paths};
 
-/// What a call may have to do with.
+/// The things that a call may touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// These files, and what is below these folders; compared by [`key`].
+    /// These files, and everything below these folders; compared by [`key`].
     Files { reads: Vec<String>, writes: Vec<String> },
-    /// It reads, nobody knows what.
+    /// Unknown reads.
     Reading,
-    /// It may change anything.
+    /// Any change.
     Anything,
 }
 
 impl Reach {
-    /// That of a call which is not run.
+    /// The reach of a call that is not run.
     pub(crate) fn nothing() -> Self {
         Reach::Files { reads: Vec::new(), writes: Vec::new() }
     }
 
-    /// That of a call of `tool`, which touches `access` as far as that is known.
+    /// The reach of a call of `tool`, which touches `access` as far as is known.
     pub(crate) fn of(tool: &dyn AnyTool, access: Option<&Access>, cwd: &Path) -> Self {
         let read_only = tool.spec().read_only;
         let Some(access) = access else {
@@ -76,21 +76,21 @@ impl Reach {
     }
 }
 
-/// Whether one of these is one of those, or in it.
+/// Whether one of `some` and one of `others` are the same or one contains the other.
 fn overlap(some: &[String], others: &[String]) -> bool {
     let holds = |folder: &str, path: &str| Path::new(path).starts_with(folder);
     some.iter().any(|one| others.iter().any(|other| holds(one, other) || holds(other, one)))
 }
 
-/// A file by one name, whatever path leads to it and however its letters are composed; in lower case, as
-/// some file systems have it. `None` if there is no telling.
+/// A canonical name of a file, independent of the path that leads to it and of Unicode composition; in lower
+/// case, for file systems that ignore case. `None` if it cannot be determined.
 fn key(path: &Path) -> Option<String> {
     let path = paths::identity(path);
     let is_plain = path.components().all(|part| part != Component::ParentDir);
     is_plain.then(|| path.to_string_lossy().nfc().collect::<String>().to_lowercase())
 }
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Waiting,
@@ -102,10 +102,11 @@ enum Stage {
 #[derive(Debug)]
 struct Place {
     reach: Reach,
-    /// Whether it may be prepared and asked about before the calls before it have ended, if these are such, too.
+    /// Whether it may be prepared and approved before the calls before it have ended, provided that these may
+    /// be, too.
     early: bool,
     stage: Stage,
-    /// The decision on it that is held until it may run.
+    /// The decision that is held until it may run.
     held: Option<HeldDecision>,
 }
 
@@ -121,12 +122,13 @@ struct HeldDecision {
 pub(crate) struct CallOrder(Vec<Place>);
 
 impl CallOrder {
-    /// Adds the next call; `early` if it can be prepared, and asked about, before those before it have ended.
+    /// Adds the next call; `early` if it can be prepared and approved before the calls before it have ended.
     pub(crate) fn push(&mut self, reach: Reach, early: bool) {
         self.0.push(Place { reach, early, stage: Stage::Waiting, held: None });
     }
 
-    /// The first call that can start now; where the user is asked (`asks`) also one that can only be prepared.
+    /// The first call that can start now; if the user can be asked (`asks`), also one that can only be
+    /// prepared.
     pub(crate) fn next_to_start(&self, asks: bool) -> Option<usize> {
         let is_early = |index: usize| {
             let mut until = self.0.iter().take(index + 1).filter(|place| place.stage != Stage::Ended);
@@ -143,7 +145,7 @@ impl CallOrder {
         waiting.map(|(index, _)| index).collect()
     }
 
-    /// Whether no call before this one that has not ended could be disturbed by it, or disturb it.
+    /// Whether no unfinished call before this one conflicts with it.
     pub(crate) fn is_free(&self, index: usize) -> bool {
         let Some(this) = self.0.get(index) else { return true };
         let mut before = self.0.iter().take(index).filter(|place| place.stage != Stage::Ended);
@@ -165,14 +167,14 @@ impl CallOrder {
         }
     }
 
-    /// A call does something else than it said.
+    /// Changes the reach of a call that turned out different from its announcement.
     pub(crate) fn revise(&mut self, index: usize, reach: Reach) {
         if let Some(place) = self.0.get_mut(index) {
             place.reach = reach;
         }
     }
 
-    /// Where the decision on a call that is not free is to be sent, instead of to its task.
+    /// The channel for the decision on a call that is not free, instead of its task.
     pub(crate) fn hold(
         &mut self,
         index: usize,
@@ -184,8 +186,8 @@ impl CallOrder {
         decide
     }
 
-    /// Waits for the next call that is free and decided; [`HeldCall::run`] runs it. Without such a call it stays
-    /// pending. Cancel safe.
+    /// Waits for the next call that is free and decided; [`HeldCall::run`] runs it. Stays pending without
+    /// such a call. Cancel safe.
     pub(crate) fn next_held(&mut self) -> impl Future<Output = HeldCall> {
         poll_fn(|cx| {
             for index in 0..self.0.len() {
@@ -205,12 +207,12 @@ impl CallOrder {
         })
     }
 
-    /// Ends the calls whose decision is held, with this as the reason. Their indexes.
+    /// Ends the calls whose decision is held, with this reason. Returns their indexes.
     pub(crate) fn refuse_held(&mut self, reason: &str) -> Vec<usize> {
         let mut refused = Vec::new();
         for (index, place) in self.0.iter_mut().enumerate() {
             if let Some(HeldDecision { task, .. }) = place.held.take() {
-                // The task of a call that was stopped meanwhile is gone.
+                // The task of a call that was stopped in the meantime is gone.
                 let _ = task.send(Err(ToolError::refused(reason)));
                 refused.push(index);
             }
@@ -219,7 +221,7 @@ impl CallOrder {
     }
 }
 
-/// A call that may run now, and what was decided about it.
+/// A call that may run now, and the decision on it.
 #[derive(Debug)]
 pub(crate) struct HeldCall {
     pub(crate) index: usize,
@@ -228,9 +230,9 @@ pub(crate) struct HeldCall {
 }
 
 impl HeldCall {
-    /// Gives the task of the call its decision.
+    /// Sends the decision to the call's task.
     pub(crate) fn run(self) {
-        // The task of a call that was stopped meanwhile is gone.
+        // The task of a call that was stopped in the meantime is gone.
         let _ = self.task.send(self.decision);
     }
 }
@@ -291,8 +293,8 @@ mod tests {
         }
     }
 
-    /// Whatever the calls and whichever ends first: those whose order matters never overlap and start in their
-    /// order, and no call waits that does not have to.
+    /// For all calls and all orders of completion: conflicting calls never overlap and start in their order,
+    /// and no call waits without need.
     #[test]
     fn calls_overlap_where_their_order_does_not_matter() {
         let mut seed = 7_u64;

@@ -1,4 +1,4 @@
-//! Titles of tool calls for the user, also while the arguments are still arriving.
+//! Titles of tool calls for the user, even while the arguments are arriving.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use tau_protocol::event::{AgentEvent, Delta, TurnEvent};
 use tau_protocol::message::{Message, ToolCall};
 use tau_tools::{Toolbox, plan};
 
-/// Bytes of arriving arguments that are parsed for a title. What a title shows comes first; after
-/// that the title waits for the complete arguments, so that a long call costs no more.
+/// The maximum bytes of arriving arguments that are parsed for a title. The parts shown in a title come
+/// first; beyond this the title waits for the complete arguments, so that a long call costs no more.
 const MAX_PARSED: usize = 2 * 1024;
 
 /// The titles of the calls in one answer.
@@ -27,7 +27,7 @@ struct Arriving {
 }
 
 impl ArrivingTitles {
-    /// Takes a piece of the answer; an event if that changes a title.
+    /// Handles a piece of the answer; returns an event if that changes a title.
     pub(crate) fn take(&mut self, tools: &Toolbox, delta: &Delta) -> Option<AgentEvent> {
         match delta {
             Delta::ToolCallStart { content_index, id, tool_name } => {
@@ -68,7 +68,7 @@ pub(crate) fn titles_of(tools: &Toolbox, messages: &[Arc<Message>]) -> BTreeMap<
         Message::Assistant(answer) => Some(answer.tool_calls()),
         _ => None,
     });
-    // Those for plans are not always offered.
+    // The plan tools are not always offered.
     let plans = Toolbox::empty().with(plan::submit_tool()).with(plan::step_tool());
     let tool = |name: &str| tools.get(name).or_else(|| plans.get(name));
     let title = |call: &ToolCall| Some((call.id.clone(), tool(&call.name)?.title(&call.arguments)));

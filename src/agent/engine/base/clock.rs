@@ -7,7 +7,7 @@ pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// Returns at `deadline`; never without one.
+/// Returns at `deadline`; never returns without one.
 pub(crate) async fn due(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

@@ -1,7 +1,7 @@
-//! Pictures in requests, as the model takes them, wherever they came from: files, pastes, tools, clients, old sessions.
+//! Pictures in requests, reduced to sizes that models accept, whatever their source.
 //!
-//! Sessions keep them as they were; they are made smaller when a request is made. The same picture becomes the same
-//! bytes each time, also after a restart, so provider caches hit.
+//! Sessions keep the originals; pictures are reduced when a request is built. The same picture becomes the
+//! same bytes each time, also after a restart, so provider caches hit.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,17 +12,18 @@ use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::Content;
 use tau_tools::read::picture;
 
-/// Most bytes of pictures that are kept; more, and all are made again when they are needed.
+/// The maximum bytes of cached pictures; beyond this the cache is emptied and pictures are reduced again on
+/// demand.
 const MAX_KEPT: usize = 64 << 20;
 
-/// The pictures of earlier requests, by the size and the hash of what they were.
+/// The pictures of earlier requests, by the size and the hash of the original.
 #[derive(Debug, Default)]
 pub(crate) struct FittedPictures(Mutex<HashMap<(usize, u64), Option<Fitted>>>);
 
 /// A picture: its base64, and its MIME type.
 type Fitted = (Arc<str>, String);
 
-/// Whether there is a picture in one of these.
+/// Whether any of these has a picture.
 pub(crate) fn has_pictures(messages: &[Arc<Message>]) -> bool {
     messages.iter().any(|message| !pictures(message).is_empty())
 }
@@ -54,12 +55,12 @@ fn of_content(content: &Content) -> Option<(&String, &String)> {
 }
 
 impl FittedPictures {
-    /// The messages with pictures that the model takes. Blocks while pictures are made smaller.
+    /// The messages with pictures that the model accepts. Blocks while pictures are reduced.
     pub(crate) fn fit(&self, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
         messages.into_iter().map(|message| self.fit_message(&message).map_or(message, Arc::new)).collect()
     }
 
-    /// `None` if the message stays as it is.
+    /// `None` if the message needs no change.
     fn fit_message(&self, message: &Message) -> Option<Message> {
         let fitted: Vec<Option<Fitted>> = pictures(message)
             .into_iter()

@@ -19,24 +19,24 @@ pub(crate) type PageRead = std::io::Result<BranchPage>;
 #[derive(Default)]
 pub(crate) struct HistoryCursor {
     pub(crate) history: History,
-    /// The unread part of the file, until it is surveyed. Pages wait for that.
+    /// The unread part of the file until it is surveyed. Pages wait for that.
     pub(crate) unsurveyed: Option<SurveyJob>,
     /// The survey, while it runs.
     pub(crate) survey: Option<JoinHandle<Surveyed>>,
-    /// The queries that wait, by ticket.
+    /// The waiting queries, by ticket.
     pub(crate) waiting: VecDeque<(u64, PageFrom, PageGoal)>,
-    /// The page that is being read for a ticket.
+    /// The page that is being read, and the ticket it is for.
     pub(crate) reading: Option<(u64, JoinHandle<PageRead>)>,
 }
 
-/// Something was read.
+/// A finished read.
 pub(crate) enum HistoryRead {
     Survey(Result<Survey, String>),
     Page { ticket: u64, page: Result<BranchPage, String> },
 }
 
 impl HistoryCursor {
-    /// What was read next; pending while nothing is read. Cancel safe.
+    /// The next finished read; pending while nothing is being read. Cancel safe.
     pub(crate) async fn next(&mut self) -> HistoryRead {
         if let Some(survey) = &mut self.survey {
             let read = survey.await;

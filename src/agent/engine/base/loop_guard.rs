@@ -1,7 +1,7 @@
 //! Detects a model that repeats itself: the same call with the same result, turn after turn.
 //!
-//! Pure. A result that changes does not count, so waiting for a server by polling it is fine; nor
-//! does a call that one answer makes several times, since the model has not seen its result yet.
+//! Pure. A result that changes does not count, so polling a server is fine; nor does a call that one answer
+//! makes several times, since the model has not seen its result yet.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tau_protocol::message::ToolCall;
 use tau_tools::{Content, ToolOutput};
 
-/// Most recent turns with calls that are considered.
+/// The number of recent turns with calls that are considered.
 const WINDOW: usize = 12;
 /// The model is warned once an identical call is in this many of them.
 const WARN: usize = 3;
@@ -21,9 +21,9 @@ const STOP: usize = 5;
 pub(crate) enum Repeat {
     /// It is new, or rare enough.
     Fresh,
-    /// The model should be warned; how often the call was made.
+    /// The model should be warned; the number of times the call was made.
     Warned(usize),
-    /// The run should end; how often the call was made.
+    /// The run should end; the number of times the call was made.
     Stuck(usize),
 }
 
