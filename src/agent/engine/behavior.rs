@@ -1,4 +1,4 @@
-//! How an agent behaves where there is a choice: steering, queues, budgets, repetition, hooks.
+//! Optional behavior of an agent: steering, queues, budgets, repetition, hooks.
 //!
 //! The defaults suit a program that embeds the agent and has no user to ask.
 
@@ -23,109 +23,110 @@ use tau_protocol::run::{OnRepeat, QueueMode, SteerMode};
 use tau_tools::editor::Editor;
 use tau_tools::sandbox::SandboxPolicy;
 
-/// How an agent behaves where there is a choice.
+/// Optional behavior of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Behavior {
     pub steer: SteerMode,
-    /// How many messages leave the steering queue at once.
+    /// The number of messages that leave the steering queue at once.
     pub steering: QueueMode,
-    /// How many messages leave the queue of follow-ups at once.
+    /// The number of messages that leave the follow-up queue at once.
     pub follow_up: QueueMode,
     pub on_repeat: OnRepeat,
     pub budgets: ThinkingBudgets,
-    /// The name of the conversation for provider caches; the id of the session without it.
+    /// The name of the conversation for provider caches; by default the id of the session.
     pub conversation_id: Option<String>,
-    /// The sampling temperature of answers, from 0 to 2; the provider's own without it. Models that take none
-    /// are sent none.
+    /// The sampling temperature of answers, from 0 to 2; by default the provider's own. Not sent to models
+    /// that do not support it.
     pub temperature: Option<f64>,
     pub hooks: Hooks,
-    /// The next session that is opened does not bring its model: the user named one for it.
+    /// Whether the next opened session keeps the current model, because the user chose one for it.
     pub keep_model: bool,
-    /// The next session that is opened does not bring its thinking level.
+    /// Whether the next opened session keeps the current thinking level.
     pub keep_thinking: bool,
-    /// What of a session may be in the part of its file that is not read when it is opened, and is used
-    /// when it is.
+    /// Session settings that may be in the part of the file that is not read on opening; applied once it is
+    /// read.
     pub restore_later: Restore,
-    /// What calls may do.
+    /// The permission rules for calls.
     pub permissions: Permissions,
-    /// What is asked before a call is run.
+    /// Determines which calls need approval.
     pub permission_mode: PermissionMode,
-    /// The mode above which none can be chosen while the agent runs: the one that the user started it in, where
-    /// clients choose.
+    /// The most permissive mode that can be chosen while the agent runs: the one that the user started it in,
+    /// if clients can choose.
     pub mode_ceiling: PermissionMode,
-    /// Where clients change rules: the rules that they have added.
+    /// The rules that clients have added, where clients may change rules.
     pub rules_of_clients: Option<Vec<(Verdict, String)>>,
-    /// Why settings that guard the user cannot be relied on. Meanwhile every call is asked.
+    /// The reason why settings that guard the user cannot be relied on. Meanwhile every call needs approval.
     pub settings_fault: Option<SettingsFault>,
     pub on_ask: OnAsk,
-    /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool answers
-    /// that nobody is there.
+    /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool
+    /// answers that no user is there.
     pub asks_user: bool,
-    /// Reads the rules of all files again; without it they stay as they are.
+    /// Reads the rules of all files again; without it they do not change.
     pub read_rules: Option<ReadRules>,
-    /// Changes rules in their files; without it new rules hold for the session only.
+    /// Changes rules in their files; without it new rules last for the session only.
     pub save_rule: Option<SaveRule>,
-    /// Where what tools change is kept; without it nothing can be undone.
+    /// Where changes of tools are recorded; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
-    /// The secrets in what tools and commands write, and whether they are masked.
+    /// The secrets to mask in the output of tools and commands, and whether they are masked.
     pub masking: Masking,
-    /// Whether tools that search are offered in the modes that ask about commands: the user has chosen no tools.
+    /// Whether search tools are offered in the modes that ask about commands; set if the user has chosen no
+    /// tools.
     pub search_tools_by_mode: bool,
-    /// The tools that `SettingsCommand::SetTools` can name, besides those the agent starts with.
+    /// The tools that `SettingsCommand::SetTools` can name, besides the initial ones.
     pub tools: ToolRegistry,
-    /// Where to look for instruction files of the folders that the work reaches; `None` sends none.
+    /// Where to search for instruction files of the folders that the work reaches; `None` sends none.
     pub instructions: Option<InstructionPlaces>,
-    /// What commands may do.
+    /// The sandbox of commands.
     pub sandbox: Sandboxing,
-    /// The editor whose unsaved text tools see, and which writes files.
+    /// The editor that provides unsaved text to tools, and that writes files.
     pub editor: Option<Arc<dyn Editor>>,
-    /// Finds the model that a prompt template names; without it the present one answers.
+    /// Finds the model that a prompt template names; without it the current model answers.
     pub named_model: Option<NamedModel>,
-    /// Which skills and prompt templates were used; without it those that change keep what they allow.
+    /// A record of used skills and prompt templates; without it changed ones keep their grants.
     pub used_files: Option<Arc<UsedFiles>>,
-    /// Skills and what else is loaded from files.
+    /// Skills and other extensions loaded from files.
     pub extensions: Arc<Extensions>,
-    /// The MCP servers that are started.
+    /// The MCP servers and their use.
     pub mcp: McpBehavior,
 }
 
-/// Which MCP servers there are, and how they are used.
+/// The MCP servers and how they are used.
 #[derive(Clone, Debug, Default)]
 pub struct McpBehavior {
     /// Finds the servers; without it there are none.
     pub read: Option<ReadServers>,
-    /// Longest wait of the first prompt for servers that are starting.
+    /// The longest time that the first prompt waits for servers that are starting.
     pub wait: Duration,
-    /// The names of the tools besides built-in ones that are offered, with `*` for any part; all without it.
+    /// The names of the tools to offer besides built-in ones, with `*` for any part; `None` offers all.
     pub only: Option<Vec<String>>,
-    /// How servers at an address are reached.
+    /// The network settings for servers with an address.
     pub network: Network,
     /// The logins at such servers; without it there are none.
     pub logins: Option<LoginStore>,
-    /// Percent of the context window that the schemas of their tools may take.
+    /// The percentage of the context window that the schemas of their tools may take.
     pub schema_share: u64,
 }
 
 impl Behavior {
-    /// Whether a custom tool or one of an MCP server is offered to the model.
+    /// Whether a custom tool or an MCP tool is offered to the model.
     pub(crate) fn offers(&self, tool: &str) -> bool {
         self.mcp.only.as_ref().is_none_or(|only| only.iter().any(|name| names::matches(name, tool)))
     }
 }
 
-/// What commands may do.
+/// The sandbox of commands, and its settings.
 #[derive(Clone, Debug, Default)]
 pub struct Sandboxing {
-    /// The policy for the model's commands and the writes of its file tools, in whichever directory a
-    /// session works.
+    /// The policy for the model's commands and the writes of its file tools, independent of the session's
+    /// directory.
     pub policy: Arc<SandboxPolicy>,
-    /// Whether it holds for the user's own commands, too.
+    /// Whether it also applies to the user's own commands.
     pub user_commands: bool,
     /// Paths that the user has added to the policy since the start.
     pub granted: Vec<PathBuf>,
-    /// Whether it holds for all hooks; those that commands can change are always confined.
+    /// Whether it applies to all hooks; those that commands can change are always confined.
     pub hooks: bool,
-    /// Adds a path to the user's setting `sandbox.writable`; `None` where nothing is saved.
+    /// Adds a path to the user's setting `sandbox.writable`; `None` if nothing is saved.
     pub save_writable: Option<SaveWritable>,
 }
 
@@ -135,7 +136,7 @@ impl Sandboxing {
         if self.policy.workspace == cwd { self.policy.clone() } else { self.policy.in_workspace(cwd).into() }
     }
 
-    /// The policy for a command in `cwd` that nobody was asked about.
+    /// The policy for a command in `cwd` that runs without approval.
     pub(crate) fn of_unasked(&self, cwd: &Path, permissions: &Permissions) -> Arc<SandboxPolicy> {
         self.policy.in_workspace(cwd).for_unasked(permissions.secret_places()).into()
     }
@@ -146,18 +147,18 @@ impl Sandboxing {
     }
 }
 
-/// Settings that guard the user and cannot be relied on.
+/// A fault in settings that guard the user, which therefore cannot be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFault {
-    /// What is wrong, with file and line.
+    /// The problem, with file and line.
     pub(crate) why: String,
-    /// The mode and what happens to questions once they can.
+    /// The mode to restore once the settings can be relied on.
     pub(crate) mode: PermissionMode,
     pub(crate) on_ask: OnAsk,
 }
 
 impl Behavior {
-    /// Asks about every call, because of this fault; without one, as before.
+    /// Requires approval for every call because of this fault; `None` restores the previous mode.
     pub fn set_settings_fault(&mut self, why: Option<String>) {
         let (mode, on_ask) = match self.settings_fault.take() {
             Some(fault) => (fault.mode, fault.on_ask),
@@ -170,10 +171,10 @@ impl Behavior {
         self.settings_fault = why.map(|why| SettingsFault { why, mode, on_ask });
     }
 
-    /// Applies another permission mode.
+    /// Switches to another permission mode.
     ///
     /// # Errors
-    /// Why it cannot be chosen.
+    /// The reason it cannot be chosen.
     pub fn choose_mode(&mut self, mode: PermissionMode) -> Result<(), String> {
         let mode = mode.within(self.mode_ceiling)?;
         if let Some(fault) = &mut self.settings_fault {
@@ -190,10 +191,10 @@ impl Behavior {
     }
 }
 
-/// What happens to a call that the user would have to be asked about.
+/// How a call is handled that needs the user's approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnAsk {
-    /// It runs: nobody asked for permissions. Only what a rule denies does not run.
+    /// It runs, because permissions were not requested. Only denied calls do not run.
     #[default]
     Allow,
     /// A front end is asked.
@@ -202,13 +203,13 @@ pub enum OnAsk {
 
 type Read = dyn Fn(&Path) -> Result<Permissions, String> + Send + Sync;
 
-/// Reads the rules that hold in a directory.
+/// Reads the rules for a directory.
 #[derive(Clone)]
 pub struct ReadRules(Arc<Read>);
 
 impl ReadRules {
-    /// Calls `read` with the directory of the session. Its error says which file cannot be read: the rules stay
-    /// as they are, and every call is asked.
+    /// Calls `read` with the directory of the session. Its error says which file cannot be read: the rules
+    /// then stay, and every call needs approval.
     pub fn new(read: impl Fn(&Path) -> Result<Permissions, String> + Send + Sync + 'static) -> Self {
         ReadRules(Arc::new(read))
     }
@@ -224,22 +225,22 @@ impl std::fmt::Debug for ReadRules {
     }
 }
 
-/// A change of the rules in files. What holds for the session only is not among it.
+/// A change of the rules in files. Rules of the session are not part of it.
 #[derive(Clone, Debug, Default)]
 pub struct RuleEdit {
-    /// The rule that is removed from its file.
+    /// The rule to remove from its file.
     pub remove: Option<RuleInForce>,
-    /// The rule that is added to a list, and where it is to hold. One that takes the place of a project's
-    /// rule goes into the file of that.
+    /// The rule to add to a list, and its scope. If it replaces a project's rule, it goes into that rule's
+    /// file.
     pub add: Option<(Verdict, Rule, RuleScope)>,
 }
 
-/// What came of a change of the rules in files.
+/// The result of a change of the rules in files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedRule {
-    /// The file that has the rule now, as the user knows it, if one was added.
+    /// The display name of the file that now has the rule, if one was added.
     pub file: Option<String>,
-    /// What else the user should know.
+    /// Another remark for the user.
     pub remark: Option<String>,
 }
 
@@ -266,7 +267,7 @@ impl std::fmt::Debug for SaveRule {
     }
 }
 
-/// Settings of a session that are used.
+/// Session settings to be applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restore {
     pub model: bool,
@@ -275,7 +276,7 @@ pub struct Restore {
 
 type FindNamed = dyn Fn(&str) -> Result<Arc<Model>, String> + Send + Sync;
 
-/// Finds a model by whatever name users give it.
+/// Finds a model by any name that users give it.
 #[derive(Clone)]
 pub struct NamedModel(Arc<FindNamed>);
 

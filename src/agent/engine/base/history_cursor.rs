@@ -49,7 +49,7 @@ impl HistoryCursor {
         HistoryRead::Page { ticket, page: read.map_err(text).and_then(|page| page.map_err(text)) }
     }
 
-    /// The tickets of all queries that have no answer yet.
+    /// The tickets of all unanswered queries.
     pub(crate) fn tickets(&self) -> Vec<u64> {
         let reading = self.reading.iter().map(|(ticket, _)| *ticket);
         reading.chain(self.waiting.iter().map(|(ticket, ..)| *ticket)).collect()

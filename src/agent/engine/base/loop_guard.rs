@@ -59,19 +59,19 @@ impl LoopGuard {
         }
     }
 
-    /// Forgets everything: the user wants the model to continue.
+    /// Resets the guard: the user wants the model to continue.
     pub(crate) fn reset(&mut self) {
         *self = LoopGuard::default();
     }
 
-    /// The tool that the model is stuck on, if it is.
+    /// The tool that the model is stuck on, if any.
     pub(crate) fn stuck(&self) -> Option<&str> {
         self.stuck.as_deref()
     }
 }
 
 impl Repeat {
-    /// The line added to the result, for the model.
+    /// The warning for the model that is added to the result.
     pub(crate) fn warning(self) -> Option<String> {
         let (Repeat::Warned(count) | Repeat::Stuck(count)) = self else {
             return None;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use tau_tools::Details;
 
-    /// Plays turns of calls; returns the judgement of the last call of each.
+    /// Plays turns of calls and returns the judgement of the last call of each.
     fn play(turns: &[&[(&str, &str)]]) -> (Vec<Repeat>, LoopGuard) {
         let mut guard = LoopGuard::default();
         let mut noted = Vec::new();

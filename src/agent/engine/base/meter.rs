@@ -1,11 +1,11 @@
-//! What a run has used so far, and whether that reaches its limits.
+//! Measures the usage of a run against its limits.
 //!
 //! Pure. Failed and repeated requests count too.
 
 use tau_protocol::message::Usage;
 use tau_protocol::run::{RunEnd, RunLimits};
 
-/// What a run has used.
+/// The usage of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Meter {
     answers: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Counts what a request used, whether or not it succeeded.
+    /// Adds the usage of a request, whether or not it succeeded.
     pub(crate) fn spend(&mut self, usage: &Usage) {
         self.dollars += usage.cost.total;
     }
@@ -31,7 +31,7 @@ impl Meter {
         limits.dollars.is_some_and(|most| self.dollars >= most).then_some(RunEnd::Dollars)
     }
 
-    /// The notice for a run that a limit has ended.
+    /// The notice for a run that was ended by a limit.
     pub(crate) fn notice(&self, end: RunEnd) -> String {
         let answers = if self.answers == 1 { "answer" } else { "answers" };
         match end {

@@ -1,4 +1,4 @@
-//! Pure parts of the engine, and those that face the machine: panics, the clock, the threads of undo.
+//! Pure parts of the engine, and its interfaces to the machine: panics, clock, undo threads.
 
 pub(crate) mod approvals;
 pub(crate) mod call_order;

@@ -1,8 +1,8 @@
-//! Outgoing events: in order, and never blocking the sender.
+//! Outgoing events, kept in order without ever blocking the sender.
 //!
-//! Pushing is synchronous, so a message reaches the history and the channel in one step that
-//! cannot be interrupted. Events that do not fit in the channel wait here; meanwhile the agent
-//! takes nothing more from the model or from tools (see `attend`).
+//! Pushing is synchronous, so a message reaches the history and the channel in one uninterruptible step.
+//! Events that do not fit in the channel wait here; meanwhile the agent takes nothing more from the model or
+//! from tools (see `attend`).
 
 use std::collections::VecDeque;
 
@@ -40,17 +40,17 @@ impl Outbox {
         }
     }
 
-    /// How many events are waiting.
+    /// The number of waiting events.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// True if no event is waiting.
+    /// Whether no event is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// True once the receiver is known to be gone; events are then dropped.
+    /// Whether the receiver is known to be gone; events are then dropped.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }

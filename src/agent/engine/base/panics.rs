@@ -1,4 +1,4 @@
-//! Panics as text: what crashed becomes a failure with a message instead of the end of the agent.
+//! Turns panics into failures with a message, so that they do not end the agent.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;

@@ -12,12 +12,12 @@ use tau_tools::user::UserRequest;
 pub(crate) struct Questions {
     asked: u64,
     open: HashMap<String, oneshot::Sender<QuestionAnswer>>,
-    /// Those of tools.
+    /// Questions of tools.
     of_tools: HashMap<String, UserRequest>,
 }
 
 impl Questions {
-    /// Opens a question: its id, and where the answer will arrive.
+    /// Opens a question; returns its id and the receiver of the answer.
     pub(crate) fn open(&mut self) -> (String, oneshot::Receiver<QuestionAnswer>) {
         let id = self.next_id();
         let (sender, answer) = oneshot::channel();
@@ -25,14 +25,14 @@ impl Questions {
         (id, answer)
     }
 
-    /// Opens a question of a tool: its id.
+    /// Opens a question of a tool and returns its id.
     pub(crate) fn open_request(&mut self, request: UserRequest) -> String {
         let id = self.next_id();
         self.of_tools.insert(id.clone(), request);
         id
     }
 
-    /// The request that this question belongs to, which waits no longer; `None` for any other question.
+    /// Removes the tool request that this question belongs to; `None` for any other question.
     pub(crate) fn take_request(&mut self, id: &str) -> Option<UserRequest> {
         self.of_tools.remove(id)
     }
@@ -42,12 +42,12 @@ impl Questions {
         format!("q{}", self.asked)
     }
 
-    /// Opens a question that has an id already.
+    /// Opens a question that already has an id.
     pub(crate) fn open_as(&mut self, id: String, answer: oneshot::Sender<QuestionAnswer>) {
         self.open.insert(id, answer);
     }
 
-    /// Drops all questions that are open; their ids.
+    /// Drops all open questions and returns their ids.
     pub(crate) fn close_all(&mut self) -> Vec<String> {
         let mut ids: Vec<String> = self.open.drain().map(|(id, _)| id).collect();
         ids.extend(self.of_tools.drain().map(|(id, _)| id));

@@ -1,4 +1,4 @@
-//! Messages sent during a run, waiting to be delivered.
+//! Queues of messages that were sent during a run.
 //!
 //! Pure. Steering messages are delivered after the tool calls of a turn, follow-ups when the agent
 //! would stop, each queue one message at a time or all at once. Aborting leaves both as they are;
@@ -20,14 +20,14 @@ pub(crate) struct Queues {
     follow_up_mode: QueueMode,
 }
 
-/// What a change of a queued message led to.
+/// The outcome of a change of a queued message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum QueueChangeOutcome {
-    /// It is made.
+    /// The change was made.
     Changed,
-    /// The message is out of its queue and to be sent.
+    /// The message was removed from its queue and must be sent.
     Send(UserMessage),
-    /// There is no such message any more.
+    /// The message is no longer queued.
     Gone,
 }
 
@@ -37,7 +37,7 @@ impl Queues {
         Queues { steering_mode, follow_up_mode, ..Queues::default() }
     }
 
-    /// Sets how many messages leave the queue at once.
+    /// Sets the number of messages that leave the queue at once.
     pub(crate) fn set_mode(&mut self, queue: Queue, mode: QueueMode) {
         match queue {
             Queue::Steer => self.steering_mode = mode,
@@ -45,7 +45,7 @@ impl Queues {
         }
     }
 
-    /// Puts a message at the end of a queue.
+    /// Appends a message to a queue.
     pub(crate) fn push(&mut self, queue: Queue, message: UserMessage) {
         self.of(queue).push_back(message);
     }
@@ -82,7 +82,7 @@ impl Queues {
         QueueChangeOutcome::Changed
     }
 
-    /// Takes the next message from a queue, or all of them, as its mode says.
+    /// Takes the next message from a queue, or all of them, depending on its mode.
     pub(crate) fn next(&mut self, queue: Queue) -> Vec<UserMessage> {
         let (waiting, mode) = match queue {
             Queue::Steer => (&mut self.steering, self.steering_mode),
@@ -94,7 +94,7 @@ impl Queues {
         }
     }
 
-    /// True if a steering message is waiting.
+    /// Whether a steering message is waiting.
     pub(crate) fn has_steering(&self) -> bool {
         !self.steering.is_empty()
     }
@@ -119,7 +119,7 @@ impl Queues {
         self.follow_up_mode
     }
 
-    /// How many messages are waiting.
+    /// The number of waiting messages.
     pub(crate) fn len(&self) -> usize {
         self.steering.len() + self.follow_up.len()
     }
@@ -129,7 +129,7 @@ impl Queues {
         self.steering.drain(..).chain(self.follow_up.drain(..)).collect()
     }
 
-    /// True if no message is waiting.
+    /// Whether no message is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()
     }
@@ -144,7 +144,7 @@ impl Queues {
     }
 }
 
-/// Gives a message another text; its images stay.
+/// Replaces the text of a message; its images stay.
 fn replace(content: &mut UserContent, text: &str, images: &[Block]) {
     let old = match std::mem::replace(content, UserContent::Text(text.to_owned())) {
         UserContent::Text(_) => Vec::new(),

@@ -1,26 +1,26 @@
-//! The paths that tools have reached, and those the model may not know the instructions of.
+//! The paths that tools have reached, whose instructions the model may not know.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Which paths the work has reached.
+/// The paths that the work has reached.
 #[derive(Debug, Default)]
 pub(crate) struct ReachedPaths {
-    /// Since the last answer.
+    /// Paths reached since the last answer.
     new: Vec<PathBuf>,
-    /// In all.
+    /// All reached paths.
     all: HashSet<PathBuf>,
 }
 
 impl ReachedPaths {
-    /// A path is reached.
+    /// Adds a reached path.
     pub(crate) fn add(&mut self, path: PathBuf) {
         if self.all.insert(path.clone()) {
             self.new.push(path);
         }
     }
 
-    /// Those that were reached for the first time since this was asked.
+    /// Returns the paths reached for the first time since the last call.
     pub(crate) fn take_new(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.new)
     }

@@ -1,4 +1,4 @@
-//! Whether a failed request is retried, and after how long.
+//! Decides whether and when a failed request is retried.
 //!
 //! Pure: randomness comes in as a seed. The wait itself is in `retry_wait`.
 
@@ -9,9 +9,9 @@ use tau_protocol::run::RetryMode;
 
 /// The first wait, in milliseconds; each further one is twice as long.
 const BASE_MS: u64 = 1_000;
-/// The longest wait without asking anybody, in milliseconds.
+/// The longest wait without asking the user, in milliseconds.
 const CAP_MS: u64 = 30_000;
-/// Retries after failures that are rarely transient.
+/// The number of retries after failures that are rarely transient.
 const UNLIKELY: u32 = 1;
 
 /// The retries of one request.
@@ -23,7 +23,7 @@ pub(crate) struct Retries {
     seed: u64,
 }
 
-/// What to do about a failure.
+/// The reaction to a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum AfterFailure {
     /// Wait this many milliseconds, then send the request again.
@@ -38,27 +38,27 @@ impl Retries {
         Retries { max, used: 0, mode, seed }
     }
 
-    /// The same with a random seed.
+    /// Like `new`, but with a random seed.
     pub(crate) fn seeded(max: u32, mode: RetryMode) -> Self {
         Self::new(max, mode, RandomState::new().hash_one(max))
     }
 
-    /// Retries so far.
+    /// The number of retries so far.
     pub(crate) fn used(&self) -> u32 {
         self.used
     }
 
-    /// Most retries.
+    /// The maximum number of retries.
     pub(crate) fn max(&self) -> u32 {
         self.max
     }
 
-    /// Decides what to do about a failure, and counts the retry if there is one.
+    /// Decides how to react to a failure, and counts the retry if there is one.
     pub(crate) fn after(&mut self, failure: &Failure) -> AfterFailure {
         let unlikely = matches!(failure.kind, FailureKind::Protocol | FailureKind::Timeout);
         let max = if unlikely { self.max.min(UNLIKELY) } else { self.max };
         let is_long = failure.retry_after_ms.is_some_and(|asked| asked > CAP_MS);
-        // Whoever waits for a quota waits again if it is used up again.
+        // A wait for a quota is repeated if the quota is used up again.
         let waits_for_quota = self.mode == RetryMode::WaitForQuota && is_long;
         if !failure.retryable() || (self.used >= max && !waits_for_quota) {
             return AfterFailure::GiveUp(self.last_words(failure));
@@ -78,7 +78,7 @@ impl Retries {
         }
     }
 
-    /// The failure for the user: after retries, how many attempts there were and what to do.
+    /// The error for the user; after retries it includes the number of attempts and what to do.
     fn last_words(&self, failure: &Failure) -> String {
         if self.used == 0 || !failure.retryable() || failure.hint.is_some() {
             return failure.to_string();
@@ -89,7 +89,7 @@ impl Retries {
         )
     }
 
-    /// `BASE_MS` doubled each time, between three and five quarters of it.
+    /// `BASE_MS`, doubled with each retry, times a factor between three and five quarters.
     fn backoff(&mut self) -> u64 {
         let doubled = BASE_MS.saturating_mul(1 << self.used.saturating_sub(1).min(16));
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

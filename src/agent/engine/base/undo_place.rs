@@ -1,5 +1,4 @@
-//! The undo of the session that is open, as the engine uses it: opened when it is first needed, on
-//! threads of its own, so that nobody waits for a file system.
+//! The undo of the open session, opened on first use; runs on its own threads because file systems can block.
 
 use std::future::pending;
 use std::path::PathBuf;
@@ -17,7 +16,7 @@ use crate::undo::{CallStart, SessionUndo, UndoOptions};
 use tau_protocol::query::QueryAnswer;
 use tau_tools::access::Access;
 
-/// How long the copying of files holds up others at a time.
+/// The maximum time that copying files may block other work.
 const COPY_STEP: Duration = Duration::from_millis(20);
 
 /// The message about work that panicked.
@@ -31,25 +30,25 @@ pub(crate) struct UndoPlace {
     cwd: PathBuf,
     temporary: bool,
     undo: Mutex<Option<SessionUndo>>,
-    /// Commands of the user that were started, and that have ended.
+    /// The numbers of user commands that have started and ended.
     started: AtomicU64,
     ended: AtomicU64,
     calls: Mutex<CallGroup>,
 }
 
-/// Calls that run at the same time. One record is open at any time, so a call that begins beside others
-/// ends the record of the one before it, and the last one of all ends the last record. Each change is then
-/// in exactly one record, in the order in which they were made.
+/// Calls that run at the same time. One record is open at any time, so a call that begins beside others ends
+/// the record of the one before it, and the last call to end closes the last record. Each change is thus in
+/// exactly one record, and the records are in the order of the changes.
 #[derive(Debug, Default)]
 struct CallGroup {
     running: usize,
-    /// Commands of the user that had been started and had ended when the first of the calls began.
+    /// The numbers of user commands that had started and ended when the first call began.
     user_started: u64,
     user_ended: u64,
 }
 
 impl UndoPlace {
-    /// Of a session that runs in `cwd`; a `temporary` one leaves nothing behind.
+    /// The undo of a session that runs in `cwd`; a `temporary` one leaves nothing behind.
     pub(crate) fn new(options: &UndoOptions, session: &str, cwd: PathBuf, temporary: bool) -> Self {
         UndoPlace {
             options: options.clone(),
@@ -63,12 +62,12 @@ impl UndoPlace {
         }
     }
 
-    /// Whether a command of the user's has run beside the calls that are running.
+    /// Whether a user command has run beside the running calls.
     fn is_shared(&self, calls: &CallGroup) -> bool {
         calls.user_started > calls.user_ended || self.started.load(Ordering::Relaxed) > calls.user_started
     }
 
-    /// A call begins. Blocks.
+    /// Begins a call. Blocks.
     fn begin(&self, start: CallStart, access: &Access) {
         self.with(|undo| {
             let mut calls = self.calls.lock();
@@ -86,7 +85,7 @@ impl UndoPlace {
         });
     }
 
-    /// A call has ended; what the user should be told. Blocks.
+    /// Ends a call and returns notices for the user. Blocks.
     fn end(&self, running: RunningCall) -> Vec<String> {
         self.with(|undo| {
             drop(running);
@@ -99,33 +98,33 @@ impl UndoPlace {
         })
     }
 
-    /// Uses it. Blocks.
+    /// Runs `work` with the session's undo. Blocks.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut SessionUndo) -> T) -> T {
         let mut undo = self.undo.lock();
         let open = || SessionUndo::open(&self.options, &self.session, &self.cwd, self.temporary);
         work(undo.get_or_insert_with(open))
     }
 
-    /// A command of the user's starts.
+    /// Counts the start of a user command.
     pub(crate) fn user_command_started(&self) {
         self.started.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A command of the user's has ended.
+    /// Counts the end of a user command.
     pub(crate) fn user_command_ended(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Something that was found out.
+/// A result of work on another thread.
 pub(crate) enum UndoEvent {
-    /// A query was answered.
+    /// The answer to a query.
     Answer { ticket: u64, answer: Box<Result<QueryAnswer, String>> },
-    /// What the user should be told.
+    /// Notices for the user.
     Notices(Vec<String>),
 }
 
-/// The undo of the open session, and what is being found out. Without options nothing is kept.
+/// The undo of the open session, and its work in progress. Without options nothing is recorded.
 #[derive(Default)]
 pub(crate) struct Undo {
     pub(crate) place: Option<Arc<UndoPlace>>,
@@ -133,12 +132,12 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// For another session.
+    /// Replaces the undo when the session changes.
     pub(crate) fn of(place: Option<UndoPlace>) -> Self {
         Undo { place: place.map(Arc::new), ..Undo::default() }
     }
 
-    /// The next news; pending while nothing is being found out. Cancel safe.
+    /// The next event; pending while no work is in progress. Cancel safe.
     pub(crate) async fn next(&mut self) -> UndoEvent {
         match self.running.next().await {
             Some(news) => news,
@@ -146,7 +145,7 @@ impl Undo {
         }
     }
 
-    /// Does work on a thread; `crashed` is the news if it panics.
+    /// Runs work on a thread; `crashed` is the event if it panics.
     fn find(&self, crashed: UndoEvent, work: impl FnOnce() -> UndoEvent + Send + 'static) {
         let thread = spawn_blocking(work);
         self.running.push(async move { thread.await.unwrap_or(crashed) }.boxed());
@@ -160,7 +159,7 @@ impl Undo {
     ) {
         let place = self.place.clone();
         let answer = move |answer| UndoEvent::Answer { ticket, answer: Box::new(answer) };
-        // Whoever asked waits for an answer, whatever becomes of the work.
+        // The caller waits for an answer even if the work fails.
         self.find(answer(Err(CRASHED.to_owned())), move || {
             answer(match place {
                 Some(place) => place.with(find),
@@ -169,20 +168,20 @@ impl Undo {
         });
     }
 
-    /// Makes copies of what git does not have, while the model thinks.
+    /// Copies files that git does not have while the model is thinking.
     pub(crate) fn precopy(&mut self) {
         let Some(place) = self.place.clone() else { return };
         self.find(UndoEvent::Notices(Vec::new()), move || {
             let mut first = true;
             while place.with(|undo| undo.precopy(std::mem::take(&mut first), Instant::now() + COPY_STEP)) {
-                // Let others have it.
+                // Let others use the lock.
                 std::thread::sleep(Duration::from_millis(1));
             }
             UndoEvent::Notices(place.with(SessionUndo::take_notices))
         });
     }
 
-    /// Ends a call that was dropped before it could say what it changed.
+    /// Ends a call that was dropped before it could report its changes.
     pub(crate) fn settle(&mut self) {
         let Some(place) = self.place.clone() else { return };
         self.find(UndoEvent::Notices(Vec::new()), move || {
@@ -194,7 +193,7 @@ impl Undo {
     }
 }
 
-/// A call that has begun. It no longer counts once this is dropped, also with the task of the call.
+/// A call in progress. It stops counting when this is dropped, also together with the task of the call.
 struct RunningCall(Arc<UndoPlace>);
 
 impl Drop for RunningCall {
@@ -212,8 +211,8 @@ pub(crate) struct CallUndo {
 }
 
 impl CallUndo {
-    /// Carries out `work`, which touches `access`, and keeps what it changes. Returns what the user
-    /// should be told as well.
+    /// Carries out `work`, which touches `access`, and records its changes. Also returns notices for the
+    /// user.
     pub(crate) async fn around<T>(
         call: Option<Self>,
         access: Access,
@@ -247,7 +246,7 @@ mod tests {
         undo.answer(7, |_| panic!("a bug"));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (7, CRASHED));
-        // The next one is answered, too.
+        // The next query is answered, too.
         undo.answer(8, |_| Err("as it should be".to_owned()));
         let UndoEvent::Answer { ticket, answer } = undo.next().await else { panic!("no answer") };
         assert_eq!((ticket, answer.unwrap_err().as_str()), (8, "as it should be"));

@@ -1,4 +1,4 @@
-//! The channel on which tools reach the agent with what they want of the user.
+//! The channel for requests of tools to the user.
 
 use tokio::sync::mpsc;
 
@@ -19,7 +19,7 @@ impl Default for UserRequests {
 }
 
 impl UserRequests {
-    /// The end for tools.
+    /// The sending end, for tools.
     pub(crate) fn link(&self) -> UserLink {
         self.link.clone()
     }

@@ -1,7 +1,7 @@
 //! The user's hooks around a call: before it is prepared, and after it has run.
 //!
-//! Hooks see secrets as the model does, as placeholders. What they decide is passed on to the gate, which
-//! never lets it weaken a rule that denies, the mode `plan`, or the question about a protected path.
+//! Like the model, hooks see placeholders instead of secrets. Their decisions are passed on to the gate,
+//! which never lets them weaken a rule that denies, the mode `plan`, or the question about a protected path.
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -14,13 +14,13 @@ use crate::settings::hooks::HookEvent;
 use tau_protocol::message::{HookNote, ToolCall};
 use tau_tools::{Content, Details, ToolError, ToolOutput};
 
-/// What runs the hooks of these events; `None` if there are none.
+/// The runner for the hooks of these events; `None` if there are none.
 pub(crate) fn runner(engine: &Engine, events: &[HookEvent]) -> Option<HookRunner> {
     let loaded = engine.config.behavior.extensions.loaded();
     HookRunner::new(&loaded.hooks, events, || facts(engine))
 }
 
-/// The input of hooks, and what they may do.
+/// The input of hooks, and their limits.
 pub(crate) fn facts(engine: &Engine) -> HookFacts {
     let (session, behavior) = (engine.config.session.info(), &engine.config.behavior);
     HookFacts {
@@ -36,7 +36,8 @@ pub(crate) fn facts(engine: &Engine) -> HookFacts {
     }
 }
 
-/// Runs the hooks that tell the user that something waits, beside everything else: nobody waits for them.
+/// Runs the hooks that notify the user that something is waiting. They run in the background and are not
+/// awaited.
 pub(crate) fn notify(engine: &Engine, kind: &'static str, message: String) {
     let Some(runner) = runner(engine, &[HookEvent::Notification]) else { return };
     tokio::spawn(async move {
@@ -51,16 +52,16 @@ pub(crate) fn notify(engine: &Engine, kind: &'static str, message: String) {
 /// The hooks around one call.
 pub(crate) struct CallHooks {
     runner: HookRunner,
-    /// As the model said it.
+    /// The call as the model wrote it.
     call: ToolCall,
     masking: Masking,
 }
 
-/// What hooks did that others need to know.
+/// Effects of hooks outside their call.
 #[derive(Debug, Default)]
 pub(crate) struct HookEffects {
     pub(crate) notes: Vec<HookNote>,
-    /// Why the run must end.
+    /// The reason the run must end.
     pub(crate) stop: Option<String>,
 }
 
@@ -76,21 +77,21 @@ impl HookEffects {
 pub(crate) struct CheckedCall {
     /// The arguments to run it with.
     pub(crate) arguments: Value,
-    /// The same without secrets, if a hook changed them.
+    /// The arguments without secrets, if a hook changed them.
     pub(crate) changed: Option<Value>,
     pub(crate) permission: HookPermission,
-    /// For the model, with the result.
+    /// Notes for the model, added to the result.
     notes: Vec<String>,
 }
 
 impl CheckedCall {
-    /// A call that no hook has anything to say about.
+    /// A call that no hook affects.
     pub(crate) fn unchanged(arguments: Value) -> Self {
         CheckedCall { arguments, ..CheckedCall::default() }
     }
 }
 
-/// The hooks around a call; `None` if there are none.
+/// The hooks of a call; `None` if there are none.
 pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallHooks> {
     let runner = runner(engine, &[HookEvent::PreToolUse, HookEvent::PostToolUse])?;
     Some(CallHooks { runner, call: call.clone(), masking: engine.config.behavior.masking.clone() })
@@ -100,7 +101,7 @@ impl CallHooks {
     /// Runs the hooks before a call with these arguments.
     ///
     /// # Errors
-    /// The result of the call if a hook blocks it, or it is stopped.
+    /// The result of the call if a hook blocks it, or if it is stopped.
     pub(crate) async fn before(
         &self,
         arguments: Value,
@@ -130,7 +131,7 @@ impl CallHooks {
         Ok(checked)
     }
 
-    /// Runs the hooks after a call that went well, and adds what all hooks have to say to its result.
+    /// Runs the hooks after a successful call, and adds the notes of all hooks to its result.
     pub(crate) async fn after(
         &mut self,
         checked: &CheckedCall,
@@ -174,7 +175,7 @@ impl CallHooks {
     }
 }
 
-/// The result of a call as hooks know it.
+/// The result of a call in the format of hooks.
 fn response(tool: &str, said: &Value, output: &ToolOutput) -> Value {
     let texts = output.content.iter().filter_map(|content| match content {
         Content::Text { text } => Some(text.as_str()),

@@ -1,4 +1,4 @@
-//! What becomes of the calls of an answer before any of them runs: the tool of each, or why it cannot run.
+//! Plans the calls of an answer: finds the tool of each, or the reason it cannot run.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tau_tools::{AnyTool, Details, ToolOutput};
 /// The result of a call in an answer that failed, whether or not the call was complete.
 const CUT_OFF: &str = "not run: the answer was cut off before it was complete";
 
-/// A call, its tool (or why it cannot run), and its outcome.
+/// A call, its tool (or the reason it cannot run), and its outcome.
 pub(crate) struct Slot {
     pub call: ToolCall,
     /// The name in the model's call, which its result must have.
@@ -21,12 +21,12 @@ pub(crate) struct Slot {
     pub outcome: Option<Outcome>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 pub(crate) struct Outcome {
     pub output: ToolOutput,
     pub is_error: bool,
     pub duration_ms: Option<u64>,
-    /// What hooks did.
+    /// Notes about hooks.
     pub hooks: Vec<HookNote>,
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
     }
 }
 
-/// Finds the tool of each call, or the reason why it cannot run.
+/// Finds the tool of each call, or the reason it cannot run.
 pub(crate) fn plan(engine: &Engine, answer: &AssistantMessage) -> Vec<Slot> {
     let last = answer.tool_calls().count().saturating_sub(1);
     let cut = answer.stop_reason == StopReason::Length;
@@ -58,7 +58,7 @@ pub(crate) fn plan(engine: &Engine, answer: &AssistantMessage) -> Vec<Slot> {
     answer.tool_calls().enumerate().map(slot).collect()
 }
 
-/// The call that is meant by one: that of the tool which is named in a call of `tool_call`.
+/// Resolves a call of `tool_call` to a call of the tool that it names.
 fn target(engine: &Engine, call: &ToolCall) -> ToolCall {
     let named = (call.name == search::TOOL_CALL && engine.config.tools.get(&call.name).is_some())
         .then(|| search::target(&call.arguments));
@@ -90,7 +90,7 @@ fn find(engine: &Engine, call: &ToolCall) -> Result<Arc<dyn AnyTool>, String> {
     }
 }
 
-/// The arguments as events have them: always an object.
+/// The arguments in the form that events need: always an object.
 pub(crate) fn arguments(call: &ToolCall) -> Value {
     if call.arguments.is_object() { call.arguments.clone() } else { json!({}) }
 }

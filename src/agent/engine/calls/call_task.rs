@@ -1,7 +1,7 @@
-//! The task of a call: prepares it, has it judged, and applies what was approved.
+//! The task of a call: prepares it, has it judged, and applies the approved part.
 //!
-//! Everything that has to happen around a call belongs here, and not in a tool: what undo keeps, and
-//! another run of a command that the sandbox refused something.
+//! Everything around a call belongs here, and not in a tool: recording its changes for undo, and repeating a
+//! command that the sandbox refused something.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::engine::base::undo_place::CallUndo;
 use crate::engine::gate::sandbox_gate;
 use tau_tools::{AnyTool, Approved, ToolContext, ToolError, ToolOutput};
 
-/// The result of a call that nobody decided on.
+/// The result of a call without a decision.
 pub(crate) const UNANSWERED: &str =
     "denied: the run was stopped or the session closed before the user decided; the call was not run";
 
-/// How a call ended.
+/// The result of a call, with its effects.
 pub(crate) struct CarriedOut {
     pub(crate) result: Result<ToolOutput, ToolError>,
-    /// How long it waited for the decision, which is not the tool's time.
+    /// The time it waited for the decision, which is not the tool's time.
     pub(crate) waited: Duration,
-    /// What the user should be told of what it changed.
+    /// Notices for the user about its changes.
     pub(crate) notices: Vec<String>,
-    /// What hooks did.
+    /// Effects of hooks.
     pub(crate) hooks: HookEffects,
 }
 
-/// The task of a call: prepares it, sends it to be judged, and applies what was approved. The number in
-/// `reviews` names it among the calls of its answer.
+/// The task of a call: prepares it, sends it to be judged, and applies the approved part. The number in
+/// `reviews` identifies it among the calls of its answer.
 pub(crate) async fn carry_out(
     tool: Arc<dyn AnyTool>,
     arguments: Value,
@@ -62,7 +62,7 @@ pub(crate) async fn carry_out(
     CarriedOut { hooks: effects, ..carried }
 }
 
-/// The same after the hooks before it.
+/// Like [`carry_out`], after the hooks before the call.
 async fn carry_out_checked(
     tool: Arc<dyn AnyTool>,
     checked: &CheckedCall,
@@ -89,7 +89,7 @@ async fn carry_out_checked(
             permission: checked.permission.clone(),
             decide,
         };
-        // If nobody takes it, nobody decides either.
+        // If it is not received, there is no decision either.
         let _ = reviews.send((index, review));
         let decision = await_decision(decided, &stop, &mut waited).await;
         let approved = decision.unwrap_or_else(|| Err(ToolError::refused(UNANSWERED)))?;
@@ -100,14 +100,15 @@ async fn carry_out_checked(
             edited = approved.edited.take().or(edited);
             let touched = prepared.access.clone();
             let work = prepared.apply(Approved { edited: edited.clone(), ..approved });
-            // Nothing can have changed where nobody was asked.
+            // A call that needed no approval cannot have changed anything.
             let undo = undo.clone().filter(|_| !is_unasked);
             let (mut result, told) = CallUndo::around(undo, touched, work).await;
             notices.extend(told);
             if ran {
                 result = sandbox_gate::ran_again(result);
             }
-            // Once for what it runs in when nobody is asked, and once for the sandbox of all commands.
+            // Once for the sandbox of commands that need no approval, and once for the sandbox of all
+            // commands.
             let Some(blocked) = sandbox_gate::blocked(&result).filter(|_| is_unasked || !was_asked) else {
                 return result;
             };
@@ -129,7 +130,7 @@ async fn carry_out_checked(
     CarriedOut { result, waited, notices, hooks: HookEffects::default() }
 }
 
-/// Waits for a decision, and counts the time; `None` if the call is stopped.
+/// Waits for a decision and counts the time; `None` if the call is stopped.
 async fn await_decision(
     decided: oneshot::Receiver<Decision>,
     stop: &CancellationToken,

@@ -1,7 +1,7 @@
-//! Calls that the user has allowed for the session exactly as they are, and nothing else.
+//! Exact calls that the user has allowed for the session.
 //!
-//! Such a call runs without a question as long as no reason to ask is new: what it would touch may have
-//! changed since.
+//! Such a call runs without a question as long as there is no new reason to ask: the state of its targets may
+//! have changed since.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use tau_protocol::rules::{ListedRule, Verdict};
 use tau_tools::Access;
 use tau_tools::paths::identity;
 
-/// What makes a call the same one: its tool and what it touches, files as they are found; its arguments
-/// where these say more.
+/// The identity of a call: its tool and everything it touches, files by their real path; its arguments where
+/// these say more.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ExactCall {
     tool: String,
@@ -48,12 +48,12 @@ impl fmt::Display for ExactCall {
     }
 }
 
-/// The calls that were allowed, each with the reasons for which it was asked.
+/// The allowed calls, each with the reasons it was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct ExactCalls(Vec<(ExactCall, Vec<ApprovalReason>)>);
 
 impl ExactCalls {
-    /// Allows a call that was asked for these reasons.
+    /// Allows a call that was asked about for these reasons.
     pub(crate) fn allow(&mut self, call: ExactCall, reasons: &[ApprovalReason]) {
         match self.0.iter_mut().find(|(known, _)| *known == call) {
             Some((_, known)) => known.extend(reasons.iter().cloned()),
@@ -61,13 +61,13 @@ impl ExactCalls {
         }
     }
 
-    /// Whether a call is one of them, and is asked for no other reason.
+    /// Whether a call is allowed, and has no new reason to ask.
     pub(crate) fn covers(&self, call: &ExactCall, reasons: &[ApprovalReason]) -> bool {
         let known = self.0.iter().find(|(known, _)| known == call);
         known.is_some_and(|(_, known)| reasons.iter().all(|reason| known.contains(reason)))
     }
 
-    /// All of them, as the list of rules shows them.
+    /// All of them, for the list of rules.
     pub(crate) fn listed(&self) -> impl Iterator<Item = ListedRule> {
         self.0.iter().map(|(call, _)| ListedRule {
             list: Verdict::Allow,
@@ -79,7 +79,7 @@ impl ExactCalls {
         })
     }
 
-    /// Asks about a call again, as it was listed; whether there was one.
+    /// Forgets a listed call, so that it is asked about again; returns whether there was one.
     pub(crate) fn forget(&mut self, listed: &ListedRule) -> bool {
         let before = self.0.len();
         self.0.retain(|(call, _)| call.to_string() != listed.rule);

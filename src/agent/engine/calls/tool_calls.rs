@@ -1,8 +1,8 @@
-//! Runs the tool calls of an answer: each call gets exactly one result, in call order.
+//! Runs the tool calls of an answer: each gets exactly one result, in call order.
 //!
-//! [`crate::engine::base::call_order`] says which of them run at the same time. A call is a task of its own, so a crash becomes
-//! its result and a tool that hangs cannot hold up an abort. Calls that never ran are reported like the others,
-//! with the reason as their result.
+//! [`crate::engine::base::call_order`] decides which of them run at the same time. A call is a task of its
+//! own, so a crash becomes its result and a tool that hangs cannot hold up an abort. Calls that never ran are
+//! reported like the others, with the reason as their result.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -34,11 +34,11 @@ use tau_protocol::message::{AssistantMessage, Message, ToolResultMessage};
 use tau_protocol::run::SteerMode;
 use tau_tools::{Content, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
-/// Most calls that run concurrently.
+/// The maximum number of concurrent calls.
 const MAX_CONCURRENT: usize = 8;
-/// Shortest time between two updates of a call.
+/// The minimum time between two updates of a call.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
-/// How long aborted calls may take to end properly and to return what they have.
+/// The time that aborted calls have to end properly and to return partial results.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The result of a call that a steering message made unnecessary.
@@ -59,12 +59,12 @@ pub(crate) async fn run_all(run: &mut Run<'_>, answer: &AssistantMessage) -> Vec
     runner.results()
 }
 
-/// Which of the calls may run beside which.
+/// Determines which calls may run side by side.
 fn order_of(engine: &Engine, slots: &[Slot]) -> CallOrder {
     let mut order = CallOrder::default();
     for Slot { call, tool, .. } in slots {
         match tool {
-            // One alone waits for nothing.
+            // A single call waits for nothing.
             Ok(tool) if slots.len() > 1 => {
                 let access = tool.touches(&call.arguments, engine.cwd());
                 let early = !tool.spec().read_only && tool.prepares_from_arguments();
@@ -76,16 +76,16 @@ fn order_of(engine: &Engine, slots: &[Slot]) -> CallOrder {
     order
 }
 
-/// What a step of the calls brought.
+/// The next event of the calls.
 enum Step {
     Ended(Result<(Id, CarriedOut), JoinError>),
     Progress(usize, ToolOutput),
     Prepared(usize, Review),
-    /// The calls that a decided one waited for have ended.
+    /// The earlier calls that a decided call waited for have ended.
     Free(HeldCall),
 }
 
-/// The calls, and those of them that run now.
+/// The calls, and those that are running.
 #[derive(Default)]
 struct Batch {
     tasks: JoinSet<CarriedOut>,
@@ -93,11 +93,11 @@ struct Batch {
     updates: SelectAll<BoxStream<'static, (usize, ToolOutput)>>,
     reviews: Reviews,
     order: CallOrder,
-    /// Those that were reported to have started.
+    /// Calls whose start was reported.
     reported: HashSet<usize>,
 }
 
-/// The way of prepared calls to the gate.
+/// The channel from prepared calls to the gate.
 struct Reviews {
     sender: mpsc::UnboundedSender<(usize, Review)>,
     receiver: mpsc::UnboundedReceiver<(usize, Review)>,
@@ -111,7 +111,7 @@ impl Default for Reviews {
 }
 
 impl Batch {
-    /// The next end or update; `None` when nothing runs. Cancel safe.
+    /// The next end or update; `None` when nothing is running. Cancel safe.
     async fn step(&mut self) -> Option<Step> {
         if self.tasks.is_empty() {
             return None;
@@ -126,17 +126,17 @@ impl Batch {
     }
 }
 
-/// The calls of one answer being carried out.
+/// Carries out the calls of one answer.
 struct ToolRunner<'r, 'a> {
     run: &'r mut Run<'a>,
     slots: Vec<Slot>,
-    /// Calls that ran to an end.
+    /// The number of calls that ran to completion.
     ended: usize,
 }
 
 impl ToolRunner<'_, '_> {
-    /// Whether a steering message makes the rest of the calls unnecessary. That is checked when a
-    /// call has ended, so an answer that calls tools gets at least one result.
+    /// Whether a steering message makes the remaining calls unnecessary. Checked when a call has ended, so an
+    /// answer with calls gets at least one result.
     fn is_steered(&self) -> bool {
         let engine = &self.run.engine;
         self.ended > 0
@@ -178,7 +178,7 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    /// Gives aborted calls a moment to end properly, then drops those that do not.
+    /// Gives aborted calls a moment to end properly, then drops the remaining ones.
     async fn abort(&mut self, batch: &mut Batch) {
         gate::withdraw_all(self.run.engine);
         let deadline = Instant::now() + GRACE;
@@ -208,7 +208,7 @@ impl ToolRunner<'_, '_> {
         let undo = undo_queries::of_call(self.run.engine, call);
         let hooks = call_hooks::of_call(self.run.engine, call);
         batch.order.start(index);
-        // A call that is only prepared yet is reported when it may run.
+        // A call that is only prepared is reported when it may run.
         if batch.order.is_free(index) {
             self.report_start(batch, index);
         }
@@ -220,7 +220,7 @@ impl ToolRunner<'_, '_> {
     fn step(&mut self, batch: &mut Batch, step: Step) {
         match step {
             Step::Progress(index, partial_result) => self.report_progress(index, partial_result),
-            // It runs already.
+            // It is already running.
             Step::Prepared(index, review) if review.again => self.judge(index, review),
             Step::Prepared(index, review) => self.prepared(batch, index, review),
             Step::Free(held) => {
@@ -242,12 +242,12 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    /// A call is prepared: it is judged, and what is decided is held while it has to wait for others.
+    /// Judges a prepared call. The decision is held while it must wait for other calls.
     fn prepared(&mut self, batch: &mut Batch, index: usize, review: Review) {
         if review.changed.is_some()
             && let Some(Slot { tool: Ok(tool), .. }) = self.slots.get(index)
         {
-            // By a hook, after it was known beside what it may run.
+            // A hook may have changed the call after its order was determined.
             let reach = Reach::of(&**tool, Some(&review.access), self.run.engine.cwd());
             batch.order.revise(index, reach);
         }
@@ -255,7 +255,7 @@ impl ToolRunner<'_, '_> {
             return self.judge(index, review);
         }
         if self.is_steered() {
-            // Its task ends with that, or is gone already.
+            // Its task ends with that, or is already gone.
             let _ = review.decide.send(Err(ToolError::refused(SKIPPED)));
             return;
         }
@@ -263,7 +263,7 @@ impl ToolRunner<'_, '_> {
         self.judge(index, Review { decide, ..review });
     }
 
-    /// Ends the calls whose decision is held if a steering message made them unnecessary.
+    /// Ends the held calls if a steering message made them unnecessary.
     fn skip_held(&mut self, batch: &mut Batch) {
         if self.is_steered() {
             let refused = batch.order.refuse_held(SKIPPED);
@@ -304,14 +304,14 @@ impl ToolRunner<'_, '_> {
         Outcome { output, is_error, duration_ms: Some(ms.saturating_sub(waited)), hooks }
     }
 
-    /// Has a call judged that is prepared.
+    /// Sends a prepared call to be judged.
     fn judge(&mut self, index: usize, review: Review) {
         if let Some(Slot { call, tool: Ok(tool), .. }) = self.slots.get(index) {
             gate::review(self.run.engine, call, tool.spec().read_only, review);
         }
     }
 
-    /// Reports that a call has started, once.
+    /// Reports the start of a call, once.
     fn report_start(&mut self, batch: &mut Batch, index: usize) {
         if let Some(slot) = self.slots.get(index)
             && batch.reported.insert(index)
@@ -336,7 +336,8 @@ impl ToolRunner<'_, '_> {
         }
     }
 
-    /// Keeps the outcome of a call without its secrets and reports it, with a warning for the model if it repeats itself.
+    /// Stores and reports the outcome of a call without its secrets, with a warning for the model if it
+    /// repeats itself.
     fn end(&mut self, batch: &mut Batch, index: usize, mut outcome: Outcome) {
         self.report_start(batch, index);
         batch.order.end(index);
@@ -363,7 +364,7 @@ impl ToolRunner<'_, '_> {
         slot.outcome = Some(outcome);
     }
 
-    /// The results as messages, in call order. Calls without one get one now.
+    /// The results as messages, in call order. Calls without a result get one now.
     fn results(self) -> Vec<Arc<Message>> {
         let ToolRunner { run, slots, .. } = self;
         let message = |slot: Slot| {
@@ -383,7 +384,7 @@ impl ToolRunner<'_, '_> {
     }
 }
 
-/// What a call works with.
+/// The context that a call runs in.
 pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
     let images = engine.config.model.as_ref().is_some_and(|model| model.sees());
     let window = engine.config.model.as_ref().map_or(0, |model| model.context_window);
@@ -403,7 +404,7 @@ pub(crate) fn context(engine: &Engine, progress: ToolProgress) -> ToolContext {
     }
 }
 
-/// The updates of a running call, never faster than `UPDATE_INTERVAL`; only the newest.
+/// The updates of a running call: only the newest, at most one per `UPDATE_INTERVAL`.
 fn changes(index: usize, updates: watch::Receiver<ToolOutput>) -> BoxStream<'static, (usize, ToolOutput)> {
     let next = move |(mut updates, sent): (watch::Receiver<ToolOutput>, bool)| async move {
         if sent {

@@ -1,7 +1,6 @@
-//! Calls that a model writes as text instead of making them: which tool the text names, and the reminder
-//! that the model gets.
+//! Detects calls that a model writes as text, and reminds it to make them.
 //!
-//! Models that were not taught a server's way of calling fall back to one of their own. Nothing in text is
+//! Models that were not trained on a server's call format fall back to one of their own. Nothing in text is
 //! ever run.
 
 use serde_json::{Value, json};
@@ -9,11 +8,11 @@ use serde_json::{Value, json};
 use crate::engine::base::clock::now;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 
-/// Reminders in one run.
+/// The maximum number of reminders in a run.
 pub(crate) const MAX_REMINDERS: u32 = 2;
 /// The type of the reminder.
 const NOTE: &str = "tau.written_call";
-/// What comes before the name of a tool where models write calls between tags.
+/// Text before the name of a tool, for models that write calls between tags.
 const BEFORE_NAME: [&str; 8] = [
     "<function=",
     "<invoke name=\"",
@@ -24,14 +23,14 @@ const BEFORE_NAME: [&str; 8] = [
     "to=functions.",
     "<function name=\"",
 ];
-/// What comes before a JSON object that is a call.
+/// Text before a JSON object that is a call.
 const BEFORE_OBJECT: [&str; 6] =
     ["<tool_call>", "<function_call>", "<|tool_call|>", "[TOOL_CALLS]", "<|python_tag|>", "<tool_use>"];
-/// Fields of such an object: the name, and the arguments.
+/// Fields of such an object: the name and the arguments.
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 5] = ["arguments", "parameters", "input", "args", "tool_input"];
 
-/// The tool that is called in this text of an answer, if there is one.
+/// The tool that is called in this text of an answer, if any.
 pub(crate) fn tool_named(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
     let prose = without_code(text);
     let tagged = BEFORE_NAME.iter().flat_map(|tag| after(&prose, tag)).find_map(|rest| {
@@ -63,7 +62,7 @@ fn after<'a>(text: &'a str, tag: &'a str) -> impl Iterator<Item = &'a str> {
     text.match_indices(tag).filter_map(move |(at, _)| text.get(at + tag.len()..)).map(str::trim_start)
 }
 
-/// The tool of the call that a JSON object at the beginning of the text is, alone or in a list.
+/// The tool of a call that is a JSON object at the beginning of the text, alone or in a list.
 fn of_object(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
     let value = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
     let call = match &value {
@@ -76,7 +75,7 @@ fn of_object(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<String> {
     (has_arguments && is_tool(name)).then(|| name.to_owned())
 }
 
-/// The text from a JSON object on that is all of an answer, or its end in a block of code.
+/// The text from a JSON object on that makes up all of an answer, or its end in a code block.
 fn last_object(text: &str) -> Option<&str> {
     let text = text.trim();
     let body = match text.strip_suffix("```") {
@@ -89,7 +88,7 @@ fn last_object(text: &str) -> Option<&str> {
     (body.starts_with(['{', '[']) && body.ends_with(['}', ']'])).then_some(body)
 }
 
-/// The text without what is in blocks of code and between backticks.
+/// The text without code blocks and text between backticks.
 fn without_code(text: &str) -> String {
     let mut fenced = false;
     let mut prose = String::new();
