@@ -1,7 +1,7 @@
 //! Summarizes a branch of the conversation that is being abandoned.
 //!
-//! Like a compaction it shows the model a transcript and asks for a summary; unlike one it
-//! replaces nothing: the summary is the first entry on the branch where the conversation continues.
+//! Like a compaction, it shows the model a transcript and asks for a summary. Unlike one, it replaces
+//! nothing: the summary is the first entry on the branch where the conversation continues.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::engine::queries::context_usage;
 use crate::engine::state::Engine;
 use tau_protocol::message::{Message, Usage};
 
-/// What the model is to do.
+/// The task for the model.
 const TASK: &str = include_str!("branch_summary.md");
-/// Bytes of a tool result in the transcript.
+/// The maximum bytes of a tool result in the transcript.
 const RESULT_BYTES: usize = 2_000;
-/// Longest summary, in tokens.
+/// The maximum length of a summary, in tokens.
 const SUMMARY_TOKENS: u64 = 4_096;
 
-/// The summary of `messages`, the files they are about, and what it cost.
+/// The summary of `messages`, the files they are about, and its cost.
 pub(crate) async fn summarize_branch(
     engine: &mut Engine,
     messages: &[Arc<Message>],

@@ -1,8 +1,8 @@
-//! Compaction: when the context is nearly full, a summary replaces the earlier part of it.
+//! Compaction: replaces the earlier part of a nearly full context with a summary.
 //!
-//! Owns when that happens and what counts as success. The complete history stays in the session
-//! file; an entry there says from where on the context is verbatim. `context::compaction` plans a
-//! compaction, `summarize` asks the model, `branch_summary` summarizes an abandoned branch.
+//! Decides when to compact and what counts as success. The complete history stays in the session file; an
+//! entry there says where the verbatim context begins. `context::compaction` plans a compaction, `summarize`
+//! asks the model, `branch_summary` summarizes an abandoned branch.
 
 pub(crate) mod branch_summary;
 mod summarize;
@@ -22,10 +22,10 @@ use summarize::{Summary, summarize};
 use tau_protocol::event::{CompactionReason, CompactionResult, NOTHING_TO_COMPACT, NoticeLevel, RunEvent};
 use tau_protocol::model::Model;
 
-/// After a failure, compaction is tried again when the context has grown by this part of it.
+/// After a failure, compaction is tried again when the context has grown by one part in this many.
 const RETRY_AFTER_GROWTH: u64 = 10;
 
-/// How a compaction ended.
+/// The outcome of a compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CompactionEnd {
     Done,
@@ -33,7 +33,7 @@ pub(crate) enum CompactionEnd {
     Failed(String),
 }
 
-/// Compacts because the user asked for it, while nothing else runs.
+/// Compacts at the user's request, while nothing else is running.
 pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
     engine.begin();
     engine.current.phase = Phase::Compacting;
@@ -43,7 +43,7 @@ pub(crate) async fn manual(engine: &mut Engine, instructions: Option<String>) {
     engine.current.phase = Phase::Idle;
 }
 
-/// Compacts if the context is too full. True if that was tried and failed.
+/// Compacts if the context is too full. Returns true if that was tried and failed.
 pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     let Some(model) = engine.config.model.clone() else { return false };
     if !engine.config.compaction.auto || total(engine) <= limit(engine, &model) {
@@ -63,7 +63,7 @@ pub(crate) async fn if_full(engine: &mut Engine) -> bool {
     failed
 }
 
-/// Compacts after a provider has refused the request as too long.
+/// Compacts after a provider refused the request as too long.
 pub(crate) async fn on_overflow(engine: &mut Engine) -> CompactionEnd {
     if !engine.config.compaction.auto {
         return CompactionEnd::Failed("automatic compaction is off".into());
@@ -77,7 +77,7 @@ pub(crate) async fn on_overflow(engine: &mut Engine) -> CompactionEnd {
     compact(engine, CompactionReason::Overflow, None).await
 }
 
-/// Truncates huge tool results; whether there were any.
+/// Truncates huge tool results; returns whether there were any.
 fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
     let size = match limit(engine, model) {
         UNKNOWN => total(engine),
@@ -97,7 +97,7 @@ fn truncate_results(engine: &mut Engine, model: &Model) -> bool {
     count > 0
 }
 
-/// One compaction with its events.
+/// Runs one compaction and reports it.
 async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Option<&str>) -> CompactionEnd {
     engine.emit(RunEvent::CompactionStart { reason });
     let tried = match event_hooks::blocks_compaction(engine, reason, instructions).await {
@@ -129,7 +129,7 @@ async fn compact(engine: &mut Engine, reason: CompactionReason, instructions: Op
     end
 }
 
-/// At most two attempts: the second shows the model less and keeps nothing verbatim.
+/// Makes at most two attempts: the second shows the model less and keeps nothing verbatim.
 async fn try_twice(
     engine: &mut Engine,
     reason: CompactionReason,
@@ -148,7 +148,7 @@ async fn try_twice(
         let Some(plan) = plan(engine.config.session.tree(), attempt, instructions) else {
             return failed(NOTHING_TO_COMPACT);
         };
-        // The size of what stays is known before asking: a summary would be paid for in vain.
+        // The size of the kept part is known before asking: a summary would be paid for in vain.
         if let (Err(too_large), false) = (bounds.check(overhead(engine) + plan.kept), again) {
             why = too_large;
             continue;
@@ -173,17 +173,17 @@ async fn try_twice(
     failed(&why)
 }
 
-/// The sizes a compaction must keep to, in tokens.
+/// The size limits of a compaction, in tokens.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     before: u64,
-    /// Largest context that is accepted afterwards.
+    /// The largest context that is accepted afterwards.
     after: u64,
-    /// Most of the conversation that stays verbatim.
+    /// The largest part of the conversation that stays verbatim.
     keep: u64,
-    /// Longest transcript that the model is shown.
+    /// The longest transcript that the model is shown.
     transcript: u64,
-    /// Longest summary.
+    /// The longest summary.
     summary: u64,
 }
 
@@ -217,7 +217,7 @@ impl Bounds {
         }
     }
 
-    /// Whether a context of that size is small enough; why not.
+    /// Checks that a context of that size is small enough, or says why it is not.
     fn check(&self, after: u64) -> Result<(), String> {
         if after <= self.after {
             return Ok(());

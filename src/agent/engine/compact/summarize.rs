@@ -1,5 +1,4 @@
-//! Asks the model for a summary: one request without tools, whose answer is not streamed to the
-//! front end.
+//! Requests a summary from the model, without tools or streaming to the front end.
 
 use std::sync::Arc;
 
@@ -22,12 +21,12 @@ use tau_protocol::model::{Model, ThinkingLevel};
 pub(crate) struct Summary {
     pub(crate) text: String,
     pub(crate) usage: Usage,
-    /// True if the length limit ended it.
+    /// Whether it was cut by the length limit.
     pub(crate) cut_off: bool,
 }
 
-/// Asks for a summary, and again after transient failures; waits are reported like those of an
-/// answer. `None` when the user stopped it.
+/// Requests a summary, and retries after transient failures; waits are reported like those of an answer.
+/// `None` if the user stopped it.
 pub(crate) async fn summarize(
     engine: &mut Engine,
     model: &Arc<Model>,
@@ -40,7 +39,7 @@ pub(crate) async fn summarize(
             Some(Err(failure)) => failure,
             other => break other,
         };
-        // An answer that is not a summary is up to the caller, which asks differently.
+        // An answer that is not a summary is left to the caller, which asks differently.
         let delay_ms = match retries.after(&failure) {
             _ if failure.kind == FailureKind::Protocol => break Some(Err(failure)),
             AfterFailure::Wait(delay_ms) => delay_ms,
@@ -70,7 +69,7 @@ pub(crate) async fn summarize(
     ended
 }
 
-/// Asks once; `None` when the user stopped it.
+/// Makes one request; `None` if the user stopped it.
 async fn attempt(
     engine: &mut Engine,
     model: &Arc<Model>,

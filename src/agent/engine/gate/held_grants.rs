@@ -1,5 +1,4 @@
-//! What skills and prompt templates allow, and what those would allow that are new or changed since they were used
-//! last.
+//! Grants of skills and prompt templates, some held back until the user has reviewed them.
 
 use crate::engine::state::{Engine, HeldGrant};
 use crate::permissions::{self, Rule, Verdict};
@@ -7,7 +6,7 @@ use tau_protocol::approval::ApprovalReason;
 use tau_protocol::event::{NoticeLevel, SettingsEvent};
 use tau_tools::Access;
 
-/// Lets rules hold until the end of the run.
+/// Applies rules until the end of the run.
 pub(crate) fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &str) {
     if rules.is_empty() {
         return;
@@ -18,7 +17,7 @@ pub(crate) fn grant(engine: &mut Engine, rules: Vec<Rule>, list: Verdict, of: &s
     engine.emit(SettingsEvent::RulesChanged);
 }
 
-/// Keeps what a new or changed file would allow until the user has looked at it.
+/// Holds the grants of a new or changed file until the user has reviewed it.
 pub(crate) fn hold(engine: &mut Engine, held: HeldGrant) {
     engine.current.held_grants.retain(|other| other.of != held.of);
     let HeldGrant { of, rules, why, .. } = &held;
@@ -31,7 +30,7 @@ fn list(rules: &[Rule]) -> String {
     rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Why a call is asked that a new or changed skill or template would allow.
+/// The reason to ask about a call that a new or changed skill or template would allow.
 pub(crate) fn reason(engine: &Engine, tool: &str, access: &Access) -> Option<ApprovalReason> {
     let held = engine.current.held_grants.iter().find(|held| covers(held, engine, tool, access))?;
     let HeldGrant { of, rules, why, .. } = held;
@@ -39,7 +38,7 @@ pub(crate) fn reason(engine: &Engine, tool: &str, access: &Access) -> Option<App
     Some(ApprovalReason { text, ..ApprovalReason::default() })
 }
 
-/// The user has allowed a call: the grants that would have covered it were looked at, and hold.
+/// Releases the held grants that cover a call, because the user has reviewed and allowed it.
 pub(crate) fn looked_at(engine: &mut Engine, tool: &str, access: &Access) {
     let place = engine.current.held_grants.iter().position(|held| covers(held, engine, tool, access));
     let Some(place) = place else { return };

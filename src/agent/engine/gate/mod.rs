@@ -1,7 +1,8 @@
-//! Between planning a call and running it: permissions, and the user's approval.
+//! Judges prepared calls: permission rules, and the user's approval.
 //!
-//! The task of a call ([`crate::engine::calls::call_task`]) prepares it and sends a [`Review`] here; the answer is what
-//! it may apply. The decision is the engine's, because it owns the rules and hears the user.
+//! The task of a call ([`crate::engine::calls::call_task`]) prepares it and sends a [`Review`] here; the
+//! answer is the part that it may apply. The decision is the engine's, because it owns the rules and hears
+//! the user.
 
 pub(crate) mod held_grants;
 pub(crate) mod rule_list;
@@ -28,10 +29,10 @@ use tau_protocol::rules::{NewRule, RuleChange};
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::{Access, Approved, Preview, ToolError};
 
-/// The type of the session entry that says that a call waits.
+/// The type of the session entry for a waiting call.
 pub(crate) const WAITING_ENTRY: &str = "tau.approval";
 
-/// Judges a call: it may run, it may not, or the user is asked.
+/// Judges a call: it runs, it is denied, or the user is asked.
 pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, review: Review) {
     let Review { access, mut preview, proposed_text, blocked, again, changed, permission, decide } = review;
     // Placeholders in the arguments were replaced by values, which the request must not show.
@@ -65,7 +66,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             None if judgement.is_dangerous || matches!(permission, HookPermission::Ask(_)) => {
                 Err(denial(&judgement.reasons, again))
             }
-            // Nobody can be asked: it stays as it is.
+            // There is no user to ask: the first result stands.
             Some(_) if again => return,
             Some(denial) => Err(sandbox_gate::refusal(denial)),
             None => Ok(Approved::all()),
@@ -85,7 +86,7 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
                 blocked,
                 ran: again,
             };
-            // Should tau be killed while it waits, the call is known not to have run.
+            // If tau is killed while it waits, the call is known not to have run.
             let waiting =
                 engine.config.session.append_custom(WAITING_ENTRY, json!({ "toolCallId": call.id }));
             engine.saved(waiting);
@@ -103,11 +104,11 @@ pub(crate) fn review(engine: &mut Engine, call: &ToolCall, read_only: bool, revi
             return;
         }
     };
-    // The task of a call that was stopped meanwhile is gone.
+    // The task of a call that was stopped in the meantime is gone.
     let _ = decide.send(decision);
 }
 
-/// Whether calls that change something are asked about.
+/// Whether calls that change something need approval.
 pub(crate) fn asks(engine: &Engine) -> bool {
     let behavior = &engine.config.behavior;
     let asks = [PermissionMode::Ask, PermissionMode::Edits].contains(&behavior.permission_mode);
@@ -118,8 +119,8 @@ fn judge(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Judge
     judge_in(engine.config.behavior.permission_mode, engine, tool, access, read_only)
 }
 
-/// The same with what hooks say. A hook can only spare the question of the mode: rules, protected paths
-/// and the mode `plan` stay as they are.
+/// Judges a call with the decision of hooks. A hook can only skip the question of the mode: rules, protected
+/// paths and the mode `plan` are unaffected.
 fn judge_hooked(
     engine: &Engine,
     tool: &str,
@@ -166,14 +167,15 @@ fn judge_in(
     }
 }
 
-/// Whether a call can be allowed as it is for the session: not one that is asked every time, or in the sandbox.
+/// Whether exactly this call can be allowed for the session: not if it is always asked about, or in the
+/// sandbox.
 fn can_allow_exact(engine: &Engine, blocked: Option<&SandboxDenial>, permission: &HookPermission) -> bool {
     engine.config.behavior.settings_fault.is_none()
         && blocked.is_none_or(|denial| denial.unasked)
         && !matches!(permission, HookPermission::Ask(_))
 }
 
-/// The rules for a command that was confined because nobody was asked about it.
+/// The suggested rules for a command that was confined because it needed no approval.
 fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool) -> Vec<String> {
     let home = std::env::home_dir();
     let behavior = &engine.config.behavior;
@@ -183,15 +185,15 @@ fn suggested_rules(engine: &Engine, tool: &str, access: &Access, read_only: bool
     behavior.permissions.suggested_rules(&facts)
 }
 
-/// The judgement on a call that may only run if the user says so, because settings cannot be relied on.
+/// The judgement on a call that needs approval because settings cannot be relied on.
 fn asked_because_of(fault: &SettingsFault) -> Judgement {
     let text = format!("settings cannot be read: {}", fault.why);
     let reasons = vec![ApprovalReason { text, ..ApprovalReason::default() }];
     Judgement { verdict: Verdict::Ask, reasons, ..Judgement::default() }
 }
 
-/// The result of a call that a rule or the mode denies, before it runs or before it runs a second time: why,
-/// and what not to do.
+/// The result of a call that a rule or the mode denies, before its first or second run: the reason, and what
+/// not to do.
 fn denial(reasons: &[ApprovalReason], ran: bool) -> ToolError {
     let again = if ran { " again" } else { "" };
     let reason = |reason: &ApprovalReason| match &reason.rule {
@@ -205,7 +207,7 @@ fn denial(reasons: &[ApprovalReason], ran: bool) -> ToolError {
     ))
 }
 
-/// Takes the user's decision. One on a call that does not wait any more is dropped.
+/// Handles the user's decision. It is dropped if the call is no longer waiting.
 pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
     let Some(waiting) = engine.approvals.get(id) else { return };
     let stops = matches!(answer, ApprovalAnswer::Deny { stop: true, .. });
@@ -223,7 +225,8 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
                 .map(|access| judge(engine, &waiting.request.tool_name, &access, waiting.read_only));
             match judged.filter(|judged| judged.verdict == Verdict::Deny) {
                 Some(judged) => Err(denial(&judged.reasons, waiting.request.ran)),
-                // Allowed although the sandbox refuses it: so without the sandbox, or in that of every command.
+                // Allowed although the sandbox refuses it: it runs without the sandbox, or in that of every
+                // command.
                 None => Ok(Approved {
                     hunks,
                     edited,
@@ -276,19 +279,19 @@ pub(crate) fn answer(engine: &mut Engine, id: &str, answer: ApprovalAnswer) {
     }
     decide(engine, id, decision);
     if stops {
-        // After the decision, so that the call ends with it and not as one that was interrupted.
+        // After the decision, so that the call ends with it and not as interrupted.
         engine.current.stop.cancel();
     }
     judge_again(engine);
 }
 
-/// The text that the user wrote in place of a call's, with values for its placeholders.
+/// The user's replacement for a call's text, with values for its placeholders.
 fn fill(engine: &Engine, text: &str) -> Result<Option<String>, String> {
     let filled = engine.config.behavior.masking.vault.unmask(text);
     filled.map_err(|unknown| format!("your text has {unknown}, and there is no value for it"))
 }
 
-/// Applies another mode, also to the calls that wait, or says why it cannot be chosen.
+/// Switches to another mode, also for the waiting calls, or reports why it cannot be chosen.
 pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
     if let Err(why) = engine.config.behavior.choose_mode(mode) {
         engine.notice(NoticeLevel::Warning, why, None);
@@ -298,7 +301,7 @@ pub(crate) fn set_mode(engine: &mut Engine, mode: PermissionMode) {
     judge_again(engine);
 }
 
-/// Settings that guard the user cannot be relied on, or can again: applied also to the calls that wait.
+/// Sets or clears the fault in settings that guard the user, also for the waiting calls.
 pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
     let before = engine.config.behavior.permission_mode;
     engine.config.behavior.set_settings_fault(fault);
@@ -309,14 +312,14 @@ pub(crate) fn set_settings_fault(engine: &mut Engine, fault: Option<String>) {
     judge_again(engine);
 }
 
-/// Reads the files with rules again, and applies them also to the calls that wait.
+/// Reads the rule files again and applies them, also to the waiting calls.
 pub(crate) fn read_rules(engine: &mut Engine) {
     rule_list::read(engine);
     engine.emit(SettingsEvent::RulesChanged);
     judge_again(engine);
 }
 
-/// Changes a rule, and applies that also to the calls that wait.
+/// Changes a rule and applies it, also to the waiting calls.
 pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange) {
     let changed = rule_list::change_within_ceiling(engine, change);
     if changed.is_ok() {
@@ -327,7 +330,7 @@ pub(crate) fn change_rules(engine: &mut Engine, ticket: u64, change: &RuleChange
     judge_again(engine);
 }
 
-/// Ends every request, because the run is stopped.
+/// Withdraws every request, because the run is stopped.
 pub(crate) fn withdraw_all(engine: &mut Engine) {
     for waiting in engine.approvals.take_all() {
         let outcome = ApprovalOutcome::Withdrawn;
@@ -342,7 +345,7 @@ fn decide(engine: &mut Engine, id: &str, decision: Decision) {
     engine.emit(QuestionEvent::ApprovalEnded { id: waiting.request.id, outcome });
 }
 
-/// Judges the calls that wait by what holds now.
+/// Judges the waiting calls by the current rules and mode.
 fn judge_again(engine: &mut Engine) {
     let calls: Vec<(String, bool, Judgement)> = engine
         .approvals
@@ -372,7 +375,7 @@ fn judge_again(engine: &mut Engine) {
     }
 }
 
-/// Adds the rule, or makes the path writable in the sandbox; how the call runs now.
+/// Adds the rule, or makes the path writable in the sandbox; returns how the call runs now.
 fn allow_always(
     engine: &mut Engine,
     id: &str,
@@ -393,10 +396,10 @@ fn allow_always(
     Ok(Approved { sandbox, ..Approved::all() })
 }
 
-/// The whole new text of the file that a waiting call would write, without its secrets.
+/// The complete new text of the file that a waiting call would write, without its secrets.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such text.
 pub(crate) fn proposed_text(engine: &mut Engine, id: &str) -> Result<String, String> {
     let waiting = engine.approvals.get(id).ok_or("this call is no longer waiting")?;
     let text = waiting.proposed_text.as_deref().ok_or("this call writes no file")?;

@@ -1,4 +1,4 @@
-//! The rules in force: listed, changed, and what one would have covered.
+//! The rules in force: lists and changes them, and finds the calls they would have covered.
 
 use super::sandbox_gate;
 use crate::engine::behavior::RuleEdit;
@@ -8,17 +8,17 @@ use tau_protocol::approval::RuleScope;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::rules::{ListedRule, PermissionRules, RuleChange};
 
-/// All rules, for people.
+/// All rules, for display.
 pub(in crate::engine) fn listed(engine: &Engine) -> PermissionRules {
     let mut listed = engine.config.behavior.permissions.listed();
     listed.rules.extend(engine.approvals.exact.listed());
     listed
 }
 
-/// Checks that every text is a rule, and that there is one.
+/// Checks that the list is not empty and that every text is a rule.
 ///
 /// # Errors
-/// What is wrong with the first invalid rule, or that the list is empty.
+/// Describes the first invalid rule, or says that the list is empty.
 pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
     if rules.is_empty() {
         return Err("name a rule".to_owned());
@@ -26,7 +26,7 @@ pub(in crate::engine) fn check(rules: &[String]) -> Result<(), String> {
     rules.iter().try_for_each(|rule| parsed(rule).map(drop))
 }
 
-/// Reads the files with rules again; whether they can be.
+/// Reads the rule files again; returns whether that succeeded.
 pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
     let files = engine.config.behavior.read_rules.as_ref().map(|read| read.of(engine.cwd()));
     match files {
@@ -42,11 +42,11 @@ pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
     }
 }
 
-/// As [`change`]. The rules that the user started with are a ceiling for clients, as the mode is: they can add what
-/// asks or denies, and remove what allows or what they have added.
+/// Like [`change`], but clients cannot exceed the rules that the user started with, just like the mode: they
+/// can add rules that ask or deny, and remove rules that allow or that they have added.
 ///
 /// # Errors
-/// As [`change`], and when a client would allow more.
+/// Those of [`change`], and when a client would allow more.
 pub(in crate::engine) fn change_within_ceiling(
     engine: &mut Engine,
     asked: &RuleChange,
@@ -64,7 +64,7 @@ pub(in crate::engine) fn change_within_ceiling(
             "a client cannot remove the rule {list} {rule}, with which tau was started; the user can, in config.toml"
         ));
     }
-    // It is named as it is listed.
+    // It is identified by its listed form.
     let added = asked.add.as_ref().and_then(|new| Some((new.list, parsed(&new.rule).ok()?.to_string())));
     let was_there = added.as_ref().is_some_and(|(list, text)| {
         let rules = engine.config.behavior.permissions.rules();
@@ -77,10 +77,10 @@ pub(in crate::engine) fn change_within_ceiling(
     Ok(())
 }
 
-/// Changes a rule: in its file first, which may fail.
+/// Changes a rule: first in its file, which may fail.
 ///
 /// # Errors
-/// What is wrong with it, or why it cannot be kept; nothing is changed then.
+/// When the rule is invalid or cannot be saved; nothing is changed then.
 pub(in crate::engine) fn change(engine: &mut Engine, change: &RuleChange) -> Result<(), String> {
     if let (Some(rule), None) = (&change.remove, &change.add)
         && rule.place.is_none()
@@ -127,7 +127,7 @@ fn parsed(rule: &str) -> Result<Rule, String> {
     rule.parse().map_err(|error: InvalidRule| error.to_string())
 }
 
-/// The rule in force that was listed like this.
+/// The rule in force with this listed form.
 fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
     let is_it = |rule: &&RuleInForce| {
         let (place, granted_by) = match &rule.source {
@@ -143,10 +143,10 @@ fn known(engine: &Engine, listed: &ListedRule) -> Result<RuleInForce, String> {
     found.ok_or_else(|| format!("the rule {} is no longer in force", listed.rule))
 }
 
-/// The titles of the earlier calls that a rule in this list would have decided on.
+/// The titles of the earlier calls that a rule in this list would have decided.
 ///
 /// # Errors
-/// What is wrong with the rule.
+/// When the rule is invalid.
 pub(in crate::engine) fn coverage(engine: &Engine, list: Verdict, rule: &str) -> Result<Vec<String>, String> {
     if sandbox_gate::path_of(rule).is_some() {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
-//! The sandbox's part of the gate: what it refuses is asked, and what the user allows runs again.
+//! The sandbox's part of the gate: asks about refused access, and repeats allowed calls.
 //!
-//! A file tool's write is known before, so it is asked before. What a command tries is only known when
-//! the kernel has refused it: then the command runs a second time, if the user says so.
+//! The write of a file tool is known in advance, so the user is asked before. The access of a command is only
+//! known when the kernel has refused it: then the command runs a second time if the user allows it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use tau_tools::sandbox::support::{Enforced, Support};
 use tau_tools::sandbox::{SandboxDenial, SandboxPolicy};
 use tau_tools::{Access, Approved, Details, Preview, ToolError, ToolOutput};
 
-/// The name before the path in the rule that lets a path be changed.
+/// The name before the path in the rule that makes a path writable.
 const RULE: &str = "sandbox_writable";
 
-/// What is in force for the model's commands.
+/// The enforcement in force for the model's commands.
 pub(in crate::engine) fn in_force(engine: &Engine) -> Enforced {
     let policy = &engine.config.behavior.sandbox.policy;
     if policy.is_off() { Enforced::default() } else { Support::here().enforced(policy) }
 }
 
-/// How a call runs that is allowed. In the modes in which others are asked, a command that is allowed because it
-/// is known to read is confined: whether it only reads is then no matter of knowing.
+/// How an allowed call runs. In the modes in which other calls need approval, a command that is allowed
+/// because it is known to be read-only is confined: its safety then does not depend on that knowledge.
 pub(in crate::engine) fn approved(engine: &Engine, judgement: &Judgement) -> Approved {
     let behavior = &engine.config.behavior;
     let asks = match behavior.permission_mode {
@@ -53,7 +53,7 @@ pub(in crate::engine) fn judge(judgement: Judgement, blocked: Option<&SandboxDen
     let is_dangerous = judgement.is_dangerous;
     let reasons = [reason].into_iter().chain(judgement.reasons).collect();
     if denial.unasked {
-        // A rule for the command lets it run as other commands do.
+        // A rule for the command lets it run like other commands.
         return Judgement { verdict: Verdict::Ask, reasons, unasked: false, ..judgement };
     }
     let existing = denial.to_add().and_then(|path| path.ancestors().find(|path| path.exists()));
@@ -63,12 +63,12 @@ pub(in crate::engine) fn judge(judgement: Judgement, blocked: Option<&SandboxDen
     Judgement { verdict: Verdict::Ask, reasons, suggested_rules, unasked: false, is_dangerous }
 }
 
-/// The result of a write that the sandbox refuses, where nobody is asked.
+/// The result of a write that the sandbox refuses, if there is no user to ask.
 pub(in crate::engine) fn refusal(denial: &SandboxDenial) -> ToolError {
     ToolError::refused(format!("not run: tau's sandbox blocks {denial}. Do not try to get around it"))
 }
 
-/// What the sandbox refused a command that has run.
+/// The access that the sandbox refused to a finished command.
 pub(in crate::engine) fn blocked(result: &Result<ToolOutput, ToolError>) -> Option<SandboxDenial> {
     match result {
         Err(ToolError::Refused { details, .. }) => match &**details {
@@ -79,7 +79,7 @@ pub(in crate::engine) fn blocked(result: &Result<ToolOutput, ToolError>) -> Opti
     }
 }
 
-/// The question whether a command that was refused something runs once more.
+/// Asks whether to repeat a command that was refused some access.
 pub(in crate::engine) fn again(
     (access, preview): (Access, Preview),
     edited: Option<String>,
@@ -109,7 +109,7 @@ pub(in crate::engine) fn ran_again(result: Result<ToolOutput, ToolError>) -> Res
     with_terminal(with_note(NOTE, result), |output| output.ran_again = true)
 }
 
-/// The result of the only run, with what the user said.
+/// The result of the only run, with the user's answer.
 pub(in crate::engine) fn not_run_again(
     result: Result<ToolOutput, ToolError>,
     refusal: &ToolError,
@@ -127,7 +127,7 @@ pub(in crate::engine) fn path_of(rule: &str) -> Option<&str> {
     rule.trim().strip_prefix(RULE)?.strip_prefix('(')?.strip_suffix(')').map(str::trim)
 }
 
-/// Applies another policy. What the user has added in this session stays writable.
+/// Switches to another policy. Paths that the user has added in this session stay writable.
 pub(in crate::engine) fn set_policy(
     engine: &mut Engine,
     policy: &SandboxPolicy,
@@ -141,10 +141,10 @@ pub(in crate::engine) fn set_policy(
     sandbox.hooks = hooks;
 }
 
-/// Lets a path be changed, from now on or once; the policy for the session's directory with it.
+/// Makes a path writable, from now on or once, and returns the resulting policy for the session's directory.
 ///
 /// # Errors
-/// What is wrong with the rule, or why it cannot be kept.
+/// When the rule is invalid or cannot be saved.
 pub(in crate::engine) fn add_writable(
     engine: &mut Engine,
     rule: &str,

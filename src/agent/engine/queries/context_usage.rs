@@ -10,7 +10,7 @@ use tau_protocol::model::Model;
 use tau_protocol::query::{ContextPart, ContextUsage};
 use tau_tools::ToolSpec;
 
-/// Stands for the size of an unknown context window where a size is needed.
+/// The size assumed for an unknown context window where one is needed.
 pub(crate) const UNKNOWN: u64 = 1 << 40;
 
 /// Tokens of the context.
@@ -24,7 +24,7 @@ pub(crate) fn overhead(engine: &Engine) -> u64 {
     size::of_text(&engine.config.system) + tools.sum::<u64>()
 }
 
-/// The conversation is compacted above this many tokens.
+/// The number of tokens above which the conversation is compacted.
 pub(crate) fn limit(engine: &Engine, model: &Model) -> u64 {
     match model.context_window {
         0 => UNKNOWN,
@@ -36,8 +36,8 @@ fn of_tool(spec: &ToolSpec) -> u64 {
     size::of_text(&spec.name) + size::of_text(&spec.description) + size::of_text(&spec.parameters.to_string())
 }
 
-/// What fills the context, by kind. The total is what the provider counted for the last answer plus
-/// an estimate of what was added since; it is divided among the kinds by their estimated sizes.
+/// The content of the context, by kind. The total is the provider's count for the last answer plus an
+/// estimate of later additions; it is divided among the kinds by their estimated sizes.
 pub(crate) fn by_kind(engine: &Engine) -> ContextUsage {
     let mut parts = estimates(engine);
     let total = total(engine);

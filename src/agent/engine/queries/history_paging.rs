@@ -1,8 +1,8 @@
-//! Answers queries for pages of the history: messages before those that a front end was given.
+//! Answers queries for pages of history before the messages that were sent initially.
 //!
-//! Only the end of a large session is read when it is opened, and of a compacted session only the
-//! model's context is sent. The rest is surveyed first, on another thread, so that its pages can be
-//! found; each page is read there, sent, and not kept.
+//! Only the end of a large session is read when it is opened, and for a compacted session only the model's
+//! context is sent. The rest is first surveyed on another thread to locate its pages; each page is read
+//! there, sent, and not kept.
 
 use tokio::task::spawn_blocking;
 
@@ -36,7 +36,7 @@ fn survey(engine: &mut Engine) {
     engine.history.survey = job.map(|job| spawn_blocking(move || job.read()));
 }
 
-/// About how many messages come before those that were sent; `None` if those are the first.
+/// The approximate number of messages before those that were sent; `None` if there are none.
 fn left(engine: &Engine, history: &History) -> Option<u64> {
     let session = &engine.config.session;
     let known = history.left(session.tree());
@@ -44,7 +44,7 @@ fn left(engine: &Engine, history: &History) -> Option<u64> {
     if is_known { known } else { Some(known.unwrap_or(0) + estimate(engine)) }
 }
 
-/// About how many messages are in the part that was not read, if they are as long as those that were.
+/// The approximate number of messages in the unread part, assuming the average length of those read.
 fn estimate(engine: &Engine) -> u64 {
     let session = &engine.config.session;
     let path = session.tree().path_messages();
@@ -52,7 +52,7 @@ fn estimate(engine: &Engine) -> u64 {
     (known.count().max(1) as f64 * session.unread_share()) as u64
 }
 
-/// Takes the survey of the unread part.
+/// Handles the survey of the unread part.
 pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
     engine.history.unsurveyed = None;
     let history = std::mem::take(&mut engine.history.history).with_file(survey);
@@ -62,7 +62,7 @@ pub(crate) fn surveyed(engine: &mut Engine, survey: Survey) {
     engine.history.history = history;
 }
 
-/// The survey failed: pending queries get the error, and the next query tries again.
+/// Handles a failed survey: pending queries get the error, and the next query tries again.
 pub(crate) fn survey_failed(engine: &mut Engine, error: &str) {
     for (ticket, ..) in std::mem::take(&mut engine.history.waiting) {
         take(engine, ticket, Err(error.to_owned()));
@@ -75,7 +75,7 @@ pub(crate) fn request(engine: &mut Engine, ticket: u64, from: PageFrom, goal: Pa
     advance(engine);
 }
 
-/// Reads the next page that somebody waits for, if nothing else is read.
+/// Reads the next requested page, unless a read is in progress.
 pub(crate) fn advance(engine: &mut Engine) {
     if engine.history.unsurveyed.is_some()
         && engine.history.survey.is_none()
@@ -96,7 +96,7 @@ pub(crate) fn advance(engine: &mut Engine) {
     }
 }
 
-/// Takes a page that was read, and sends it.
+/// Sends a page that was read.
 pub(crate) fn take(engine: &mut Engine, ticket: u64, page: Result<BranchPage, String>) {
     let (page, failed) = match page {
         Ok(page) => (page, None),

@@ -1,7 +1,7 @@
-//! Answers questions about the session. Only reads.
+//! Answers queries about the session, without changing it.
 //!
-//! Answers are typed; front ends write them on their wire. What a front end knows by itself
-//! (whether a run is in progress, which models there are) is not asked here.
+//! Answers are typed; front ends encode them for their wire. Facts that a front end knows by itself (whether
+//! a run is in progress, the list of models) have no query.
 
 pub(crate) mod context_usage;
 pub(crate) mod history_paging;
@@ -67,7 +67,7 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) {
     engine.emit(TaskEvent::Answered { ticket, answer });
 }
 
-/// The outline of the whole session, of which nothing more is kept than before.
+/// The outline of the whole session; keeps no more of it in memory than before.
 fn outline(engine: &mut Engine) -> Outline {
     let tools = &engine.config.tools;
     let title = |call: &ToolCall| Some(tools.get(&call.name)?.title(&call.arguments));
@@ -112,7 +112,7 @@ fn find(engine: &mut Engine, query: &Query) -> Result<QueryAnswer, String> {
     })
 }
 
-/// All extensions, with those that run in the sandbox marked; servers mark themselves.
+/// All extensions; those that run in the sandbox are marked, servers mark themselves.
 fn extensions(engine: &Engine) -> Vec<ExtensionRow> {
     let behavior = &engine.config.behavior;
     let hooks = &behavior.extensions.loaded().hooks;
@@ -151,8 +151,8 @@ fn state(engine: &Engine) -> SessionState {
     }
 }
 
-/// All messages of the current branch, and those that are recorded when the run has ended but
-/// were reported already.
+/// All messages of the current branch, and those that were reported but are recorded only when the run has
+/// ended.
 fn history(engine: &Engine) -> Vec<Arc<Message>> {
     let mut messages = engine.config.session.tree().path_messages();
     let reported = engine.pending.messages.iter();
@@ -200,7 +200,7 @@ fn entries(tree: &Tree, since: Option<&str>) -> Result<SessionEntries, String> {
     Ok(SessionEntries { entries, leaf_id: tree.leaf().map(|leaf| leaf.id.to_string()) })
 }
 
-/// When each entry got its label.
+/// The time at which each entry was labelled.
 fn label_times(tree: &Tree) -> HashMap<&str, i64> {
     let label = |entry: &'_ Entry| match &entry.body {
         Body::Label { target_id, label: Some(_) } => Some((target_id.clone(), entry.timestamp)),

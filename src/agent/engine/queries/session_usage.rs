@@ -1,13 +1,12 @@
-//! Reports what a session had used when it was opened, so that a front end can show it from the
-//! start. What comes after that, a front end counts itself.
+//! Reports the usage of a session before it was opened, for display from the start. Front ends count later
+//! usage themselves.
 
 use crate::engine::state::Engine;
 use crate::session::usage::UsageSum;
 use tau_protocol::event::SessionEvent;
 use tau_protocol::model::Api;
 
-/// Reports the usage of the session that was opened: immediately, or after the survey of its unread
-/// part.
+/// Reports the usage of the opened session: immediately, or after the survey of its unread part.
 pub(crate) fn start(engine: &mut Engine) {
     engine.usage = None;
     if !engine.config.session.info().resumed {
@@ -21,8 +20,8 @@ pub(crate) fn start(engine: &mut Engine) {
     engine.emit(SessionEvent::SessionUsage { usage: None, priced: true });
 }
 
-/// Takes what the unread part has used, unless that was reported. If it could not be read, what is
-/// known is reported.
+/// Adds the usage of the unread part, unless it was reported. If that part could not be read, the known usage
+/// is reported.
 pub(crate) fn surveyed(engine: &mut Engine, unread: Option<UsageSum>) {
     let Some(mut known) = engine.usage.take() else { return };
     match unread {

@@ -1,5 +1,6 @@
-//! Which prompts the session can go back to, and questions about what it changed. The answers are
-//! found on other threads.
+//! Queries about undo: prompts to go back to, and changes of the session.
+//!
+//! The answers are found on other threads.
 
 use crate::engine::base::undo_place::{CallUndo, UndoEvent};
 use crate::engine::state::Engine;
@@ -8,14 +9,14 @@ use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_protocol::message::ToolCall;
 use tau_protocol::query::{Query, QueryAnswer};
 
-/// What is to be kept of a call.
+/// The undo record for a call.
 pub(crate) fn of_call(engine: &Engine, call: &ToolCall) -> Option<CallUndo> {
     let place = engine.undo.place.clone()?;
     let checkpoint = last_prompt(engine.config.session.tree());
     Some(CallUndo { place, start: CallStart { id: call.id.clone(), tool: call.name.clone(), checkpoint } })
 }
 
-/// Starts to answer a query about changes; `false` if it is about something else.
+/// Starts to answer a query about changes; `false` if it is another kind of query.
 pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) -> bool {
     match query {
         Query::Changes => engine.undo.answer(ticket, |undo| Ok(QueryAnswer::Changes(undo.changes()))),
@@ -41,7 +42,7 @@ pub(crate) fn answer(engine: &mut Engine, ticket: u64, query: &Query) -> bool {
     true
 }
 
-/// Reports what was found out.
+/// Reports a result of undo work.
 pub(crate) fn report(engine: &mut Engine, news: UndoEvent) {
     match news {
         UndoEvent::Answer { ticket, mut answer } => {
@@ -55,7 +56,7 @@ pub(crate) fn report(engine: &mut Engine, news: UndoEvent) {
     }
 }
 
-/// Tells the user what is not covered.
+/// Tells the user which changes are not covered.
 pub(crate) fn tell(engine: &mut Engine, notices: Vec<String>) {
     for notice in notices {
         engine.notice(NoticeLevel::Warning, notice, None);

@@ -1,4 +1,4 @@
-//! A run in progress: its messages, and where its turns begin and end.
+//! A run in progress: its messages, and the bounds of its turns.
 //!
 //! A message enters the session, the run and the outbox in one step, without an await.
 
@@ -38,7 +38,7 @@ impl<'a> Run<'a> {
         self.engine.emit(TurnEvent::TurnEnd { message, tool_results });
     }
 
-    /// Records a message that is complete, and reports its start and end.
+    /// Records a complete message and reports its start and end.
     pub(crate) fn commit(&mut self, message: Message) -> Arc<Message> {
         let message = Arc::new(message);
         self.engine.record(message.clone());
@@ -46,7 +46,7 @@ impl<'a> Run<'a> {
         self.finish(message)
     }
 
-    /// Records an answer whose start was reported, and reports its end.
+    /// Records an answer whose start was already reported, and reports its end.
     pub(crate) fn commit_answer(&mut self, answer: AssistantMessage) -> Arc<Message> {
         self.engine.meters.used.spend(&answer.usage);
         let message = Arc::new(Message::Assistant(answer));
@@ -60,12 +60,12 @@ impl<'a> Run<'a> {
         message
     }
 
-    /// The messages of the run, which are then no longer needed.
+    /// Takes the messages of the run at its end.
     pub(crate) fn take_messages(&mut self) -> Vec<Arc<Message>> {
         std::mem::take(&mut self.messages)
     }
 
-    /// The limit of the run that is reached, if one is.
+    /// The limit that the run has reached, if any.
     pub(crate) fn exceeded(&self) -> Option<RunEnd> {
         self.engine.meters.used.exceeded(&self.engine.config.limits)
     }

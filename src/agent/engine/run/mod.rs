@@ -1,4 +1,4 @@
-//! One run: from a message until the agent does nothing more by itself.
+//! One run: from a message until the agent has nothing left to do.
 //!
 //! Owns the order of the events of a run (docs/rpc.md). The answer of a turn is in `turn`, its
 //! tool calls in `tool_calls`, the messages of the run in `log`.
@@ -21,12 +21,12 @@ use tau_protocol::message::{AssistantMessage, Message, StopReason, UserMessage};
 use tau_protocol::model::Api;
 use tau_protocol::run::{OnRepeat, RunEnd};
 
-/// How often hooks may keep a run from ending.
+/// The maximum number of times that hooks may keep a run from ending.
 const MAX_HELD: u32 = 10;
 
-/// Runs from `first`, or from the history as it is. Steering messages that are left from an
-/// aborted run go before `first`, because they were sent before it; without `first` they start the
-/// run, as many as their queue's mode says.
+/// Runs from `first`, or from the existing history. Steering messages left from an aborted run go before
+/// `first`, because they were sent before it; without `first` they start the run, as many as their queue's
+/// mode allows.
 pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
     prepare(engine);
     let mut messages = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) async fn run(engine: &mut Engine, first: Option<UserMessage>) {
     run_turns(engine, messages).await;
 }
 
-/// Runs from the queued messages, if there are any: steering messages first, else a follow-up.
+/// Runs from the queued messages, if there are any: steering messages first, else follow-ups.
 pub(crate) async fn run_queued(engine: &mut Engine) {
     if engine.queues.is_empty() {
         return;
@@ -54,7 +54,7 @@ pub(crate) async fn run_queued(engine: &mut Engine) {
     run_turns(engine, messages).await;
 }
 
-/// Resets what belongs to a single run.
+/// Resets the state of a single run.
 fn prepare(engine: &mut Engine) {
     engine.current.phase = Phase::Running;
     engine.begin();
@@ -68,7 +68,7 @@ fn prepare(engine: &mut Engine) {
     engine.meters.deadline = engine.config.limits.time.map(|time| Instant::now() + time);
 }
 
-/// Takes turns until nothing is left to do.
+/// Runs turns until there is nothing left to do.
 async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
     let mut looped = Loop {
         run: Run::new(engine),
@@ -81,7 +81,7 @@ async fn run_turns(engine: &mut Engine, messages: Vec<UserMessage>) {
     looped.settle().await;
 }
 
-/// Records the model and thinking level in use, unless the session names them already.
+/// Records the model and thinking level in use, unless the session already names them.
 fn record_settings(engine: &mut Engine) {
     if let Some(model) = engine.config.model.clone() {
         let saved = engine.config.session.set_model(&model.provider, &model.id);
@@ -92,7 +92,7 @@ fn record_settings(engine: &mut Engine) {
     engine.saved(saved);
 }
 
-/// Takes the next messages from a queue, and reports that.
+/// Takes the next messages from a queue and reports that.
 fn deliver(engine: &mut Engine, queue: Queue) -> Vec<UserMessage> {
     let messages = engine.queues.next(queue);
     if !messages.is_empty() {
@@ -104,13 +104,13 @@ fn deliver(engine: &mut Engine, queue: Queue) -> Vec<UserMessage> {
 /// The loop of a run.
 struct Loop<'a> {
     run: Run<'a>,
-    /// True once a compaction has failed: it is not tried again at every turn.
+    /// Whether a compaction has failed: it is not tried again at every turn.
     compaction_failed: bool,
-    /// What hooks want done before the run ends, for the next turn.
+    /// Requests of hooks before the run ends, for the next turn.
     from_hooks: Vec<Message>,
-    /// How often hooks have kept the run from ending.
+    /// The number of times that hooks have kept the run from ending.
     held: u32,
-    /// How often the model was told that it wrote a call as text.
+    /// The number of times that the model was reminded that it wrote a call as text.
     reminded: u32,
 }
 
@@ -164,7 +164,8 @@ impl Loop<'_> {
         }
     }
 
-    /// Gives MCP servers that are starting a moment, so that their tools are known from the first turn on.
+    /// Waits a moment for MCP servers that are starting, so that their tools are known from the first turn
+    /// on.
     async fn await_servers(&mut self) {
         let engine = &mut *self.run.engine;
         if engine.mcp.is_settled() {
@@ -172,7 +173,7 @@ impl Loop<'_> {
         }
         if !engine.mcp.is_settled() {
             let ready = engine.mcp.ready(engine.config.behavior.mcp.wait);
-            // A run that was stopped notices that itself.
+            // A stopped run is noticed elsewhere.
             let _ = attend::attend_unless_stopped(engine, ready).await;
         }
         engine.refresh_tools();
@@ -262,7 +263,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Reports why the run was ended, if it was.
+    /// Reports the limit or guard that ended the run, if any.
     fn report_end(&mut self) {
         let engine = &mut *self.run.engine;
         let Some(reason) = engine.meters.ended_by.take() else { return };
@@ -280,7 +281,7 @@ impl Loop<'_> {
         engine.notice(NoticeLevel::Warning, text, Some(hint));
     }
 
-    /// Ends the run: records what waited for that, compacts if necessary, saves, and reports it.
+    /// Ends the run: records pending messages, compacts if necessary, saves, and reports it.
     async fn settle(&mut self) {
         let ended = self.run.engine.meters.ended_by.is_some();
         self.report_end();
@@ -289,12 +290,12 @@ impl Loop<'_> {
         engine.current.phase = Phase::Settling;
         engine.emit(RunEvent::AgentEnd { messages, will_retry: false });
         let aborted = engine.current.stop.is_cancelled();
-        // Front ends drop what was asked during the run.
+        // Front ends drop the questions of the run.
         for id in engine.questions.close_all() {
             engine.emit(QuestionEvent::AskWithdrawn { id });
         }
         announce::record_pending(engine);
-        // What changed during the run; otherwise its last answer would decide what a resume uses.
+        // Settings that changed during the run; otherwise its last answer would decide what a resume uses.
         record_settings(engine);
         if !aborted && !ended && !self.compaction_failed {
             compact::if_full(engine).await;

@@ -1,8 +1,7 @@
 //! Moves within the session's tree.
 //!
-//! Moving changes no entry; the next message is added below the entry the conversation is then at.
-//! The model can summarize the abandoned branch first. If that fails or is stopped, the conversation
-//! stays where it was.
+//! Moving changes no entry; the next message is added below the new position. The model can summarize the
+//! abandoned branch first. If that fails or is stopped, the conversation stays where it was.
 
 use std::sync::Arc;
 
@@ -50,7 +49,8 @@ pub(crate) async fn go_to(engine: &mut Engine, entry_id: &str, summary: Option<&
     }
 }
 
-/// The summary of what is abandoned when the conversation continues from `leaf`; `None` if nothing is.
+/// The summary of the part that is abandoned when the conversation continues from `leaf`; `None` if nothing
+/// is.
 async fn summarize(
     engine: &mut Engine,
     leaf: Option<&str>,

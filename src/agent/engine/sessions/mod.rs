@@ -1,4 +1,4 @@
-//! Changes of the session: opening, branches, going back.
+//! Changes of the session: opening, branching, undo.
 
 pub(crate) mod branch;
 pub(crate) mod open_session;

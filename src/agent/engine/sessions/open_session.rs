@@ -1,7 +1,7 @@
-//! Opens a session file, asking the user how if it cannot be opened as it is.
+//! Opens a session file, asking the user how if that is not possible directly.
 //!
-//! Another tau may have it open, or its directory may be gone. A session opened read-only is never
-//! written to: a message sent in it starts a copy. Front ends without a user refuse instead.
+//! Another tau may have it open, or its directory may be gone. A session opened read-only is never written
+//! to: a message sent in it starts a copy. Front ends without a user refuse instead.
 
 use std::path::Path;
 
@@ -22,11 +22,11 @@ const FORK: &str = "Fork: continue in a copy now";
 const TAKE_OVER: &str = "Take over: its owner has ended";
 const CANCEL: &str = "Cancel";
 
-/// How long to wait before a lock is tried again.
+/// The time to wait before a lock is tried again.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// Opens a session file. A child between fork and exec still holds the lock of a file that was
-/// closed; a lock that nobody seems to own is therefore tried again.
+/// Opens a session file. A child process between fork and exec still holds the lock of a file that was
+/// closed; a lock without an apparent owner is therefore tried again.
 pub(crate) async fn open(engine: &mut Engine, path: &Path) -> Result<Session, SessionError> {
     for _ in 0..10 {
         match Session::open_tail(path, Access::Write, TAIL) {
@@ -39,8 +39,8 @@ pub(crate) async fn open(engine: &mut Engine, path: &Path) -> Result<Session, Se
     Session::open_tail(path, Access::Write, TAIL)
 }
 
-/// Opens the file, after asking the user how if necessary. `None` if the user cancels or the file
-/// cannot be opened, which is reported.
+/// Opens the file, after asking the user how if necessary. `None` if the user cancels or the file cannot be
+/// opened, which is reported.
 pub(crate) async fn open_or_ask(engine: &mut Engine, path: &Path) -> Option<Session> {
     let session = match open(engine, path).await {
         Err(SessionError::Locked { owner, .. }) => in_use(engine, path, &owner).await?,
@@ -86,10 +86,10 @@ async fn directory_gone(engine: &mut Engine, path: &Path, session: Session) -> O
     }
 }
 
-/// What the user chooses; [`CANCEL`] if nothing.
+/// The user's choice; [`CANCEL`] if none was made.
 async fn choose(engine: &mut Engine, title: String, mut options: Vec<String>) -> String {
     options.push(CANCEL.to_owned());
-    // Whatever stopped the last run must not answer this question.
+    // An earlier cancellation must not answer this question.
     engine.current.stop = CancellationToken::new();
     match ask(engine, Question::Select { title, options }).await {
         QuestionAnswer::Value(choice) => choice,

@@ -1,7 +1,7 @@
 //! Starts, opens, forks and changes sessions.
 //!
-//! The session changes only while nothing runs. If a session cannot be opened, the current one
-//! stays as it is.
+//! The session changes only while nothing is running. If a session cannot be opened, the current one stays
+//! open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent};
 use tau_protocol::message::Message;
 use tau_tools::paths::resolve;
 
-/// How long the user's commands may take to end before the session changes.
+/// The time that the user's commands have to end before the session changes.
 const SHELLS_END: Duration = Duration::from_millis(900);
 
 /// Carries out a session command. The user's running commands end first, in their own session.
@@ -66,7 +66,7 @@ pub(crate) async fn session(engine: &mut Engine, command: SessionChange) {
         }
         SessionChange::Offer { path } => match open_session::open_or_ask(engine, path).await {
             Some(mut session) => {
-                // What cannot be written is tried again with the first message.
+                // A failed write is tried again with the first message.
                 session.continue_on_screen().unwrap_or_default();
                 session
             }
@@ -109,7 +109,7 @@ async fn switch_to(engine: &mut Engine, next: Session) {
     }
 }
 
-/// A new session with everything before a message of the user, and the text of the message.
+/// A new session with everything before a user message, and the text of that message.
 fn fork(engine: &mut Engine, entry_id: &str) -> Result<(Session, String), String> {
     engine.load_all();
     let session = &engine.config.session;
@@ -138,7 +138,7 @@ pub(crate) fn replace_messages(engine: &mut Engine, messages: Vec<Arc<Message>>)
     announce::session_opened(engine);
 }
 
-/// Whether `path` is the session that is open: its own lock would keep it from opening again.
+/// Whether `path` is the open session: its own lock would keep it from being opened again.
 fn is_open(engine: &Engine, path: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     let open = engine.config.session.info().file.as_deref();

@@ -1,5 +1,6 @@
-//! Going back to a prompt, forward again, and reverting one change: files first, then the
-//! conversation. Only while nothing runs.
+//! Undo commands: going back to a prompt, forward again, and reverting one change.
+//!
+//! Files first, then the conversation. Only while nothing is running.
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use tau_protocol::event::{NoticeLevel, SessionEvent};
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_protocol::undo::{RestoreReport, RevertOrder, UndoOrder, UndoScope};
 
-/// The type of the message that tells the model that files went back.
+/// The type of the message that tells the model that files were restored.
 const NOTE: &str = "tau.undo";
 
-/// Which way files go.
+/// The direction in which files are restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Back,
@@ -35,7 +36,8 @@ impl Direction {
         }
     }
 
-    /// What was done, and what takes it back; `moves` says whether the conversation goes, too.
+    /// The text about a finished restore, and how to reverse it; `moves` says whether the conversation moves,
+    /// too.
     fn said(self, report: &RestoreReport, moves: bool) -> String {
         let (changes, conversation, back) = match self {
             Direction::Back => {
@@ -70,11 +72,11 @@ pub(crate) async fn undo(engine: &mut Engine, order: UndoOrder) {
     if said.is_ok() && scope.conversation() {
         branch::go_to(engine, &entry_id, None).await;
     }
-    // What is said before the session opens would be lost with the old transcript.
+    // A message before the session opens would be lost with the old transcript.
     say(engine, said);
 }
 
-/// Takes the last undo back.
+/// Reverses the last undo.
 pub(crate) async fn redo(engine: &mut Engine, order: UndoOrder) {
     engine.load_all();
     let mut leaf = None;
@@ -89,7 +91,7 @@ pub(crate) async fn redo(engine: &mut Engine, order: UndoOrder) {
     say(engine, said);
 }
 
-/// Takes back one hunk, or the whole change of a file.
+/// Reverts one hunk, or the whole change of a file.
 pub(crate) async fn revert(engine: &mut Engine, order: RevertOrder) {
     let restored = carry_out(engine, move |undo| undo.revert(&order)).await;
     let said = report(engine, restored, true, Direction::Back);
@@ -113,8 +115,8 @@ async fn carry_out<T: Send + 'static>(
     }
 }
 
-/// Reports how it went and returns the text for the user. If the conversation stays, the model gets a
-/// note too.
+/// Reports the result and returns the text for the user. If the conversation stays, the model gets a note
+/// too.
 fn report(
     engine: &mut Engine,
     restored: Result<RestoreReport, String>,
