@@ -1,7 +1,7 @@
-//! What each command does: immediately, or later because it has to wait for the run to end.
+//! Carries out commands: immediately, or once the run has ended.
 //!
-//! Nothing here awaits, so commands work while anything else is in progress. What takes time (a
-//! run, a change of session) waits in `Engine::pending`; the main loop in `task` starts it.
+//! Nothing here awaits, so commands work while anything else is in progress. Long operations (a run, a change
+//! of session) wait in `Engine::pending`; the main loop in `task` starts them.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::undo::RestoreReport;
 use tau_tools::process::pty::{PtyInput, WindowSize};
 
-/// Takes a command as it arrives.
+/// Handles an incoming command.
 pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
     match command {
         AgentCommand::Run(RunCommand::Abort) => abort(engine),
@@ -58,7 +58,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
         AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Idle }) => {
             engine.pending.idle_queries.push(ticket);
         }
-        // Whatever follows a command that waits must wait too, or it would apply to the wrong session.
+        // Commands behind a waiting one must wait too, or they would apply to the wrong session.
         command if session_changes(engine) => {
             if ends_what_runs(&command) && matches!(engine.current.phase, Phase::Running | Phase::Compacting)
             {
@@ -73,7 +73,7 @@ pub(crate) fn receive(engine: &mut Engine, command: AgentCommand) {
     }
 }
 
-/// Applies a command whose turn has come.
+/// Applies a command when its turn comes.
 pub(crate) fn apply(engine: &mut Engine, command: AgentCommand) {
     match command {
         AgentCommand::Run(command) => apply_to_run(engine, command),
@@ -173,7 +173,7 @@ fn apply_to_settings(engine: &mut Engine, command: SettingsCommand) {
     }
 }
 
-/// Stops what runs, and then carries out a command.
+/// Stops the current work before a command is carried out.
 fn stop_for(engine: &mut Engine, command: AgentCommand) {
     engine.current.stop.cancel();
     engine.pending.commands.push_back(command);
@@ -213,14 +213,14 @@ pub(crate) fn answer_sync_queries(engine: &mut Engine) {
     }
 }
 
-/// Answers the `Query::Idle` that waited until nothing was left to do.
+/// Answers a `Query::Idle` once there is nothing left to do.
 pub(crate) fn answer_idle_queries(engine: &mut Engine) {
     for ticket in std::mem::take(&mut engine.pending.idle_queries) {
         engine.emit(TaskEvent::Answered { ticket, answer: Ok(QueryAnswer::Done) });
     }
 }
 
-/// Queues a message during a run; otherwise a run is to start with it.
+/// Queues a message during a run; otherwise requests a run with it.
 fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
     if engine.current.phase != Phase::Running {
         engine
@@ -232,7 +232,7 @@ fn prompt(engine: &mut Engine, message: UserMessage, streaming: Queue) {
     }
 }
 
-/// Puts a message in a queue.
+/// Adds a message to a queue.
 fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
     if has_content(engine, &message) {
         engine.queues.push(queue, sent(message));
@@ -240,13 +240,13 @@ fn enqueue(engine: &mut Engine, message: UserMessage, queue: Queue) {
     }
 }
 
-/// The message with the time of now, if it has none.
+/// Sets the current time on a message without one.
 pub(crate) fn sent(message: UserMessage) -> UserMessage {
     let timestamp = if message.timestamp == 0 { now() } else { message.timestamp };
     UserMessage { timestamp, ..message }
 }
 
-/// Changes a queued message. One that is to be sent now ends the run and starts the next.
+/// Changes a queued message. If it is to be sent now, the run ends and the next one starts.
 fn change_queued(engine: &mut Engine, message: QueuedMessage, change: QueueChange) {
     if let QueueChange::Replace { text, images } = &change
         && !has_content(engine, &UserMessage::with_blocks(text.clone(), images.clone()))
@@ -281,7 +281,7 @@ pub(crate) fn has_content(engine: &mut Engine, message: &UserMessage) -> bool {
     any
 }
 
-/// Offers other tools from the next request on.
+/// Replaces the offered tools from the next request on.
 fn set_tools(engine: &mut Engine, names: &[String]) {
     let (tools, missing) = engine.config.behavior.tools.select(names);
     engine.own_tools = tools;
@@ -293,7 +293,7 @@ fn set_tools(engine: &mut Engine, names: &[String]) {
     }
 }
 
-/// Adds a message to the conversation; it must not come between a call and its result.
+/// Adds a message to the conversation, but never between a call and its result.
 fn append(engine: &mut Engine, message: Arc<Message>) {
     if engine.current.phase == Phase::Idle {
         announce::record_external(engine, message);
@@ -361,7 +361,7 @@ fn abort(engine: &mut Engine) {
     }
 }
 
-/// Empties the queues and returns their messages. There is an event even if there are none.
+/// Empties the queues and returns their messages. Sends an event even if they were empty.
 fn take_queue(engine: &mut Engine) {
     let changed = !engine.queues.is_empty();
     let messages = engine.queues.take();
@@ -371,7 +371,7 @@ fn take_queue(engine: &mut Engine) {
     announce::return_messages(engine, messages);
 }
 
-/// Uses `model` from the next request on, and records that in the session.
+/// Uses `model` from the next request on, and records this in the session.
 pub(crate) fn set_model(engine: &mut Engine, model: Arc<Model>) {
     let saved = engine.config.session.set_model(&model.provider, &model.id);
     engine.saved(saved);
@@ -386,7 +386,7 @@ pub(crate) fn set_thinking(engine: &mut Engine, level: ThinkingLevel) {
     engine.emit(SettingsEvent::ThinkingLevelChanged { level });
 }
 
-/// Names the session, on one line.
+/// Names the session; the name is reduced to one line.
 fn set_name(engine: &mut Engine, name: &str) {
     let one_line: Vec<&str> = name.split_whitespace().collect();
     let saved = engine.config.session.set_name(&one_line.join(" "));
@@ -408,7 +408,7 @@ fn set_label(engine: &mut Engine, entry_id: &str, label: Option<String>) {
     engine.saved(saved);
 }
 
-/// Reports what an MCP server did. Its tools are offered from the next turn on.
+/// Reports an event of an MCP server. Its tools are offered from the next turn on.
 pub(crate) fn mcp_news(engine: &mut Engine, news: McpNews) {
     if matches!(news, McpNews::Changed | McpNews::Notice { .. }) {
         engine.emit(SettingsEvent::ExtensionsChanged);
@@ -451,8 +451,8 @@ fn start_shell(engine: &mut Engine, shell: UserCommand) {
     engine.shells.start(&engine.config, cwd, shell);
 }
 
-/// Reports what one of the user's commands did. Its message must not come between a call and its
-/// result, so during a run it waits for the end of the run.
+/// Reports an event of a user command. Its message must not come between a call and its result, so during a
+/// run it is held until the run has ended.
 pub(crate) fn shell_event(engine: &mut Engine, event: UserCommandEvent) {
     match event {
         UserCommandEvent::NoTerminal { reason } => {

@@ -1,4 +1,4 @@
-//! What an agent starts with.
+//! The configuration that an agent starts with.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use tau_tools::Toolbox;
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 
-/// Where new sessions are stored, and where they run.
+/// The folder and the working directory of new sessions.
 #[derive(Clone, Debug)]
 pub struct SessionPlace {
-    /// Folder for new session files; `None` keeps them in memory.
+    /// The folder for new session files; `None` keeps them in memory.
     pub dir: Option<PathBuf>,
     /// The directory new sessions run in.
     pub cwd: PathBuf,
 }
 
-/// Finds a model by provider and id; else says why it cannot be used, and what to do.
+/// Finds a model by provider and id. An error says why it cannot be used, and what to do.
 pub type FindModel = dyn Fn(&str, &str) -> Result<Arc<Model>, String> + Send + Sync;
 
 /// Everything an agent starts with.
@@ -30,7 +30,7 @@ pub struct AgentConfig {
     pub transport: Arc<dyn Transport>,
     pub keys: Arc<dyn KeySource>,
     pub tools: Toolbox,
-    /// Without one, the model of a resumed session is looked up.
+    /// The model; without one, the model of a resumed session is looked up.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub session: Session,
@@ -45,13 +45,13 @@ pub struct AgentConfig {
     pub bash_timeout: Option<u64>,
     /// Finds the model that a resumed session names.
     pub find_model: Arc<FindModel>,
-    /// Most retries of one request.
+    /// The maximum number of retries of a request.
     pub max_retries: u32,
-    /// Whether somebody is there to end a long wait before a retry.
+    /// Whether someone is there to end a long wait before a retry.
     pub retry_mode: RetryMode,
     /// The limits of a run.
     pub limits: RunLimits,
-    /// How the agent behaves where there is a choice.
+    /// Optional behavior.
     pub behavior: Behavior,
     /// When and how the conversation is compacted.
     pub compaction: CompactionSettings,

@@ -1,4 +1,4 @@
-//! The user's hooks at the moments of a session besides calls: a prompt, a compaction, the end of a run.
+//! The user's hooks at session events: a prompt, a compaction, the end of a run.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -13,13 +13,13 @@ use crate::settings::hooks::HookEvent;
 use tau_protocol::event::{CompactionReason, NoticeLevel};
 use tau_protocol::message::{CustomMessage, HookNote, Message, UserContent, UserMessage};
 
-/// The type of the message with what hooks tell the model.
+/// The type of the message that passes text of hooks to the model.
 const CONTEXT: &str = "tau.hook";
 
-/// Longest text about a hook that is kept with a call, in characters.
+/// The maximum length of a hook note that is kept with a call, in characters.
 const MAX_NOTE_LEN: usize = 2_000;
 
-/// Tells the user what hooks did.
+/// Reports notes about hooks to the user.
 pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
     for HookNote { hook, text, is_warning } in notes {
         let level = if is_warning { NoticeLevel::Warning } else { NoticeLevel::Info };
@@ -27,8 +27,8 @@ pub(crate) fn report(engine: &mut Engine, notes: Vec<HookNote>) {
     }
 }
 
-/// What the hooks around a call did, without secrets, to be shown with its result. Ends the run if one of them
-/// says so. What is wrong with a hook is reported.
+/// The notes of the hooks around a call, without secrets, for display with its result. Ends the run if a hook
+/// demands it. Faults of hooks are reported.
 pub(crate) fn after_call(engine: &mut Engine, effects: HookEffects) -> Vec<HookNote> {
     let HookEffects { mut notes, stop: why } = effects;
     for note in &mut notes {
@@ -50,8 +50,8 @@ fn stop(engine: &mut Engine, why: &str) {
     engine.current.stop.cancel();
 }
 
-/// Runs the hooks of an event and reports what they did. Nothing is blocked by hooks that there are not, or if
-/// the run is stopped meanwhile.
+/// Runs the hooks of an event and reports their effects. Nothing is blocked if there are no hooks, or if the
+/// run is stopped in the meantime.
 async fn run(engine: &mut Engine, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
     let Some(runner) = runner(engine, &[event]) else { return HookOutcome::default() };
     let outcome = attend_unless_stopped(engine, runner.run(event, names, fields)).await;
@@ -60,8 +60,8 @@ async fn run(engine: &mut Engine, event: HookEvent, names: &[&str], fields: Valu
     outcome
 }
 
-/// What hooks add to these prompts for the model, and the prompts that they let through. Those that are blocked
-/// go back to the user.
+/// Runs the hooks of these prompts and returns their text for the model and the prompts that they let
+/// through. Blocked prompts are returned to the user.
 pub(crate) async fn admit(
     engine: &mut Engine,
     prompts: Vec<UserMessage>,
@@ -88,23 +88,23 @@ pub(crate) async fn admit(
     (added.into_iter().map(context).collect(), admitted)
 }
 
-/// The hooks at the start of the session that is open from the start.
+/// Runs the start hooks for the session that is open from the start.
 pub(crate) async fn agent_started(engine: &mut Engine) {
-    // To know whether it is empty, a part of its file has to be read.
+    // To know whether it is empty, part of its file must be read.
     if runner(engine, &[HookEvent::SessionStart]).is_some() {
         let is_empty = engine.config.session.context().messages.is_empty();
         session_started(engine, if is_empty { "startup" } else { "resume" }).await;
     }
 }
 
-/// The hooks at the start of a session. What they add is sent with its first prompt.
+/// Runs the hooks at the start of a session. Their text is sent with its first prompt.
 pub(crate) async fn session_started(engine: &mut Engine, source: &str) {
     let fields = json!({ "source": source });
     let outcome = run(engine, HookEvent::SessionStart, &[source], fields).await;
     engine.pending.hook_context.extend(outcome.context);
 }
 
-/// The hooks at the end of a session, for `reason`; they may take until `deadline`.
+/// Runs the hooks at the end of a session, for `reason`, at most until `deadline`.
 pub(crate) async fn session_ended(
     engine: &mut Engine,
     ending: Option<HookRunner>,
@@ -120,12 +120,12 @@ pub(crate) async fn session_ended(
     }
 }
 
-/// What runs the hooks at the end of the session that is open now.
+/// The runner for the hooks at the end of the current session.
 pub(crate) fn ending(engine: &Engine) -> Option<HookRunner> {
     runner(engine, &[HookEvent::SessionEnd])
 }
 
-/// Why hooks do not allow a compaction, if they do not.
+/// The reason hooks block a compaction, if they do.
 pub(crate) async fn blocks_compaction(
     engine: &mut Engine,
     reason: CompactionReason,
@@ -137,14 +137,14 @@ pub(crate) async fn blocks_compaction(
     outcome.block.or(outcome.stop).map(|why| format!("a hook blocked it: {why}"))
 }
 
-/// What hooks want done before a run ends, as a message for the model. `again` is true if the run continues
-/// because of such a message already.
+/// The request of hooks before a run ends, as a message for the model. `again` is true if the run already
+/// continues because of such a message.
 pub(crate) async fn before_end(engine: &mut Engine, again: bool) -> Option<Message> {
     let outcome = run(engine, HookEvent::Stop, &[], json!({ "stop_hook_active": again })).await;
     outcome.block.filter(|_| outcome.stop.is_none()).map(context)
 }
 
-/// What a hook tells the model, as a message.
+/// A hook's text for the model, as a message.
 fn context(text: String) -> Message {
     Message::Custom(CustomMessage {
         custom_type: CONTEXT.to_owned(),

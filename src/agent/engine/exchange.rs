@@ -1,4 +1,4 @@
-//! Sends a request to the model and reads its answer: key, request, stream, panic guard.
+//! Sends a request to the model and reads its answer, guarded against panics.
 //!
 //! The only place where a request is sent; answers, compactions and branch summaries all use it.
 
@@ -17,10 +17,10 @@ use crate::provider::{Failure, FailureKind, ModelRequest, StreamEvent};
 use tau_protocol::message::Message;
 use tau_protocol::model::Model;
 
-/// Most stream events taken at once, if they have arrived already.
+/// The maximum number of stream events taken at once, if they have already arrived.
 const CHUNK: usize = 32;
 
-/// How a request ended.
+/// The outcome of a request.
 pub(crate) enum ExchangeEnd {
     Complete,
     /// The run is to stop.
@@ -28,7 +28,7 @@ pub(crate) enum ExchangeEnd {
     Failed(Failure),
 }
 
-/// One request, and where its answer goes.
+/// A request, and the receiver of its answer.
 pub(crate) trait Exchange {
     fn engine(&mut self) -> &mut Engine;
 
@@ -38,17 +38,17 @@ pub(crate) trait Exchange {
     /// The messages to send, and the hooks they go through first.
     fn messages(&self) -> (Vec<Arc<Message>>, Option<Hooks>);
 
-    /// The request with these messages, without a key. Made last, so that settings that changed
-    /// meanwhile apply.
+    /// The request with these messages, without a key. Built last, so that settings that changed in the
+    /// meantime apply.
     fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest;
 
-    /// Takes the next event of the answer.
+    /// Handles the next event of the answer.
     fn receive(&mut self, event: StreamEvent);
 
-    /// The answer as far as it has arrived.
+    /// The answer received so far.
     fn answer(&self) -> &Assembler;
 
-    /// What is being read, for error messages.
+    /// The name of the answer in error messages.
     const ANSWER: &'static str;
 }
 

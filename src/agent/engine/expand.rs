@@ -1,8 +1,9 @@
-//! Expands the references in a message: a prompt that begins with a slash (a prompt template, a skill, or a
-//! prompt of an MCP server), and the resources of MCP servers that it names.
+//! Expands slash prompts and MCP resources in a message.
 //!
-//! What a template runs or reads goes through the same gate as the calls of the model, is shown as they
-//! are, and is not recorded as one of them: its output becomes part of the message.
+//! A slash prompt is a prompt template, a skill, or a prompt of an MCP server.
+//!
+//! Commands and files of a template go through the same gate as the model's calls and are shown like them,
+//! but are not recorded as calls: their output becomes part of the message.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,12 +30,12 @@ use tau_protocol::event::{NoticeLevel, TurnEvent};
 use tau_protocol::message::{Block, HookNote, ToolCall, UserContent, UserMessage};
 use tau_tools::{Content, Details, TerminalOutput, ToolError, ToolOutput, ToolProgress, ids, paths};
 
-/// Most templates that stand for one another.
+/// The maximum nesting of templates.
 const MAX_DEPTH: usize = 8;
-/// Most commands and files of one template.
+/// The maximum number of commands and files of a template.
 const MAX_CALLS: usize = 32;
 
-/// The messages with what their commands stand for. What cannot be sent is returned to the user.
+/// Expands the messages. Those that cannot be sent are returned to the user.
 pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<UserMessage> {
     let mut expanded = Vec::with_capacity(messages.len());
     let mut waiting: VecDeque<UserMessage> = messages.into();
@@ -51,7 +52,7 @@ pub(crate) async fn all(engine: &mut Engine, messages: Vec<UserMessage>) -> Vec<
     expanded
 }
 
-/// What a message stands for.
+/// The expansion of a message.
 struct Expanded {
     text: String,
     pictures: Vec<Block>,
@@ -69,11 +70,11 @@ fn with(message: UserMessage, found: Expanded) -> UserMessage {
     UserMessage { content, ..message }
 }
 
-/// What the message stands for, with the resources of MCP servers that the user names in it.
+/// The expanded message, with the resources of MCP servers that it names.
 async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
     let typed = match &message.content {
         UserContent::Text(text) => text.clone(),
-        // What follows are attachments.
+        // The other blocks are attachments.
         UserContent::Blocks(blocks) => blocks.iter().find_map(Block::as_text).unwrap_or_default().to_owned(),
     };
     let context = tool_calls::context(engine, ToolProgress::none());
@@ -96,7 +97,7 @@ async fn attached(engine: &mut Engine, message: &UserMessage) -> Result<Option<E
     Ok(found)
 }
 
-/// What the message stands for; `None` if it is a plain message.
+/// The expanded message; `None` if it is a plain message.
 async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expanded>, String> {
     let given = message.content.text();
     let loaded = engine.config.behavior.extensions.loaded();
@@ -124,8 +125,8 @@ async fn one(engine: &mut Engine, message: &UserMessage) -> Result<Option<Expand
     Ok((!names.is_empty()).then_some(Expanded { text, pictures: Vec::new() }))
 }
 
-/// What a text that begins with a prompt of an MCP server stands for. What the server answers is not
-/// expanded further.
+/// The expansion of a text that begins with a prompt of an MCP server. The server's answer is not expanded
+/// further.
 async fn of_server(engine: &mut Engine, text: &str) -> Result<Option<Expanded>, String> {
     let Some((name, arguments)) = prompt::command(text) else { return Ok(None) };
     let limits = tool_calls::context(engine, ToolProgress::none()).limits;
@@ -148,7 +149,7 @@ fn expanded(output: ToolOutput) -> Expanded {
     found
 }
 
-/// What a text begins with: what it stands for, its name and its arguments.
+/// The template, skill or prompt that a text begins with, its name and its arguments.
 fn named(loaded: &Loaded, text: &str) -> Option<(Meant, String, String)> {
     let (name, arguments) = prompt::command(text)?;
     Some((loaded.meant(name)?, name.to_owned(), arguments.to_owned()))
@@ -219,14 +220,14 @@ fn is_template(loaded: &Loaded, template: &Template, path: &std::path::Path) -> 
     own.is_some() && own == path.canonicalize().ok()
 }
 
-/// What happens while a call of a template runs.
+/// An event during a call of a template.
 enum Step {
     Prepared(Review),
     Decided(Result<Decision, oneshot::error::RecvError>),
     Ended(Option<Result<CarriedOut, tokio::task::JoinError>>),
 }
 
-/// Runs a tool for a template and gives its output; an error if it was denied or stopped.
+/// Runs a tool for a template and returns its output; an error if it was denied or stopped.
 async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Result<String, String> {
     let Some(tool) = engine.config.tools.get(name).cloned() else {
         return Err(format!("/{of} needs the tool {name}, which is off"));
@@ -298,7 +299,7 @@ async fn call(engine: &mut Engine, of: &str, name: &str, arguments: Value) -> Re
     if denied { Err(format!("/{of}: {text}")) } else { Ok(text) }
 }
 
-/// Reports the end of a call; its output.
+/// Reports the end of a call and returns its output.
 fn end(
     engine: &mut Engine,
     call: ToolCall,
@@ -326,7 +327,7 @@ fn end(
     text
 }
 
-/// The decision that is awaited; never without one.
+/// The awaited decision; pending if there is none.
 async fn decision(
     deciding: &mut Option<(oneshot::Receiver<Decision>, oneshot::Sender<Decision>)>,
 ) -> Result<Decision, oneshot::error::RecvError> {
@@ -346,7 +347,7 @@ fn text_of(output: &ToolOutput) -> String {
         })
         .collect();
     let text = texts.join("\n");
-    // That a command succeeded is nothing that a template has to say.
+    // The success of a command is not part of the template's text.
     let is_ending = |line: &str| line.starts_with("exit code 0 (");
     match &output.details {
         Details::Terminal(TerminalOutput { exit_code: Some(0), .. }) => match text.rsplit_once('\n') {

@@ -17,10 +17,10 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::{CustomMessage, Message, ToolCall, UserContent};
 use tau_tools::paths;
 
-/// Most words of a command that are looked at as paths.
+/// The maximum number of words of a command that are checked as paths.
 const MAX_WORDS: usize = 64;
 
-/// A call that was carried out has reached what it touches.
+/// Adds the paths that a finished call has touched.
 pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
     if engine.config.behavior.instructions.is_none() {
         return;
@@ -34,7 +34,7 @@ pub(crate) fn reached_by(engine: &mut Engine, call: &ToolCall) {
     let reached: Vec<PathBuf> = access.reads.iter().chain(&access.writes).cloned().chain(named).collect();
     let real_cwd = paths::identity(&cwd);
     for path in reached {
-        // Where it really is: a link may lead out of the directory.
+        // The real path: a link may lead out of the directory.
         let real = paths::identity(&path);
         if let Ok(below) = real.strip_prefix(&real_cwd)
             && !below.as_os_str().is_empty()
@@ -51,8 +51,8 @@ fn named_in(command: &str, cwd: &Path) -> Vec<PathBuf> {
     words.take(MAX_WORDS).map(|word| paths::resolve(cwd, word)).filter(|path| path.exists()).collect()
 }
 
-/// The message before the next answer, if the work has reached folders with instructions that the model does not
-/// know; `None` if the run is to stop, too.
+/// The message before the next answer, if the work has reached folders with instructions that the model does
+/// not know. Also `None` if the run is to stop.
 pub(crate) async fn before_answer(engine: &mut Engine) -> Option<Message> {
     let reached = engine.reached.take_new();
     let places = engine.config.behavior.instructions.clone().filter(|_| !reached.is_empty())?;

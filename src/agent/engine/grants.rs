@@ -1,4 +1,4 @@
-//! What skills and prompt templates change as long as they are in use: until the end of the run.
+//! Effects of skills and prompt templates in use, which last until the end of the run.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use tau_protocol::message::ToolCall;
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::paths;
 
-/// Allows what a skill or template says, as far as nothing else forbids it. If it is new, or has changed since it was
-/// used last, the first call that it would allow is asked, with what it allows.
+/// Allows the calls that a skill or template lists, unless something else forbids them. If it is new, or has
+/// changed since its last use, the first call that it would allow needs approval, which shows its grants.
 pub(crate) fn allow(
     engine: &mut Engine,
     allowed: &[String],
@@ -36,7 +36,7 @@ pub(crate) fn allow(
     };
     match (why, digest) {
         (None, Some(digest)) => {
-            // Should it not be noted, the next use is the first once more.
+            // If this fails, the next use counts as the first one again.
             let _ = used.note(path, &digest);
             grant(engine, rules, Verdict::Allow, of);
         }
@@ -47,12 +47,12 @@ pub(crate) fn allow(
     }
 }
 
-/// Asks for what a template says, also where nothing else is asked.
+/// Requires approval for the calls that a template lists, even if nothing else does.
 pub(crate) fn ask(engine: &mut Engine, asked: &[String], of: &str) {
     grant(engine, allowed_tools::rules(asked, ExtensionSource::User).0, Verdict::Ask, of);
 }
 
-/// A skill whose file the model has read is in use.
+/// Activates a skill whose file the model has read.
 pub(crate) fn skill_read(engine: &mut Engine, call: &ToolCall) {
     let Some(path) =
         call.arguments.get("path").and_then(|path| path.as_str()).filter(|_| call.name == "read")
@@ -67,7 +67,7 @@ pub(crate) fn skill_read(engine: &mut Engine, call: &ToolCall) {
     }
 }
 
-/// Answers with the model and level that a template names, as far as there are such.
+/// Switches to the model and level that a template names, if they exist.
 pub(crate) fn answer_with(
     engine: &mut Engine,
     model: Option<&str>,
@@ -99,7 +99,7 @@ pub(crate) fn answer_with(
     }
 }
 
-/// Ends all of it with the run. What the user chose in the meantime stays.
+/// Ends all effects with the run. Choices of the user in the meantime stay.
 pub(crate) fn end(engine: &mut Engine) {
     engine.current.held_grants.clear();
     if engine.config.behavior.permissions.end_grants() {

@@ -1,4 +1,4 @@
-//! Functions of the embedding program that change what is sent to the model.
+//! Functions of the embedding program that change requests to the model.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ type Transform = dyn Fn(Vec<Arc<Message>>, Arc<Model>) -> TransformedMessages + 
 type SystemPrompt = dyn Fn(&Path) -> Arc<str> + Send + Sync;
 type Convert = dyn Fn(&[Arc<Message>], &Model) -> Vec<Arc<Message>> + Send + Sync;
 
-/// Functions that change what is sent to the model. They never change the session.
+/// Functions that change requests to the model. They never change the session.
 #[derive(Clone, Default)]
 pub struct Hooks {
     transform: Option<Arc<Transform>>,
@@ -31,8 +31,8 @@ impl std::fmt::Debug for Hooks {
 }
 
 impl Hooks {
-    /// Calls `hook` before each request with the messages of the session; it returns those to
-    /// send, and may drop or add some. It is dropped when the run is stopped.
+    /// Calls `hook` before each request with the messages of the session; it returns the messages to send,
+    /// and may drop or add some. It is dropped when the run is stopped.
     pub fn transform<F, M>(mut self, hook: F) -> Self
     where
         F: Fn(Vec<Arc<Message>>, Arc<Model>) -> M + Send + Sync + 'static,
@@ -42,10 +42,10 @@ impl Hooks {
         self
     }
 
-    /// Calls `hook` before each request to turn the conversation into provider messages (user,
-    /// assistant, tool result). Without this hook [`request::for_request`] does that: it leaves out
-    /// what only the user sees and makes the conversation valid for the model. A hook that treats
-    /// only some messages differently can call it for the rest.
+    /// Calls `hook` before each request to turn the conversation into provider messages (user, assistant,
+    /// tool result). Without this hook [`request::for_request`] does that: it leaves out messages that only
+    /// the user sees, and makes the conversation valid for the model. A hook that treats only some messages
+    /// differently can call it for the rest.
     pub fn convert(
         mut self,
         hook: impl Fn(&[Arc<Message>], &Model) -> Vec<Arc<Message>> + Send + Sync + 'static,
@@ -54,9 +54,9 @@ impl Hooks {
         self
     }
 
-    /// Calls `hook` for the system prompt of a directory after each compaction, and when a session
-    /// of another directory is opened: what the prompt is made of may have changed, and the
-    /// provider's cache is invalid then anyway.
+    /// Calls `hook` for the system prompt of a directory after each compaction, and when a session of another
+    /// directory is opened: the sources of the prompt may have changed, and the provider's cache is invalid
+    /// then anyway.
     pub fn system_prompt(mut self, hook: impl Fn(&Path) -> Arc<str> + Send + Sync + 'static) -> Self {
         self.system_prompt = Some(Arc::new(hook));
         self

@@ -1,22 +1,22 @@
 //! The task that runs the agent: commands in, events out, and the loop between them.
 //!
-//! Everything works on one `Engine` struct. `base`, `gate`, `calls`, `queries` and `sessions` are rooms of files on one
-//! subject. The files are layered, each uses only files in lower
-//! layers (`tests/tidy.rs` keeps them free of circles); from the top down:
+//! Everything works on one `Engine` struct. `base`, `gate`, `calls`, `queries` and `sessions` are folders for
+//! one subject each. The files are layered, each uses only files in lower layers (`tests/tidy.rs` keeps them
+//! free of cycles); from the top down:
 //!
 //! - `task`: the main loop
 //! - `run`: the loop of a run
 //! - `turn`, `compact`, `session_commands`, `branch`
-//! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: what awaits a tool, a file, the model
+//! - `tool_calls`, `open_session`, `retry_wait`, `exchange`: awaiting tools, files, the model
 //! - `event_hooks`: the user's hooks at prompts and other moments
-//! - `attend`: serving commands while something is awaited
-//! - `commands`: what takes effect immediately
-//! - `gate`: whether a call may run, and what is asked before
+//! - `attend`: serving commands during a wait
+//! - `commands`: commands with immediate effect
+//! - `gate`: whether a call may run, and the questions before
 //! - `call_task`, `sandbox_gate`: a call being prepared and applied, also a second time
-//! - `ask_user`: what tools want of the user
-//! - `call_plan`: the tool of each call, or why it cannot run
+//! - `ask_user`: questions of tools to the user
+//! - `call_plan`: the tool of each call, or the reason it cannot run
 //! - `call_hooks`: the user's hooks around a call
-//! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: what is reported
+//! - `announce`, `history_paging`, `session_usage`, `queries`, `context_usage`: reports
 //! - `state`: the struct
 //! - `config`, `behavior`, `shell`, and the pure parts: queues, retries, limits, loop guard
 

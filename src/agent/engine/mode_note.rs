@@ -8,7 +8,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::{CustomMessage, Message, UserContent};
 use tau_tools::plan::SUBMIT as SUBMIT_TOOL;
 
-/// The type of the message that tells the model of plan mode.
+/// The type of the message that tells the model about plan mode.
 const NOTE: &str = "tau.permission_mode";
 const PLAN: &str = "[tau] Plan mode is on. You can read and search, but nothing that changes anything is \
     run: such calls are denied. Find out what is needed, ask if something is unclear, and finish with a \
@@ -19,7 +19,7 @@ const SUBMIT: &str = "[tau] Plan mode is on. You can read and search, but nothin
     submit_plan.";
 const NO_PLAN: &str = "[tau] Plan mode is off: you can make changes again.";
 
-/// The message before the next answer: that plan mode has begun, or is over. `None` if the model knows.
+/// The message before the next answer that says that plan mode has begun or ended. `None` if the model knows.
 pub(crate) fn before_answer(engine: &Engine) -> Option<Message> {
     let messages = engine.config.session.context().messages;
     let told = messages.iter().rev().find_map(|message| match message.as_ref() {

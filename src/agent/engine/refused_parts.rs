@@ -1,9 +1,8 @@
-//! Parts of a conversation that a provider does not take: which these are, the conversation without them,
-//! and the note in the session that keeps them out of later requests.
+//! Leaves parts of a conversation that a provider refuses out of later requests.
 //!
-//! Providers refuse a request for something in its history: a picture, a signature of thinking, a
-//! reasoning item, the id of a call. Each later request has the same history, so the session would never
-//! be answered again. What was refused once is left out for that model; what comes later is sent.
+//! Providers refuse a request for something in its history: a picture, a signature of thinking, a reasoning
+//! item, the id of a call. Each later request has the same history, so the session would never be answered
+//! again. Refused parts are left out for that model; parts that come later are sent.
 
 use std::sync::Arc;
 
@@ -18,9 +17,9 @@ use tau_protocol::message::{
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::Content;
 
-/// The type of the message after which refused parts are left out of what is before it.
+/// The type of the message that leaves refused parts out of everything before it.
 const NOTE: &str = "tau.refused_parts";
-/// In place of a picture.
+/// The replacement for a picture.
 const PICTURE: &str = "(an image was here; the provider refused it)";
 
 /// A kind of part that requests can do without.
@@ -30,7 +29,7 @@ pub(crate) enum Part {
     Pictures,
     /// Thinking, its signatures, and the ids of items that belong to it.
     Reasoning,
-    /// The ids of calls as the model gave them.
+    /// The model's own ids of calls.
     CallIds,
 }
 
@@ -111,7 +110,7 @@ fn has_block(content: &UserContent, is: impl Fn(&Block) -> bool) -> bool {
     matches!(content, UserContent::Blocks(blocks) if blocks.iter().any(is))
 }
 
-/// What a provider refused of a conversation.
+/// The parts of a conversation that a provider refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefusedParts {
     provider: String,
@@ -120,8 +119,8 @@ pub(crate) struct RefusedParts {
 }
 
 impl RefusedParts {
-    /// What to leave out of these messages after this failure: what it names, or all that they have if it
-    /// names nothing. `None` if nothing in them can be the reason.
+    /// The parts of these messages to leave out after this failure: those it names, or all if it names none.
+    /// `None` if nothing in the messages can be the reason.
     pub(crate) fn of(failure: &Failure, messages: &[Arc<Message>], model: &Model) -> Option<Self> {
         let messages = without(messages, model).0;
         let has = |part: &Part| {
@@ -135,7 +134,7 @@ impl RefusedParts {
                 WORDS.map(|(part, _)| part).into_iter().filter(has).collect()
             }
             FailureKind::Request => named,
-            // Servers say so with any status.
+            // Servers report this with any status.
             FailureKind::NotFound | FailureKind::Overloaded | FailureKind::Refused
                 if named.contains(&Part::Pictures) && lower.contains("support") =>
             {
@@ -147,13 +146,13 @@ impl RefusedParts {
         (!refused.parts.is_empty()).then_some(refused)
     }
 
-    /// Its kinds in words.
+    /// The names of its kinds.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
         names.join(" and ")
     }
 
-    /// The message after which they are left out of what is before it.
+    /// The message that leaves them out of everything before it.
     pub(crate) fn note(&self) -> Message {
         let text = format!("[tau] The provider refused {} of the conversation up to here.", self.names());
         Message::Custom(CustomMessage {
@@ -176,7 +175,7 @@ impl RefusedParts {
     }
 }
 
-/// The conversation without what this model was found to refuse, and without `more` anywhere.
+/// The conversation without the parts that this model has refused, and without `more` anywhere.
 pub(crate) fn left_out(
     messages: &[Arc<Message>],
     model: &Model,
@@ -186,7 +185,7 @@ pub(crate) fn left_out(
     more.map_or_else(|| messages.clone(), |more| stripped(&messages, &more.parts))
 }
 
-/// The level at which the model can think about its request: models that think between calls want the
+/// The level at which the model can think about its request: models that think between calls need the
 /// thinking before the calls that were just answered, so without it they do not think.
 pub(crate) fn level(
     level: ThinkingLevel,
@@ -204,7 +203,8 @@ pub(crate) fn level(
     if is_bare { ThinkingLevel::Off } else { level }
 }
 
-/// The messages without what notes in them say; whether that is reasoning after the last user message.
+/// The messages without the parts that notes in them name; also returns whether reasoning after the last user
+/// message was removed.
 fn without(messages: &[Arc<Message>], model: &Model) -> (Vec<Arc<Message>>, bool) {
     let noted =
         |message: &Arc<Message>| RefusedParts::noted_in(message).filter(|refused| refused.concerns(model));
@@ -244,7 +244,7 @@ fn stripped(messages: &[Arc<Message>], parts: &[Part]) -> Vec<Arc<Message>> {
     messages.iter().map(strip).collect()
 }
 
-/// Takes a part out of a message; `answers` counts those up to here.
+/// Removes a part from a message; `answers` is the number of answers up to here.
 fn strip_part(message: &mut Message, part: Part, answers: usize) {
     match (part, message) {
         (Part::Pictures, Message::User(user)) => hide_pictures(&mut user.content),
@@ -277,7 +277,7 @@ fn hide_pictures(content: &mut UserContent) {
     }
 }
 
-/// Signatures go; thinking stays for models that want it back as text, which the hand-off decides.
+/// Removes signatures. Thinking stays for models that need it back as text, which the hand-off decides.
 fn strip_reasoning(answer: &mut AssistantMessage) {
     answer.content.retain(|block| !matches!(block, Block::Thinking { redacted: true, .. }));
     for block in &mut answer.content {
@@ -290,6 +290,6 @@ fn strip_reasoning(answer: &mut AssistantMessage) {
             _ => {}
         }
     }
-    // As if another model had said it: no id of an item goes back either.
+    // Treated like another model's answer: no id of an item is sent back either.
     answer.model.clear();
 }

@@ -1,4 +1,4 @@
-//! The wait before a request is sent again, and what is left of it after a restart.
+//! The wait before a request is retried, which survives a restart.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use crate::engine::base::clock::now;
 use crate::engine::base::retry::Retries;
 use tau_protocol::run::RetryMode;
 
-/// The type of the entries that say until when a provider wants no requests.
+/// The type of the entries that record until when a provider accepts no requests.
 const QUOTA_ENTRY: &str = "tau.quotaWait";
-/// Shorter waits are not worth keeping.
+/// Shorter waits are not recorded.
 const KEPT_MS: u64 = 30_000;
 
-/// Keeps in the session until when the provider wants no requests, for the next start.
+/// Records in the session until when the provider accepts no requests, for the next start.
 pub(crate) fn keep(engine: &mut Engine, delay_ms: u64) {
     let provider = engine.config.model.as_ref().map(|model| model.provider.clone());
     if engine.config.retry_mode != RetryMode::WaitForQuota || delay_ms < KEPT_MS {
@@ -28,7 +28,7 @@ pub(crate) fn keep(engine: &mut Engine, delay_ms: u64) {
     engine.saved(kept);
 }
 
-/// What is left of a wait that an earlier run began on this branch, in milliseconds.
+/// The remaining milliseconds of a wait that an earlier run began on this branch.
 pub(crate) fn left(engine: &Engine) -> Option<u64> {
     if engine.config.retry_mode != RetryMode::WaitForQuota {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn left(engine: &Engine) -> Option<u64> {
     (is_same && left > 0).then_some(left)
 }
 
-/// How a wait ended.
+/// The outcome of a wait.
 pub(crate) enum WaitEnd {
     Elapsed,
     /// The user ended the wait: the request has failed.
@@ -50,7 +50,7 @@ pub(crate) enum WaitEnd {
     Stopped,
 }
 
-/// Waits before a retry, while commands are served.
+/// Waits before a retry while serving commands.
 pub(crate) async fn wait(engine: &mut Engine, delay_ms: u64) -> WaitEnd {
     let given_up = CancellationToken::new();
     engine.current.retry_wait = given_up.clone();

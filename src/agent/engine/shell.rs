@@ -1,13 +1,13 @@
 //! Commands that the user runs: `!` and `!!`.
 //!
-//! They start immediately, several at a time, also during a run, each in a terminal if the front
-//! end can show one. The agent task polls them itself, and only while events fit in the channel,
-//! so a flood of output waits in its pipe instead of in memory. What they do is returned by
-//! [`Shells::next`] and reported by `commands`.
+//! They start immediately, several at a time, also during a run, each in a terminal if the front end can show
+//! one. The agent task polls them itself, and only while events fit in the channel, so a flood of output
+//! waits in its pipe instead of in memory. Their events are returned by [`Shells::next`] and reported by
+//! `commands`.
 //!
-//! The front end takes part in three ways: it gets output as the command wrote it, so that it can
-//! give the command the full screen when it switches to the alternate screen; it sends what is
-//! typed as [`PtyInput`]; and it sends the size of the window.
+//! The front end has three parts in this: it gets the raw output of the command, so that it can give it the
+//! full screen when it switches to the alternate screen; it sends typed keys as [`PtyInput`]; and it sends
+//! the size of the window.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -33,14 +33,14 @@ use tau_tools::process::{self, ChildEnv, CommandIo, CommandLine, FinishedCommand
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 
-/// Most lines of output in a message.
+/// The maximum lines of output in a message.
 const MAX_LINES: usize = 2_000;
-/// Largest output in a message, see [`tau_tools::budget`].
+/// The maximum output in a message, see [`tau_tools::budget`].
 const MAX_WEIGHT: usize = 50 * 1024;
-/// Largest delta that pieces are joined into, in bytes. A screen takes it without keeping a key waiting.
+/// The maximum size of joined output, in bytes. A screen handles it without keeping a key waiting.
 const MAX_DELTA: usize = 16 * 1024;
-/// Inputs that may wait for a command. It has not read for long when there are more; they are
-/// dropped, as a terminal does when its program does not read.
+/// The maximum number of inputs that may wait for a command. If there are more, it has not read for long;
+/// they are dropped, as a terminal does when its program does not read.
 const INPUTS: usize = 256;
 
 /// A command as the user entered it.
@@ -48,20 +48,20 @@ const INPUTS: usize = 256;
 pub(crate) struct UserCommand {
     pub(crate) id: Option<String>,
     pub(crate) command: String,
-    /// True if the model never sees it.
+    /// Whether it is hidden from the model.
     pub(crate) hidden: bool,
     /// The size of its terminal; `None` for a pipe.
     pub(crate) window: Option<WindowSize>,
-    /// True if it is not confined, whatever the settings say.
+    /// Whether it is not confined, regardless of the settings.
     pub(crate) without_sandbox: bool,
 }
 
-/// Something that a command did.
+/// An event of a command.
 #[derive(Debug)]
 pub(crate) enum UserCommandEvent {
-    /// It has no terminal although one was requested.
+    /// It has no terminal, although one was requested.
     NoTerminal { reason: String },
-    /// It wrote something.
+    /// It wrote output.
     Output { id: Option<String>, delta: String },
     /// It has ended.
     Ended { id: Option<String>, message: BashExecution },
@@ -69,13 +69,13 @@ pub(crate) enum UserCommandEvent {
 
 type Running = Pin<Box<dyn Future<Output = UserCommandEvent> + Send>>;
 
-/// The commands that run.
+/// The running commands.
 pub(crate) struct Shells {
     running: FuturesUnordered<Running>,
     events: VecDeque<UserCommandEvent>,
     sender: mpsc::UnboundedSender<UserCommandEvent>,
-    /// What the commands wrote in the current poll; emptied after each one, hence bounded by what
-    /// one poll can read.
+    /// Output of the commands in the current poll; emptied after each one, hence bounded by what one poll can
+    /// read.
     written: mpsc::UnboundedReceiver<UserCommandEvent>,
     /// The input of each command that may still run.
     inputs: Vec<(Option<String>, mpsc::Sender<PtyInput>)>,
@@ -114,7 +114,7 @@ impl Shells {
         self.running.push(Box::pin(job.run(input, self.cancel.child_token(), self.sender.clone())));
     }
 
-    /// Passes input to the newest running command of that id.
+    /// Passes input to the newest running command with that id.
     pub(crate) fn input(&mut self, id: Option<&str>, input: PtyInput) {
         self.inputs.retain(|(_, sender)| !sender.is_closed());
         if let Some((_, sender)) = self.inputs.iter().rfind(|(known, _)| known.as_deref() == id) {
@@ -122,23 +122,23 @@ impl Shells {
         }
     }
 
-    /// Ends all commands; each end is reported as usual.
+    /// Stops all commands; each end is reported as usual.
     pub(crate) fn cancel(&mut self) {
         self.ending = !self.running.is_empty();
         std::mem::take(&mut self.cancel).cancel();
     }
 
-    /// True while cancelled commands have not ended.
+    /// Whether cancelled commands are still running.
     pub(crate) fn ending(&self) -> bool {
         self.ending
     }
 
-    /// True if no command runs and every event was reported.
+    /// Whether no command is running and every event was reported.
     pub(crate) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.events.is_empty()
     }
 
-    /// The next event; pending while no command runs. Cancel safe.
+    /// The next event; pending while no command is running. Cancel safe.
     pub(crate) async fn next(&mut self) -> UserCommandEvent {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -199,7 +199,7 @@ impl Job {
             Some(Ok(pty)) => CommandIo::Terminal(Box::new(pty)),
             Some(Err(error)) => {
                 output.send(UserCommandEvent::NoTerminal { reason: paths::reason(&error) }).ok();
-                // A front end that wanted a terminal gets line ends as from one.
+                // A front end that requested a terminal gets a terminal's line ends.
                 line_end = "\r\n";
                 CommandIo::Pipe(Flow::All)
             }
@@ -231,7 +231,7 @@ impl Job {
     }
 }
 
-/// The message of a command that ran.
+/// The message of a finished command.
 fn message(finished: FinishedCommand, scratch: &Scratch) -> BashExecution {
     let (start, end) = finished.capture.plain();
     let (text, all) = if end.is_empty() { (start, true) } else { (end, false) };
@@ -259,7 +259,7 @@ fn keep(capture: &Capture, scratch: &Scratch) -> Option<String> {
     Some(file.path().display().to_string())
 }
 
-/// The message of a command that could not run, with the exit code of a shell for that.
+/// The message of a command that could not run, with the exit code that shells use for this.
 fn failed(output: String) -> BashExecution {
     BashExecution {
         command: String::new(),

@@ -1,4 +1,4 @@
-//! The state of the agent task, and the few operations everything else is made of.
+//! The state of the agent task, and its basic operations.
 //!
 //! No feature lives here and nothing awaits: emitting an event, recording a message, saving the
 //! session and reading the settings in force.
@@ -41,10 +41,10 @@ use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::toolbox::Offered;
 use tau_tools::{AnyTool, Toolbox, paths};
 
-/// Stands for the context window of a model whose window is not known, in tokens.
+/// The context window assumed for a model whose window is unknown, in tokens.
 const USUAL_WINDOW: u64 = 128_000;
 
-/// What the agent is doing.
+/// The phase that the agent is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
     #[default]
@@ -59,7 +59,7 @@ pub(crate) enum Phase {
     SwitchingSession,
 }
 
-/// What the agent is doing, and the ways to stop it.
+/// The agent's current phase, and the ways to stop it.
 #[derive(Default)]
 pub(crate) struct Current {
     pub(crate) phase: Phase,
@@ -69,13 +69,13 @@ pub(crate) struct Current {
     pub(crate) retry_wait: CancellationToken,
     /// The model and level from before a prompt template changed them for its run.
     pub(crate) restore: Option<Restored>,
-    /// What changed skills and prompt templates would allow.
+    /// Grants of new or changed skills and prompt templates.
     pub(crate) held_grants: Vec<HeldGrant>,
-    /// True once the task is to end.
+    /// Whether the task is to end.
     pub(crate) shutting_down: bool,
 }
 
-/// What a skill or prompt template would allow, were it as the user knows it.
+/// A grant of a skill or prompt template that is withheld because the user does not know its current text.
 #[derive(Debug)]
 pub(crate) struct HeldGrant {
     pub(crate) rules: Vec<Rule>,
@@ -84,11 +84,11 @@ pub(crate) struct HeldGrant {
     pub(crate) path: PathBuf,
     /// Its digest now, if it could be read.
     pub(crate) digest: Option<String>,
-    /// Why it does not, to follow its name.
+    /// The reason it is withheld, to follow its name.
     pub(crate) why: &'static str,
 }
 
-/// A model and a level, and what a prompt template uses in their place.
+/// A model and a level, and the ones that a prompt template uses instead.
 pub(crate) struct Restored {
     pub(crate) model: Option<Arc<Model>>,
     pub(crate) thinking: ThinkingLevel,
@@ -101,18 +101,18 @@ pub(crate) struct Pending {
     pub(crate) commands: VecDeque<AgentCommand>,
     /// Messages that arrived during a run and are not part of it.
     pub(crate) messages: Vec<Arc<Message>>,
-    /// What hooks added when the session began, for its first prompt.
+    /// Text of hooks at the start of the session, for its first prompt.
     pub(crate) hook_context: Vec<String>,
     /// Tickets of `Query::Idle`.
     pub(crate) idle_queries: Vec<u64>,
 }
 
-/// What the run has used, and what ends it.
+/// The usage of the run, and its limits.
 #[derive(Default)]
 pub(crate) struct RunMeters {
-    /// Includes what compactions used.
+    /// Includes the usage of compactions.
     pub(crate) used: Meter,
-    /// When the time of the run is up.
+    /// The time at which the run must end.
     pub(crate) deadline: Option<Instant>,
     /// The limit or the loop guard that ended the run.
     pub(crate) ended_by: Option<RunEnd>,
@@ -128,42 +128,42 @@ pub(crate) struct Engine {
     pub(crate) file_versions: Arc<FileVersions>,
     /// The paths that tools have reached.
     pub(crate) reached: ReachedPaths,
-    /// Pictures as they were sent.
+    /// Pictures in the form in which they were sent.
     pub(crate) pictures: Arc<FittedPictures>,
     pub(crate) questions: Questions,
     pub(crate) user: UserRequests,
-    /// The plan that the user has accepted and that is carried out.
+    /// The accepted plan that is being carried out.
     pub(crate) plan: Option<WorkPlan>,
     pub(crate) approvals: Approvals,
     pub(crate) history: HistoryCursor,
-    /// What the session had used before, as far as it is known, until the rest is and it is reported.
+    /// The known usage of the session before it was opened, until the rest is known and it is reported.
     pub(crate) usage: Option<UsageSum>,
     pub(crate) undo: Undo,
     pub(crate) mcp: Mcp,
-    /// The tools besides custom ones and those of MCP servers.
+    /// The tools other than custom and MCP tools.
     pub(crate) own_tools: Toolbox,
-    /// Those of MCP servers that the model finds with `tool_search`, because they are many.
+    /// MCP tools that the model finds with `tool_search`, because there are many.
     found_tools: Toolbox,
-    /// The prompts of MCP servers as they were last reported.
+    /// The MCP prompts in the last report.
     reported_commands: Vec<PromptCommand>,
-    /// Their resources, likewise.
+    /// The MCP resources in the last report.
     reported_resources: Vec<McpResource>,
     pub(crate) current: Current,
     pub(crate) pending: Pending,
     pub(crate) meters: RunMeters,
-    /// Whether a request that failed for a transient reason is sent again.
+    /// Whether requests that failed for a transient reason are retried.
     pub(crate) auto_retry: bool,
-    /// The model and the size of the context for which compaction failed last.
+    /// The model and the size of the context for which compaction last failed.
     pub(crate) uncompactable: Option<(String, u64)>,
-    /// True while the session cannot be saved, which is reported once.
+    /// Whether the session cannot be saved, which is reported once.
     save_failed: bool,
-    /// True if the session's own directory was gone when it was opened.
+    /// Whether the session's own directory was gone when it was opened.
     is_elsewhere: bool,
-    /// True once the user knows that the directory is gone.
+    /// Whether the user was told that the directory is gone.
     told_of_directory: bool,
 }
 
-/// Whether a command ends the run or the compaction that it finds.
+/// Whether a command ends the current run or compaction.
 pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
     match command {
         AgentCommand::Run(command) => matches!(command, RunCommand::Compact { .. }),
@@ -182,8 +182,8 @@ pub(crate) fn ends_what_runs(command: &AgentCommand) -> bool {
 }
 
 impl Engine {
-    /// Begins something that can be stopped. Commands take effect in their order whether they come one by one or
-    /// all at once: what waits behind this and would stop it, has stopped it.
+    /// Begins something that can be stopped. Commands take effect in order, whether they come one by one or
+    /// all at once: a command that waits behind this and would stop it has already stopped it.
     pub(crate) fn begin(&mut self) {
         self.current.stop = CancellationToken::new();
         if self.pending.commands.iter().any(ends_what_runs) {
@@ -284,26 +284,26 @@ impl Engine {
         }
     }
 
-    /// Forgets what belongs to the session that was left.
+    /// Resets the state of the previous session.
     pub(crate) fn forget_session_state(&mut self) {
         self.save_failed = false;
         self.file_versions = Arc::default();
         self.undo.place = undo_place(&self.config).map(Arc::new);
     }
 
-    /// Reads the rest of a large session whose end was read first.
+    /// Reads the rest of a large session of which only the end was read.
     pub(crate) fn load_all(&mut self) {
         let loaded = self.config.session.whole().map(drop);
         self.loaded(loaded);
     }
 
-    /// Reads as much of it as the model's context is made of.
+    /// Reads the part of the session that the model's context needs.
     pub(crate) fn load_context(&mut self) {
         let loaded = self.config.session.load_context();
         self.loaded(loaded);
     }
 
-    /// Says that the earlier part of the session could not be read, if that is so.
+    /// Reports if the earlier part of the session could not be read.
     pub(crate) fn loaded(&mut self, result: Result<(), SessionError>) {
         if let Err(error) = result {
             let text = format!("cannot read the earlier part of the session: {error}");
@@ -311,18 +311,19 @@ impl Engine {
         }
     }
 
-    /// Where tools and the user's commands run: the session's directory, which never changes, or the directory the
-    /// agent was started in if that was gone when the session was opened. It may be gone by now.
+    /// The directory that tools and the user's commands run in: the session's directory, which never changes,
+    /// or the directory the agent was started in if that was gone when the session was opened. It may be gone
+    /// by now.
     pub(crate) fn cwd(&self) -> &Path {
         if self.is_elsewhere { &self.config.place.cwd } else { &self.config.session.info().cwd }
     }
 
-    /// Where commands run: the same, or the nearest directory above it if that is gone.
+    /// The directory that commands run in: `cwd`, or the nearest directory above it if that is gone.
     pub(crate) fn command_dir(&self) -> &Path {
         paths::nearest_folder(self.cwd())
     }
 
-    /// Where the relative paths of a call begin.
+    /// The directory that the relative paths of a call start from.
     pub(crate) fn base_of(&self, access: &Access) -> &Path {
         if access.commands.is_empty() && !access.program { self.cwd() } else { self.command_dir() }
     }
@@ -338,7 +339,7 @@ impl Engine {
         self.told_of_directory = is_gone;
     }
 
-    /// Works in the directory of the session from now on, if it is there.
+    /// Switches to the directory of the session, if it exists.
     pub(crate) fn enter_directory(&mut self) {
         self.is_elsewhere = is_elsewhere(&self.config);
         self.told_of_directory = false;
@@ -352,7 +353,7 @@ impl Engine {
         }
     }
 
-    /// Starts the MCP servers that there are now, and ends those that there are no more.
+    /// Starts the MCP servers that are configured now, and ends those that no longer are.
     pub(crate) fn restart_servers(&mut self) {
         if let Some(read) = self.config.behavior.mcp.read.clone() {
             let (cwd, sandbox) = self.place_of_servers();
@@ -364,7 +365,7 @@ impl Engine {
         (self.command_dir().to_owned(), self.config.behavior.sandbox.in_directory(self.cwd()))
     }
 
-    /// Offers the tools that there are now: its own, custom ones, and those of MCP servers. Not called within a turn, so
+    /// Offers the current tools: its own, custom ones, and those of MCP servers. Not called within a turn, so
     /// that a call finds the tool that the model saw.
     pub(crate) fn refresh_tools(&mut self) {
         let is_new = |own: &Toolbox, tool: &Arc<dyn AnyTool>| {
@@ -404,7 +405,7 @@ impl Engine {
         }
     }
 
-    /// The tool that hands in a plan, in plan mode where somebody can accept one; while a plan is carried out, the
+    /// The tool that submits a plan, in plan mode if a user can accept one; while a plan is carried out, the
     /// one that reports its steps.
     fn plan_tool(&self) -> Option<Arc<dyn AnyTool>> {
         let behavior = &self.config.behavior;
@@ -415,8 +416,8 @@ impl Engine {
         }
     }
 
-    /// The commands that stand for prompt templates, skills and prompts of MCP servers. Of one name, the
-    /// first counts.
+    /// The commands for prompt templates, skills and prompts of MCP servers. If names are equal, the first
+    /// counts.
     pub(crate) fn commands(&self) -> Vec<PromptCommand> {
         let mut commands = self.config.behavior.extensions.loaded().commands();
         commands.extend(self.mcp.commands());
@@ -425,7 +426,7 @@ impl Engine {
         commands
     }
 
-    /// Reports what MCP servers offer besides tools, if it is different from before.
+    /// Reports the other offers of MCP servers besides tools, if they have changed.
     pub(crate) fn report_offers(&mut self) {
         let resources = self.mcp.resources();
         if resources != self.reported_resources {
@@ -440,7 +441,7 @@ impl Engine {
         }
     }
 
-    /// The tool of that name, also if the model has to find it first.
+    /// The tool with that name, even if the model must find it first.
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         self.config.tools.get(name).or_else(|| self.found_tools.get(name))
     }
@@ -453,7 +454,7 @@ impl Engine {
         }
     }
 
-    /// What names the conversation to provider caches.
+    /// The name of the conversation for provider caches.
     pub(crate) fn conversation_id(&self) -> String {
         let named = self.config.behavior.conversation_id.clone();
         named.unwrap_or_else(|| self.config.session.info().id.clone())
@@ -465,7 +466,7 @@ impl Engine {
         self.config.model.as_ref().map_or(requested, |model| model.nearest(requested))
     }
 
-    /// Ends the run because its time is up.
+    /// Ends the run because its time has run out.
     pub(crate) fn time_up(&mut self) {
         self.meters.deadline = None;
         if !self.current.stop.is_cancelled() {
@@ -474,7 +475,7 @@ impl Engine {
         }
     }
 
-    /// Starts the end of the task.
+    /// Begins to end the task.
     pub(crate) fn shut_down(&mut self) {
         self.current.shutting_down = true;
         self.current.stop.cancel();
@@ -482,7 +483,7 @@ impl Engine {
     }
 }
 
-/// Whether the error says that no more files can be open.
+/// Whether the error means that no more files can be opened.
 fn has_too_many_files(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
 
@@ -496,7 +497,7 @@ fn is_elsewhere(config: &AgentConfig) -> bool {
     !config.session.info().cwd.is_dir()
 }
 
-/// Where the changes of the open session are kept, if they are.
+/// The undo of the open session, if enabled.
 fn undo_place(config: &AgentConfig) -> Option<UndoPlace> {
     let options = config.behavior.undo.as_ref().filter(|options| options.quota > 0)?;
     let info = config.session.info();

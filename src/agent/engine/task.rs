@@ -1,7 +1,7 @@
-//! The agent task: one owner of the conversation. Commands go in, events come out.
+//! The agent task, the only owner of the conversation: commands in, events out.
 //!
-//! The task owns the session, the queues and the run. While it awaits anything it serves commands
-//! (see `attend`), so there are no locks and no second owner.
+//! The task owns the session, the queues and the run. While it waits for anything it serves commands (see
+//! `attend`), so there are no locks and no second owner.
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,24 +25,24 @@ use tau_protocol::command::{AgentCommand, RunCommand, SessionChange, SessionComm
 use tau_protocol::event::{AgentEvent, NoticeLevel, TaskEvent};
 use tau_protocol::message::UserMessage;
 
-/// Commands that may wait for the agent.
+/// The maximum number of commands that wait for the agent.
 const COMMANDS: usize = 64;
-/// Events that may wait for the front end.
+/// The maximum number of events that wait for the front end.
 const EVENTS: usize = 256;
-/// How long the end of the task may take after the end of a run: together less than a second.
+/// The time limit for the end of the task after the end of a run: together less than a second.
 const TASK_END: Duration = Duration::from_millis(400);
 
-/// How long MCP servers have to end by themselves.
+/// The time that MCP servers have to end by themselves.
 const SERVERS_END: Duration = Duration::from_millis(300);
 
-/// How long the hooks at the end of the session may take.
+/// The time limit of the hooks at the end of the session.
 const HOOKS_END: Duration = Duration::from_millis(1_200);
 
 /// A running agent. Dropping it ends the agent and everything it started.
 pub struct AgentHandle {
     /// Bounded; `send` waits while the agent is busy.
     pub commands: mpsc::Sender<AgentCommand>,
-    /// Bounded; the agent waits while nobody reads. Ends after `TaskEvent::Stopped`.
+    /// Bounded; the agent waits while they are not read. Ends after `TaskEvent::Stopped`.
     pub events: mpsc::Receiver<AgentEvent>,
     pub task: JoinHandle<()>,
 }
@@ -102,7 +102,7 @@ async fn run_until_shutdown(mut engine: Engine) {
     while !engine.outbox.is_empty() && timeout_at(deadline, engine.outbox.send_next()).await.is_ok() {}
 }
 
-/// Starts what had to wait until nothing else runs.
+/// Starts an operation that waited until nothing else was running.
 async fn start(engine: &mut Engine, command: AgentCommand) {
     open_session::prepare(engine, &command);
     match command {

@@ -1,5 +1,4 @@
-//! Tools by name. A command names the tools to enable, so it stays plain data; the tools
-//! themselves are kept here.
+//! Tools by name. Commands name the tools to enable, so they stay plain data.
 
 use std::sync::Arc;
 
@@ -17,15 +16,15 @@ impl std::fmt::Debug for ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// Adds a tool, replacing one of the same name. An enabled tool stays enabled as it was until
-    /// tools are selected again.
+    /// Adds a tool, replacing one of the same name. An enabled tool stays in use until tools are selected
+    /// again.
     pub fn register(&self, tool: Arc<dyn AnyTool>) {
         let mut tools = self.0.lock();
         tools.retain(|known| known.spec().name != tool.spec().name);
         tools.push(tool);
     }
 
-    /// Adds those tools of `toolbox` whose names are not registered.
+    /// Adds the tools of `toolbox` whose names are not registered.
     pub(crate) fn extend(&self, toolbox: &Toolbox) {
         let mut tools = self.0.lock();
         for tool in toolbox.iter() {
@@ -35,7 +34,7 @@ impl ToolRegistry {
         }
     }
 
-    /// The tools of these names, in this order, and the names that are not registered.
+    /// The tools with these names, in this order, and the names that are not registered.
     pub(crate) fn select(&self, names: &[String]) -> (Toolbox, Vec<String>) {
         let tools = self.0.lock();
         let mut missing = Vec::new();

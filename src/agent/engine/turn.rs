@@ -1,8 +1,8 @@
-//! One answer of the model: retries, and what is kept when a request fails.
+//! One answer of the model, with retries, and the record of a failed one.
 //!
-//! An answer whose start was reported is always ended and recorded, also when it failed half-way:
-//! its text counts, and its calls are recorded and answered but never run. Whether a failure is
-//! retried is up to `retry`. No tool runs in here, so a retry never runs one twice.
+//! An answer whose start was reported is always ended and recorded, also when it failed half-way: its text
+//! counts, and its calls are recorded and answered but never run. `retry` decides whether a failure is
+//! retried. No tool runs in here, so a retry never runs one twice.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -62,12 +62,12 @@ struct Attempt {
     /// Ids of the calls that are complete.
     complete_calls: HashSet<String>,
     titles: ArrivingTitles,
-    /// True once the start of the message was reported.
+    /// Whether the start of the message was reported.
     begun: bool,
 }
 
 impl Attempt {
-    /// The message as it is reported at its start: empty.
+    /// The empty message that is reported at the start.
     fn empty_message(&self) -> AssistantMessage {
         AssistantMessage {
             content: Vec::new(),
