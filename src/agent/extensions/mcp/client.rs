@@ -1,4 +1,4 @@
-//! Our side of a connection: what a server may ask and tell.
+//! The client side of a connection: handles requests and notifications of a server.
 
 #![allow(deprecated, reason = "the newest protocol drops roots, but servers in use ask for them")]
 
@@ -22,10 +22,10 @@ use super::{McpContext, elicitation};
 use crate::settings::mcp_servers::McpServer;
 use tau_tools::{Content, Details, ToolOutput, ToolProgress};
 
-/// Longest message of a progress that is shown, in characters.
+/// The maximum length of a progress message, in characters.
 const MAX_PROGRESS_LEN: usize = 500;
 
-/// What the handler of a connection shares with those who use it.
+/// State shared by the handler of a connection and its users.
 #[derive(Clone)]
 pub(super) struct Client(Arc<Shared>);
 
@@ -34,11 +34,11 @@ struct Shared {
     server: String,
     around: Arc<McpContext>,
     messages: Messages,
-    /// Where the progress of each call is shown.
+    /// The receivers of the progress of each call.
     progress: Mutex<HashMap<ProgressToken, ToolProgress>>,
-    /// Notified when the server says that a list of it has changed.
+    /// Notified when the server reports a change of one of its lists.
     changed: [Notify; ServerList::ALL.len()],
-    /// The directory that the session works in, as an address.
+    /// The session's directory as an address.
     root: String,
 }
 
@@ -55,13 +55,13 @@ impl Client {
         Client(Arc::new(shared))
     }
 
-    /// Shows the progress of a call from now on until the guard is dropped.
+    /// Shows the progress of a call until the returned guard is dropped.
     pub(super) fn show_progress(&self, token: ProgressToken, progress: ToolProgress) -> Shown {
         self.0.progress.lock().insert(token.clone(), progress);
         Shown { client: self.clone(), token }
     }
 
-    /// Waits until the server says that this list of it has changed. Cancel safe.
+    /// Waits until the server reports a change of this list. Cancel safe.
     pub(super) async fn changed(&self, list: ServerList) {
         match self.0.changed.get(list as usize) {
             Some(changed) => changed.notified().await,
@@ -76,7 +76,7 @@ impl Client {
     }
 }
 
-/// What a server has lists of.
+/// A list of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ServerList {
     Tools,
@@ -102,7 +102,7 @@ impl Drop for Shown {
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        // What is offered here is answered below.
+        // Everything offered here is answered below.
         let offered = json!({
             "roots": { "listChanged": false },
             "elicitation": { "form": {}, "url": {} },
@@ -157,7 +157,7 @@ impl ClientHandler for Client {
     }
 }
 
-/// What is shown of a progress: how far it is, and what the server says.
+/// The text of a progress report: how far it is, and the server's message.
 fn progress_text(news: &ProgressNotificationParam) -> String {
     let far = match news.total.filter(|total| total.is_finite() && *total > 0.0) {
         Some(total) => {

@@ -1,4 +1,4 @@
-//! A connection to a server that runs: from its start to its end.
+//! A connection to a running server, from its start to its end.
 
 #![allow(deprecated, reason = "the newest protocol drops logging levels, but servers in use have them")]
 
@@ -36,32 +36,32 @@ use tau_tools::process::server::{ServerCommand, ServerProcess};
 use tau_tools::sandbox::support::Support;
 use tau_tools::sandbox::{SandboxLevel, SandboxPolicy, Start};
 
-/// Longest wait for a server to be ready, if nothing else is set: the first start of one may download it.
+/// The default time limit for a server to be ready: its first start may include a download.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a server may take to end by itself once its input is closed.
+/// The time that a server has to end by itself once its input is closed.
 const END_GRACE: Duration = Duration::from_millis(150);
-/// What is said of a server that wants to know who asks, where there are no logins.
+/// The error for a server that requires authorization, where logins are not possible.
 const WANTS_TOKEN: &str = "it requires a login; get a token from its provider and set it as `headers = { Authorization = \"Bearer …\" }`";
-/// What is said of a server that does not accept the token in its headers.
+/// The error for a server that does not accept the token in its headers.
 const WRONG_TOKEN: &str = "it does not accept the Authorization in its `headers`";
-/// How long the lists that a server can do without may take.
+/// The time limit for lists that a server can do without.
 const LIST_TIME: Duration = Duration::from_secs(10);
-/// How long values for an argument that is being typed may take.
+/// The time limit for values of an argument that is being typed.
 const COMPLETION_TIME: Duration = Duration::from_secs(5);
-/// Most pages of a list that are asked for.
+/// The maximum number of pages of a list.
 const MAX_PAGES: usize = 100;
 
-/// A connection to a server that runs.
+/// A connection to a running server.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     is_process: bool,
-    /// What is said when the server wants to know who asks.
+    /// The error when the server requires a login.
     log_in: String,
-    /// Longest wait for the list of its tools, without which it is of no use.
+    /// The time limit for the list of its tools, without which it is of no use.
     start_time: Duration,
     pub(super) client: Client,
     pub(super) trouble: Arc<Trouble>,
-    /// Cancelled once the server has ended, for whatever reason.
+    /// Cancelled once the server has ended, for any reason.
     pub(super) ended: CancellationToken,
     /// Cancelled to end the server.
     stop: CancellationToken,
@@ -73,7 +73,7 @@ impl Drop for Connection {
     }
 }
 
-/// Why there is no answer.
+/// The reason a call has no answer.
 #[derive(Debug)]
 pub(super) enum CallFailure {
     /// The server answered with an error.
@@ -88,7 +88,7 @@ impl Connection {
     /// Starts a server, and waits until it is ready.
     ///
     /// # Errors
-    /// A part of a sentence that says why it is not.
+    /// The reason, as part of a sentence.
     pub(super) async fn open(
         server: &McpServer,
         place: &Place,
@@ -150,15 +150,15 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What the server said of itself.
+    /// The server's description of itself.
     pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
     }
 
-    /// The tools of the server, and the names of those that cannot be read.
+    /// The tools of the server, and the names of those that cannot be parsed.
     ///
     /// # Errors
-    /// Why they could not be listed.
+    /// The reason they could not be listed.
     pub(super) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), String> {
         if self.info().is_some_and(|info| info.capabilities.tools.is_none()) {
             return Ok(Default::default());
@@ -168,7 +168,7 @@ impl Connection {
             let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
             match self.peer.send_request(request).await? {
                 ServerResult::ListToolsResult(page) => Ok((page.tools, page.next_cursor)),
-                // One tool that is odd makes the whole list odd.
+                // A single invalid tool makes the whole list invalid.
                 ServerResult::CustomResult(page) => {
                     let (tools, next, unread) =
                         lenient::tools(&page.0).ok_or(ServiceError::UnexpectedResponse)?;
@@ -185,7 +185,7 @@ impl Connection {
     /// The prompts of the server.
     ///
     /// # Errors
-    /// Why they could not be listed.
+    /// The reason they could not be listed.
     pub(super) async fn prompts(&self) -> Result<Vec<Prompt>, String> {
         if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
             return Ok(Vec::new());
@@ -197,10 +197,10 @@ impl Connection {
         within(LIST_TIME, "prompts", self.pages("prompts", page)).await
     }
 
-    /// The resources of the server, and its templates of resources.
+    /// The resources of the server, and its resource templates.
     ///
     /// # Errors
-    /// Why they could not be listed.
+    /// The reason they could not be listed.
     pub(super) async fn resources(&self) -> Result<(Vec<Resource>, Vec<ResourceTemplate>), String> {
         if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
             return Ok(Default::default());
@@ -219,16 +219,16 @@ impl Connection {
         Ok((listed, templates.unwrap_or_default()))
     }
 
-    /// Asks a server that logs for no more than is shown.
+    /// Asks a server with logging for messages of the shown levels only.
     async fn ask_for_warnings(&self) {
         if self.info().is_some_and(|info| info.capabilities.logging.is_some()) {
             let params = SetLevelRequestParams::new(logging::MIN_LEVEL);
-            // What is below that is left out anyway.
+            // Messages of lower levels are dropped anyway.
             let _ = timeout(LIST_TIME, self.peer.set_level(params)).await;
         }
     }
 
-    /// A list that is sent in pages. `what` names it for people.
+    /// A paged list. `what` is its display name.
     async fn pages<T, P>(
         &self,
         what: &str,
@@ -253,10 +253,10 @@ impl Connection {
         Ok(all)
     }
 
-    /// Asks the server for values of an argument; none if it does not offer that.
+    /// Asks the server for values of an argument; none if it does not support that.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason there is no answer.
     pub(super) async fn complete(&self, params: CompleteRequestParams) -> Result<Vec<String>, CallFailure> {
         if self.info().is_none_or(|info| info.capabilities.completions.is_none()) {
             return Ok(Vec::new());
@@ -268,11 +268,11 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer, which every progress gives more time. Dropping the future
-    /// tells the server that nobody waits any more.
+    /// Sends a request and waits for its answer; every progress report extends the time limit. Dropping the
+    /// future notifies the server of the cancellation.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason there is no answer.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
@@ -298,7 +298,7 @@ impl Connection {
         }
     }
 
-    /// What an error says, for people.
+    /// Describes an error for the user.
     fn said(&self, error: &ServiceError) -> String {
         match error {
             ServiceError::McpError(error) => error.message.to_string(),
@@ -324,19 +324,19 @@ impl Connection {
         self.stop.is_cancelled()
     }
 
-    /// Why the server ended, as a part of a sentence.
+    /// The reason the server ended, as part of a sentence.
     pub(super) fn end_reason(&self) -> String {
         self.trouble.text().map(|text| format!(": {text}")).unwrap_or_default()
     }
 }
 
-/// How long a server may take to be ready, and again to list its tools.
+/// The time limit for a server to be ready, and again to list its tools.
 fn start_time(server: &McpServer) -> Duration {
     let seconds = server.start_timeout.filter(|seconds| *seconds > 0);
     seconds.map_or(START_TIMEOUT, Duration::from_secs)
 }
 
-/// A list, or that it took too long.
+/// Awaits a list, with a time limit.
 async fn within<T>(
     limit: Duration,
     what: &str,
@@ -348,7 +348,7 @@ async fn within<T>(
     })
 }
 
-/// A request that is waited for.
+/// A pending request.
 struct Waiting {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
@@ -359,7 +359,7 @@ impl Drop for Waiting {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
         let (peer, reason) = (self.peer.clone(), "the user aborted the call".to_owned());
         runtime.spawn(async move {
-            // A server that has ended needs not be told.
+            // A server that has ended needs no notification.
             let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(reason))).await;
         });
     }
@@ -404,7 +404,7 @@ async fn watch(
     ended.cancel();
 }
 
-/// Waits for the end of a process; for ever without one.
+/// Waits for the end of a process; forever without one.
 async fn wait(process: &mut Option<ServerProcess>) -> io::Result<ExitStatus> {
     match process {
         Some(process) => process.wait().await,
@@ -412,7 +412,7 @@ async fn wait(process: &mut Option<ServerProcess>) -> io::Result<ExitStatus> {
     }
 }
 
-/// What the user can do when the server wants to know who asks.
+/// The advice to the user when the server requires a login.
 fn log_in(server: &McpServer, around: &McpContext) -> String {
     match &server.transport {
         McpTransport::Http { headers, .. } if http::has_authorization(headers) => WRONG_TOKEN.to_owned(),
@@ -421,7 +421,7 @@ fn log_in(server: &McpServer, around: &McpContext) -> String {
     }
 }
 
-/// What a start failed with, as a part of a sentence.
+/// Describes a failed start, as part of a sentence.
 fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("it refused the connection: {}", error.message),
@@ -442,15 +442,16 @@ fn start_error(error: &ClientInitializeError, trouble: &Trouble, log_in: &str) -
     }
 }
 
-/// Whether a server runs in the sandbox, as far as there is one here.
+/// Whether a server runs in the sandbox, if there is one here.
 pub(super) fn is_sandboxed(server: &McpServer, place: &Place, around: &McpContext) -> bool {
     let McpTransport::Stdio { command, args, env, cwd } = &server.transport else { return false };
     let program = Program::expanded(command, args, env, cwd.as_deref(), &place.cwd);
     program.is_ok_and(|program| Support::here().enforces_some(&sandbox(server, place, &program, around)))
 }
 
-/// What a server may do: what the model's commands may, if it is sandboxed, or if those can change its program
-/// and the user has not said otherwise. Where they may do anything, it can change the workspace.
+/// The sandbox of a server: that of the model's commands, if it is sandboxed, or if commands can change its
+/// program and the user has not decided otherwise. Where commands are not confined, it can change the
+/// workspace.
 fn sandbox(server: &McpServer, place: &Place, program: &Program, around: &McpContext) -> SandboxPolicy {
     let policy = &*place.sandbox;
     let start = Start { cwd: &program.cwd, path: around.env.get("PATH") };

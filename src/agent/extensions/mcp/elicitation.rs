@@ -1,4 +1,6 @@
-//! What servers ask the user: a form, or an address to open. Nothing is answered without the user.
+//! Elicitation: servers ask the user to fill in a form or open an address.
+//!
+//! Nothing is answered without the user.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,9 +14,9 @@ use tau_protocol::command::QuestionAnswer;
 use tau_protocol::event::Question;
 use tau_protocol::form::{self, FormField};
 
-/// Longest message that is shown, in characters.
+/// The maximum length of a message, in characters.
 const MAX_LEN: usize = 2_000;
-/// Most fields of a form.
+/// The maximum number of fields of a form.
 const MAX_FIELDS: usize = 64;
 
 /// Asks the user. Dropping the future withdraws the question.
@@ -68,7 +70,7 @@ pub(super) async fn ask_user(question: Question, around: &Arc<McpContext>) -> Qu
     answer
 }
 
-/// A question that waits.
+/// A pending question.
 struct Waiting<'a> {
     id: Option<String>,
     around: &'a McpContext,
@@ -77,13 +79,13 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            // With very many news, the question stays until the run ends.
+            // With very many events, the question stays until the run ends.
             let _ = self.around.news.try_send(McpNews::AskWithdrawn { id });
         }
     }
 }
 
-/// The question for the user; `None` if it cannot be asked.
+/// The question for the user; `None` if it cannot be shown.
 fn question(server: &str, request: ElicitRequestParams) -> Option<Question> {
     let server = server.to_owned();
     let short = |text: String| text.chars().take(MAX_LEN).collect::<String>();
@@ -101,7 +103,7 @@ fn question(server: &str, request: ElicitRequestParams) -> Option<Question> {
     }
 }
 
-/// The fields of a form in their order; `None` if one that is required cannot be shown.
+/// The fields of a form in order; `None` if a required one cannot be shown.
 fn fields(schema: &ElicitationSchema) -> Option<Vec<FormField>> {
     let required = schema.required.as_deref().unwrap_or_default();
     let names = schema.property_order.clone();

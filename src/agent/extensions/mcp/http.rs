@@ -1,5 +1,7 @@
-//! Servers at an address (streamable HTTP), over tau's own HTTP client: its proxies, its certificates, and no
-//! redirects, so that what is in headers goes to the configured address only.
+//! Servers at an address (streamable HTTP), over tau's own HTTP client.
+//!
+//! It has tau's proxies and certificates and follows no redirects, so headers are sent to the configured
+//! address only.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,10 +19,10 @@ use crate::provider::Headers;
 use crate::provider::http::ClientError;
 use crate::settings::mcp_servers::OauthClient;
 
-/// A connection to the server at `url`. It is made when something is sent.
+/// A connection to the server at `url`, established with the first message.
 ///
 /// # Errors
-/// A part of a sentence: a variable that is not set, or an address or a header that cannot be used.
+/// The reason, as part of a sentence: an unset variable, or an invalid address or header.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -33,7 +35,7 @@ pub(super) fn transport(
     let header = |(name, value): (&String, &String)| {
         Ok((name.clone(), expand(value, Forms::All, &lookup).map_err(unset)?))
     };
-    // Who sets this header does without a login.
+    // No login is needed if this header is set.
     let logins = around.logins.as_ref().filter(|_| !has_authorization(headers));
     let logins = logins.map(|store| tokens(&url, oauth, store, &around.http, &around.tasks)).transpose()?;
     let headers = Headers(headers.iter().map(header).collect::<Result<_, String>>()?);
@@ -44,12 +46,12 @@ pub(super) fn transport(
     Ok(WorkerTransport::with_client(LoginClient::new(client, logins), config))
 }
 
-/// Whether the headers say who asks.
+/// Whether the headers include an authorization.
 pub(super) fn has_authorization(headers: &BTreeMap<String, String>) -> bool {
     headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
-/// What lies at the bottom of an error: `Connection refused` rather than `error sending request`.
+/// The innermost source of an error: `Connection refused` rather than `error sending request`.
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut current = error;
     match error.downcast_ref::<StreamableHttpError<ClientError>>() {
@@ -60,7 +62,7 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
         }
         _ => {}
     }
-    // It does not say what its source is.
+    // It does not expose its source.
     if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<ClientError>>()
     {
         current = error;

@@ -1,12 +1,12 @@
-//! Answers of servers that are not as the protocol wants them: what can be read of them, and what cannot.
+//! Reads the valid parts of server answers that violate the protocol.
 
 use rmcp::model::{CallToolResult, ContentBlock, Tool};
 use serde_json::{Map, Value, json};
 
-/// How many tools that cannot be read are named.
+/// The maximum number of unreadable tools that are named.
 const NAMED: usize = 5;
 
-/// The tools of a list, where its end is, and the names of those that cannot be read.
+/// The tools of a list, its cursor, and the names of those that cannot be parsed.
 pub(super) fn tools(page: &Value) -> Option<(Vec<Tool>, Option<String>, Vec<String>)> {
     let listed = page.get("tools")?.as_array()?;
     let (mut tools, mut odd) = (Vec::new(), Vec::new());
@@ -23,7 +23,7 @@ pub(super) fn tools(page: &Value) -> Option<(Vec<Tool>, Option<String>, Vec<Stri
     Some((tools, next, odd))
 }
 
-/// A tool with what of it can be read: its name is needed, and its schema has to be one if there is one.
+/// A tool with its valid parts: its name is required, and its schema must be one if present.
 fn tool(given: &Value) -> Option<Tool> {
     if let Ok(tool) = serde_json::from_value(given.clone()) {
         return Some(tool);
@@ -43,7 +43,7 @@ fn tool(given: &Value) -> Option<Tool> {
     serde_json::from_value(Value::Object(plain)).ok()
 }
 
-/// The notice about tools whose definitions cannot be read.
+/// The notice about tools whose definitions cannot be parsed.
 pub(super) fn left_out(odd: &[String]) -> Option<String> {
     if odd.is_empty() {
         return None;

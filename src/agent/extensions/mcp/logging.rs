@@ -1,4 +1,4 @@
-//! What servers log: warnings and errors are reported, a few of them, and written to the log.
+//! Log messages of servers: reports a few warnings and errors, and logs all of them.
 
 #![allow(deprecated, reason = "the newest protocol drops logging, but servers in use have it")]
 
@@ -9,12 +9,12 @@ use tokio::time::{Duration, Instant};
 
 use super::McpContext;
 
-/// The least important messages that are taken.
+/// The lowest level that is handled.
 pub(super) const MIN_LEVEL: LoggingLevel = LoggingLevel::Warning;
-/// Most messages of a server that are reported in [`WINDOW`].
+/// The maximum number of a server's messages that are reported in [`WINDOW`].
 const MAX_MESSAGES: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Longest message that is reported, in characters.
+/// The maximum length of a reported message, in characters.
 const MAX_LEN: usize = 500;
 
 /// The messages of a server so far.
@@ -22,7 +22,7 @@ const MAX_LEN: usize = 500;
 pub(super) struct Messages(Mutex<Option<(Instant, u32)>>);
 
 impl Messages {
-    /// Takes a message: writes it to the log, and reports it unless there are too many.
+    /// Handles a message: logs it, and reports it unless there are too many.
     pub(super) fn take(&self, server: &str, message: &LoggingMessageNotificationParam, around: &McpContext) {
         if !is_important(message.level) {
             return;
@@ -40,7 +40,7 @@ impl Messages {
         }
     }
 
-    /// How many messages there were before this one, lately.
+    /// The number of recent messages before this one.
     fn count(&self, now: Instant) -> u32 {
         let mut window = self.0.lock();
         let (start, count) =
@@ -50,12 +50,12 @@ impl Messages {
     }
 }
 
-/// Whether it is at least a warning. What is below was not asked for, but may come.
+/// Whether it is at least a warning. Lower levels were not requested, but may arrive.
 fn is_important(level: LoggingLevel) -> bool {
     !matches!(level, LoggingLevel::Debug | LoggingLevel::Info | LoggingLevel::Notice)
 }
 
-/// The message in a line.
+/// The message on one line.
 fn text(message: &LoggingMessageNotificationParam) -> String {
     let said = match &message.data {
         Value::String(text) => text.clone(),

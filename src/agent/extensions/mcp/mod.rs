@@ -1,14 +1,13 @@
 //! MCP servers: started in the background, their tools offered to the model, ended with tau.
 //!
-//! A server is not trusted: its tools may do anything and are judged like any call, what it says is text that
-//! may lie, and what it sends is bounded in size and pace. The protocol is that of the crate `rmcp`; the
-//! processes are ours (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`,
-//! `elicitation` and `logging` (what a server may ask and tell),
-//! `http` (servers at an address), `connection` (one life of a server), `server` (a configured one: starts
-//! it, and again after its end), `oauth` (logins), `tool`, `schema`, `valid`, `result` (a tool,
-//! its arguments, its answers), `search` (many
-//! tools), `offers`, `prompts`, `resources` and `template` (what users
-//! ask for), `names`, `variables`, `lenient` (what is not as the protocol wants it), `trouble` (why a server ended).
+//! A server is not trusted: its tools may do anything and are judged like any call, its text may lie, and its
+//! output is bounded in size and pace. The protocol is that of the crate `rmcp`; the processes are ours
+//! (`tools/process/server`). Parts: `stdio` (messages over a process's streams), `client`, `elicitation` and
+//! `logging` (requests and notifications of servers), `http` (servers at an address), `connection` (one life
+//! of a server), `server` (a configured one: starts it, and again after its end), `oauth` (logins), `tool`,
+//! `schema`, `valid`, `result` (a tool, its arguments, its answers), `search` (many tools), `offers`,
+//! `prompts`, `resources` and `template` (requested by users), `names`, `variables`, `lenient` (violations of
+//! the protocol), `trouble` (the reason a server ended).
 
 mod client;
 mod connection;
@@ -57,13 +56,13 @@ use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 
-/// Most tools of a server, and most of anything else that it lists.
+/// The maximum number of tools, and of entries of any other list, of a server.
 const MAX_LISTED: usize = 512;
-/// News that wait to be reported; further ones are dropped.
+/// The maximum number of unreported events; further ones are dropped.
 const NEWS: usize = 64;
-/// Longest time that a server is tried; its own time limits are shorter.
+/// The time limit of a probe; the server's own time limits are shorter.
 const TRY_TIME: Duration = Duration::from_secs(3_600);
-/// How long processes may take to be gone once they were killed.
+/// The time that killed processes have to be gone.
 const KILL_TIME: Duration = Duration::from_millis(150);
 
 type Read = dyn Fn(&Path) -> Vec<ConfiguredServer> + Send + Sync;
@@ -80,7 +79,7 @@ impl ReadServers {
 }
 
 impl ReadServers {
-    /// The same with further servers, in place of those of the same names.
+    /// Adds further servers, which replace those of the same names.
     pub fn with(self, more: Vec<ConfiguredServer>) -> Self {
         ReadServers::new(move |cwd| {
             let mut servers = (self.0)(cwd);
@@ -97,16 +96,16 @@ impl std::fmt::Debug for ReadServers {
     }
 }
 
-/// What servers did by themselves, or the answer to what they were asked.
+/// An event of a server, or an answer of it.
 #[derive(Debug)]
 pub(crate) enum McpNews {
-    /// What servers offer has changed.
+    /// The offers of servers have changed.
     Changed,
-    /// Something to report to the user.
+    /// A notice for the user.
     Notice { text: String, hint: Option<String> },
     /// A server asks the user. Without an answer, the question is cancelled.
     Ask { id: String, question: Question, answer: oneshot::Sender<QuestionAnswer> },
-    /// The server does not wait for the answer any more.
+    /// The server no longer waits for the answer.
     AskWithdrawn { id: String },
     /// The answer to [`Mcp::complete`] with this ticket.
     Completed { ticket: u64, answer: ArgumentValues },
@@ -117,18 +116,18 @@ struct McpContext {
     env: Arc<ChildEnv>,
     scratch: Arc<Scratch>,
     http: Arc<Http>,
-    /// The logins at servers at an address; without it there are none.
+    /// The logins at servers with an address; without it there are none.
     logins: Option<LoginStore>,
     news: mpsc::Sender<McpNews>,
-    /// How many questions there were so far.
+    /// The number of questions so far.
     asked: AtomicU64,
-    /// Notified when what any server offers has changed.
+    /// Notified when the offers of any server have changed.
     changed: Notify,
     /// Cancelled to end all servers.
     stop: CancellationToken,
-    /// Cancelled to kill those that have not ended.
+    /// Cancelled to kill servers that have not ended.
     kill: CancellationToken,
-    /// Everything that has to end with them.
+    /// Everything that must end with the servers.
     tasks: TaskTracker,
 }
 
@@ -146,22 +145,22 @@ impl McpContext {
 struct Place {
     /// The directory of the session. Absolute.
     cwd: PathBuf,
-    /// What sandboxed servers may do.
+    /// The policy of sandboxed servers.
     sandbox: Arc<SandboxPolicy>,
 }
 
-/// How far the start of servers is.
+/// The progress of the start of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Starting {
-    /// Their files are being read, which does not take long.
+    /// Their files are being read, which is quick.
     Reading,
-    /// They are known.
+    /// The servers are known.
     Known,
     /// Every server is ready or has failed.
     Settled,
 }
 
-/// A start that is in progress until this is dropped, also by a panic: runs wait for it.
+/// A start in progress until this is dropped, also by a panic: runs wait for it.
 struct StartInProgress(watch::Sender<Starting>);
 
 impl Drop for StartInProgress {
@@ -209,7 +208,7 @@ impl Mcp {
         }
     }
 
-    /// Starts the servers that `read` finds for a session that works in `cwd`, in the background.
+    /// Starts the servers that `read` finds for a session in `cwd`, in the background.
     pub(crate) fn start(&mut self, read: ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
         self.starting.send_replace(Starting::Reading);
         self.started = Instant::now();
@@ -223,8 +222,8 @@ impl Mcp {
         });
     }
 
-    /// The same after files have changed, which are read at once. Servers that run stay, if they are
-    /// configured as before, and the others are ended.
+    /// Like [`Mcp::start`], but after a change of files, which are read immediately. Running servers stay if their
+    /// configuration is unchanged; the others are ended.
     pub(crate) fn restart(&mut self, read: &ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
         let found = (read.0)(&cwd);
         let fleet = self.fleet();
@@ -232,7 +231,7 @@ impl Mcp {
         self.around.tasks.spawn(async move { fleet.start_all().await });
     }
 
-    /// Starts the servers again that needed a login, if there is one now; in the background.
+    /// Restarts servers that needed a login and now have one, in the background.
     pub(crate) fn start_logged_in(&mut self) {
         let Some(logins) = self.around.logins.clone() else { return };
         let servers = self.servers.lock().clone();
@@ -259,20 +258,20 @@ impl Mcp {
         Fleet { around: Arc::clone(&self.around), servers: Arc::clone(&self.servers) }
     }
 
-    /// What lists the servers for users. Never waits.
+    /// A function that lists the servers for users. Never waits.
     pub(crate) fn rows(&self) -> impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static {
         let servers = Arc::clone(&self.servers);
         move || servers.lock().iter().map(|server| server.row()).collect()
     }
 
-    /// Waits until every server is ready or has failed, at most `limit` after they were started, but in any
+    /// Waits until every server is ready or has failed, at most until `limit` after their start, but in any
     /// case until they are known.
     pub(crate) fn ready(&self, limit: Duration) -> impl Future<Output = ()> + Send + 'static {
         let (mut starting, deadline) = (self.starting.subscribe(), self.started + limit);
         async move {
             // The agent that starts them ends with them.
             let _ = starting.wait_for(|starting| *starting >= Starting::Known).await;
-            // Who waits too long continues without.
+            // After the time limit, runs continue without the servers.
             let _ = timeout_at(deadline, starting.wait_for(|starting| *starting == Starting::Settled)).await;
         }
     }
@@ -291,7 +290,7 @@ impl Mcp {
         all.filter(|tool| taken.insert(tool.spec().name.clone())).collect()
     }
 
-    /// The next news. Cancel safe.
+    /// The next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> McpNews {
         tokio::select! {
             Some(news) = self.news.recv() => news,
@@ -299,7 +298,7 @@ impl Mcp {
         }
     }
 
-    /// Ends all servers, those that take longer than until `deadline` at once.
+    /// Ends all servers, and kills those that are still running at `deadline`.
     pub(crate) async fn end(&mut self, deadline: Instant) {
         self.around.stop.cancel();
         self.around.tasks.close();
@@ -311,15 +310,14 @@ impl Mcp {
     }
 }
 
-/// The servers and what they run in.
+/// The servers and their environment.
 struct Fleet {
     around: Arc<McpContext>,
     servers: Arc<Mutex<Vec<Arc<Server>>>>,
 }
 
 impl Fleet {
-    /// Puts these servers in the place of those there are. Those that are configured as before stay, and the
-    /// others are ended.
+    /// Replaces the servers by these. Those with unchanged configuration stay, and the others are ended.
     fn adopt(&self, found: Vec<ConfiguredServer>, place: &Place) {
         let mut servers = self.servers.lock();
         let same = |configured: &ConfiguredServer| {
@@ -337,7 +335,7 @@ impl Fleet {
         self.around.changed.notify_one();
     }
 
-    /// Starts those that do not run.
+    /// Starts the servers that are not running.
     async fn start_all(&self) {
         let servers = self.servers.lock().clone();
         let starts = servers.into_iter().filter(|server| server.configured.server.enabled).map(|server| {
@@ -358,18 +356,18 @@ impl Drop for Mcp {
     }
 }
 
-/// What a probe of a server found.
+/// The result of a probe of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// What it says it is.
+    /// The server's description of itself.
     pub description: String,
-    /// The names and descriptions of its tools that are offered.
+    /// The names and descriptions of the offered tools.
     pub tools: Vec<(String, String)>,
-    /// Why it cannot be used.
+    /// The reason it cannot be used.
     pub problem: Option<String>,
 }
 
-/// Starts a server, asks it for its tools, and ends it.
+/// Starts a server, lists its tools, and ends it.
 pub async fn probe_server(
     server: ConfiguredServer,
     env: Arc<ChildEnv>,

@@ -1,16 +1,16 @@
-//! The names that tools of servers have for models: `mcp__server__tool`, at most 64 characters.
+//! The names of MCP tools for models: `mcp__server__tool`, at most 64 characters.
 
 use std::collections::HashSet;
 
 use tau_protocol::extension::plain_name;
 
-/// Most characters of a name that all providers take.
+/// The maximum characters of a name that all providers accept.
 const MAX_LEN: usize = 64;
-/// What such names begin with.
+/// The prefix of such names.
 pub const PREFIX: &str = "mcp__";
 
-/// The names of the tools of a server, in the order of `tools`. A name that is too long, or that another
-/// tool of the list has, ends with a hash of what it stands for.
+/// The names of a server's tools, in the order of `tools`. A name that is too long, or that another tool of
+/// the list has, ends with a hash of its full name.
 pub(super) fn of_tools(server: &str, tools: &[&str]) -> Vec<String> {
     let mut taken = HashSet::new();
     let name = |tool: &&str| {
@@ -26,7 +26,7 @@ pub(super) fn of_tools(server: &str, tools: &[&str]) -> Vec<String> {
     tools.iter().map(name).collect()
 }
 
-/// Whether a pattern of a list of tools, in which `*` stands for any part, is about a tool.
+/// Whether a pattern of a tool list matches a tool; `*` stands for any part.
 pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| tool.strip_prefix(first)) else { return false };
@@ -44,12 +44,12 @@ pub(crate) fn matches(pattern: &str, tool: &str) -> bool {
     true
 }
 
-/// The text with `_` for what names of tools cannot have.
+/// The text with `_` in place of characters that tool names cannot have.
 pub(super) fn plain(text: &str) -> String {
     plain_name(text)
 }
 
-/// The start of a name, and a hash of what it stands for.
+/// The start of a name, and a hash of the full one.
 fn hashed(plain: &str, server: &str, tool: &str) -> String {
     let start: String = plain.chars().take(MAX_LEN - 9).collect();
     format!("{start}_{:08x}", hash(&format!("{server}\0{tool}")))

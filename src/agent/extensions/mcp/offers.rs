@@ -1,4 +1,4 @@
-//! What servers offer besides tools, to those who ask for it by name.
+//! Offers of servers besides tools: prompts, resources and completions.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use tau_tools::counted::counted;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Content, OutputLimits, ToolOutput, ToolProgress};
 
-/// Longest wait for a prompt or a resource.
+/// The time limit for a prompt or a resource.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
-/// What is attached to a message, once a server has answered.
+/// An attachment of a message, once a server has answered.
 pub(crate) type Attaching = BoxFuture<'static, Result<ToolOutput, String>>;
 
 impl Mcp {
@@ -33,9 +33,8 @@ impl Mcp {
         self.used().iter().flat_map(|server| server.commands()).collect()
     }
 
-    /// What a command with these arguments stands for: the message of a prompt, once the server has
-    /// answered; one that is starting is waited for. `None` if no server has such a prompt. An error is a
-    /// sentence.
+    /// The message of a prompt for a command with these arguments, once the server has answered; a server
+    /// that is starting is waited for. `None` if no server has such a prompt. An error is a sentence.
     pub(crate) fn prompt(
         &self,
         command: &str,
@@ -58,7 +57,7 @@ impl Mcp {
         }))
     }
 
-    /// The server that is starting, of which a command would be a prompt.
+    /// The starting server that a command names.
     fn starting(&self, command: &str) -> Option<Arc<Server>> {
         let (name, _) = command.split_once(':')?;
         let is_meant = |server: &&Arc<Server>| {
@@ -72,9 +71,9 @@ impl Mcp {
         self.used().iter().flat_map(|server| server.resources()).collect()
     }
 
-    /// The resources that the user's text names: what is attached for each, once the server has answered, and
-    /// the references that match no resource, each as an error message. A resource that is a file is not asked
-    /// for if it cannot be read.
+    /// The resources named in the user's text: the attachment for each, once the server has answered, and an
+    /// error message for each reference that matches no resource. A resource that is an unreadable file is
+    /// not requested.
     pub(crate) fn mentioned(
         &self,
         text: &str,
@@ -110,8 +109,8 @@ impl Mcp {
         (attached, unknown)
     }
 
-    /// Asks for values of the argument that is being typed behind a command, or for addresses that the
-    /// templates of `@server` stand for. [`McpNews::Completed`] follows.
+    /// Requests values of the argument that is being typed after a command, or addresses that match the
+    /// templates of `@server`. [`McpNews::Completed`] follows.
     pub(crate) fn complete(&self, ticket: u64, command: &str, typed: &str) {
         let wanted = match command.strip_prefix('@') {
             Some(server) => self.completing(server, typed),
@@ -133,14 +132,13 @@ impl Mcp {
                 }
                 None => ArgumentValues::default(),
             };
-            // Nobody waits for it when the agent has ended.
+            // It is not awaited when the agent has ended.
             let _ = news.send(McpNews::Completed { ticket, answer }).await;
         };
         self.around.tasks.spawn(async move { stop.run_until_cancelled(work).await });
     }
 
-    /// What to ask a server for while the address of a resource is being typed that one of its templates
-    /// stands for.
+    /// The completion request for a resource address that is being typed and matches a template.
     fn completing(&self, written: &str, typed: &str) -> Option<(Arc<Server>, Completing)> {
         self.used()
             .into_iter()
@@ -160,14 +158,14 @@ impl Mcp {
         })
     }
 
-    /// The servers that are not off.
+    /// The servers that are not turned off.
     fn used(&self) -> Vec<Arc<Server>> {
         let servers = self.servers.lock();
         servers.iter().filter(|server| server.configured.server.enabled).cloned().collect()
     }
 }
 
-/// What a server suggests for an argument; nothing if it fails, since it is only a help.
+/// A server's suggestions for an argument; empty if it fails, since they are only a convenience.
 async fn values(server: &Arc<Server>, params: CompleteRequestParams) -> Vec<String> {
     let Ok(connection) = server.connection().await else { return Vec::new() };
     connection.complete(params).await.map(suggested).unwrap_or_default()
@@ -212,10 +210,10 @@ async fn read(
     }
 }
 
-/// Sends a request to a server, which is started if it does not run.
+/// Sends a request to a server, which is started if it is not running.
 ///
 /// # Errors
-/// Why there is no answer, as a part of a sentence.
+/// The reason there is no answer, as part of a sentence.
 async fn answer(server: &Arc<Server>, request: ClientRequest) -> Result<ServerResult, String> {
     let name = &server.configured.server.name;
     let connection = server.connection().await;

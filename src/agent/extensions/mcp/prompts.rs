@@ -1,4 +1,4 @@
-//! The prompts of a server as slash commands: their names, and their arguments as they are typed.
+//! The prompts of a server as slash commands, with their arguments.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,19 +9,19 @@ use super::names::plain;
 use crate::extensions::templates::arguments::Arguments;
 use tau_protocol::extension::PromptArgument;
 
-/// Longest description that is kept, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 1_000;
-/// Most arguments of a prompt.
+/// The maximum number of arguments of a prompt.
 const MAX_ARGUMENTS: usize = 64;
-/// Longest value that is suggested, in characters.
+/// The maximum length of a suggested value, in characters.
 const MAX_VALUE_LEN: usize = 1_000;
 
 /// A prompt of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct McpPrompt {
-    /// The command that stands for it, without the slash: `server:prompt`.
+    /// Its command, without the slash: `server:prompt`.
     pub(super) command: String,
-    /// Its name as the server knows it.
+    /// Its name at the server.
     pub(super) name: String,
     pub(super) description: String,
     pub(super) arguments: Vec<PromptArgument>,
@@ -60,17 +60,17 @@ pub(super) fn of_server(server: &str, mut listed: Vec<Prompt>) -> Vec<McpPrompt>
     listed.into_iter().filter_map(prompt).collect()
 }
 
-/// What was typed behind a command.
+/// The arguments typed after a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Filled {
     /// Values by the names of arguments.
     pub(super) values: BTreeMap<String, String>,
-    /// What no argument takes.
+    /// Text that belongs to no argument.
     pub(super) rest: String,
 }
 
 impl Filled {
-    /// The values as they are sent.
+    /// The values in the format of requests.
     pub(super) fn json(&self) -> Option<JsonObject> {
         let value = |(name, value): (&String, &String)| (name.clone(), Value::from(value.as_str()));
         (!self.values.is_empty()).then(|| self.values.iter().map(value).collect())
@@ -78,7 +78,7 @@ impl Filled {
 }
 
 impl McpPrompt {
-    /// Its arguments for people: `<city> [state]`.
+    /// Its arguments for display: `<city> [state]`.
     pub(super) fn hint(&self) -> String {
         let hint = |argument: &PromptArgument| match argument.required {
             true => format!("<{}>", argument.name),
@@ -87,11 +87,11 @@ impl McpPrompt {
         self.arguments.iter().map(hint).collect::<Vec<_>>().join(" ")
     }
 
-    /// Takes what was typed: words in the order of the arguments, or `name=value`. Further words belong to
+    /// Parses typed arguments: words in the order of the arguments, or `name=value`. Further words belong to
     /// the last argument, so that a sentence needs no quotes.
     ///
     /// # Errors
-    /// Which arguments are missing.
+    /// The missing arguments.
     pub(super) fn fill(&self, typed: &str) -> Result<Filled, String> {
         let arguments = Arguments::of(typed);
         let filled = self.assign(&arguments);
@@ -134,14 +134,14 @@ impl McpPrompt {
         Filled { values, rest: String::new() }
     }
 
-    /// A word of the form `name=value`, if there is an argument of that name.
+    /// A word of the form `name=value`, if there is an argument with that name.
     fn named<'a>(&self, word: &'a str) -> Option<(&PromptArgument, &'a str)> {
         let (name, value) = word.split_once('=')?;
         Some((self.arguments.iter().find(|argument| argument.name == name)?, value))
     }
 
-    /// What to ask the server for while the last word of `typed` is being typed: the name of the argument,
-    /// and the request. `None` if no argument is left.
+    /// The completion for the last word of `typed`: the name of its argument, and the request. `None` if no
+    /// argument is left.
     pub(super) fn completion(&self, typed: &str) -> Option<(String, CompleteRequestParams)> {
         let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = (typed.get(..start)?, typed.get(start..).unwrap_or_default());
@@ -161,7 +161,7 @@ impl McpPrompt {
     }
 }
 
-/// What a server suggested, as far as it is of use.
+/// The usable suggestions of a server.
 pub(super) fn suggested(values: Vec<String>) -> Vec<String> {
     let usable = |value: &String| !value.trim().is_empty() && value.chars().count() <= MAX_VALUE_LEN;
     values.into_iter().filter(usable).take(100).collect()

@@ -1,18 +1,19 @@
-//! The resources of a server, and where a text of the user names one: `@server:uri`.
+//! The resources of a server, and references to them in the user's text: `@server:uri`.
 
 use rmcp::model::{Resource, ResourceTemplate};
 
 use super::names::{matches, plain};
 use tau_protocol::extension::McpResource;
 
-/// Longest description that is kept, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 300;
-/// Most resources that one text can name.
+/// The maximum number of resources named in a text.
 const MAX_MENTIONS: usize = 16;
-/// What may follow the name of a resource in a sentence.
+/// Characters that may follow the name of a resource in a sentence.
 const PUNCTUATION: [char; 13] = ['.', ',', ';', ':', '!', '?', ')', ']', '}', '>', '\'', '"', '`'];
 
-/// The resources of a server, then its templates. One whose address has blanks cannot be named and is left out.
+/// The resources of a server, then its templates. Those whose address has blanks cannot be named and are left
+/// out.
 pub(super) fn of_server(
     server: &str,
     resources: Vec<Resource>,
@@ -41,7 +42,7 @@ pub(super) fn of_server(
     resources.chain(templates).filter(can_be_named).collect()
 }
 
-/// Whether an address is that of the resource, or of one that the template stands for.
+/// Whether an address is that of the resource, or matches the template.
 fn is_at(resource: &McpResource, uri: &str) -> bool {
     if !resource.is_template {
         return resource.uri == uri;
@@ -59,7 +60,7 @@ fn is_at(resource: &McpResource, uri: &str) -> bool {
 /// A resource that a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// The server as it is written.
+    /// The name of the server, verbatim.
     pub(super) server: String,
     pub(super) uri: String,
     /// Whether the server has such a resource.
@@ -83,7 +84,7 @@ pub(super) fn mentions(text: &str, resources: &[McpResource]) -> Vec<Mention> {
         let is_known = |uri: &str, is_template: bool| {
             of_server.iter().any(|known| known.is_template == is_template && is_at(known, uri))
         };
-        // Punctuation belongs to the sentence unless an address ends like this.
+        // Punctuation belongs to the sentence unless an address ends with it.
         let mut ways = std::iter::successors(Some(rest), |longer| longer.strip_suffix(PUNCTUATION));
         let listed = ways.find(|uri| is_known(uri, false));
         let known = listed.or_else(|| [bare, rest].into_iter().find(|uri| is_known(uri, true)));

@@ -1,4 +1,4 @@
-//! The result of a call as tau keeps it: text and pictures for the model, all of it for the user.
+//! Converts the result of a call: text and pictures for the model, everything for the user.
 
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, Resource, ResourceContents, Role,
@@ -10,11 +10,11 @@ use tau_tools::counted::counted;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Content, Details, OutputLimits, ToolError, ToolOutput};
 
-/// Largest picture that is kept, in bytes of base64; what is sent of it is smaller.
+/// The maximum size of a picture, in bytes of base64; it is reduced before it is sent.
 const MAX_PICTURE_SIZE: usize = 28 * 1024 * 1024;
-/// Shortest base64 that is left out of text.
+/// The minimum length of base64 that is removed from text.
 const MIN_REPEATED: usize = 64;
-/// Most pictures of a result.
+/// The maximum number of pictures in a result.
 const MAX_PICTURES: usize = 8;
 
 /// The answer for the model and the user.
@@ -45,8 +45,8 @@ pub(super) fn of_call(
     Ok(parts.output(scratch))
 }
 
-/// The messages of a prompt as one message of the user. If the model has a part in them, each begins with
-/// who says it.
+/// The messages of a prompt as one user message. If it includes messages of the model, each begins with its
+/// role.
 pub(super) fn of_prompt(result: GetPromptResult, limits: OutputLimits, scratch: &Scratch) -> ToolOutput {
     let mut parts = Parts::within(limits);
     let is_dialog = result.messages.iter().any(|message| message.role == Role::Assistant);
@@ -65,7 +65,7 @@ pub(super) fn of_prompt(result: GetPromptResult, limits: OutputLimits, scratch: 
 /// A resource as an attachment of a message.
 ///
 /// # Errors
-/// What it is, if it can be attached neither as text nor as a picture.
+/// Describes a resource that can be attached neither as text nor as a picture.
 pub(super) fn of_resource(
     found: ReadResourceResult,
     (server, uri): (&str, &str),
@@ -96,7 +96,7 @@ pub(super) fn of_resource(
     Ok(ToolOutput { content, details: Details::None })
 }
 
-/// The text in base64, if it is text.
+/// The decoded text of base64 data, if it is text.
 fn text_of(kind: &str, blob: &str) -> Option<String> {
     use base64::Engine;
 
@@ -107,7 +107,7 @@ fn text_of(kind: &str, blob: &str) -> Option<String> {
 
 struct Parts {
     text: String,
-    /// What came as base64, which servers repeat in their text and structured content.
+    /// Base64 data, which servers repeat in their text and structured content.
     data: Vec<String>,
     pictures: Vec<Content>,
     limits: OutputLimits,
@@ -128,7 +128,7 @@ impl Parts {
         }
         let has_pictures = !self.pictures.is_empty();
         content.extend(self.pictures);
-        // With pictures, the panel shows what the model gets.
+        // With pictures, the panel shows the model's content.
         ToolOutput { content, details: if has_pictures { Details::None } else { details } }
     }
 
@@ -201,7 +201,7 @@ impl Parts {
         }
     }
 
-    /// Takes data out of the text that came as a part of its own.
+    /// Removes data from the text that was sent as a part of its own.
     fn leave_out_data(&mut self) {
         for data in self.data.drain(..).filter(|data| data.len() >= MIN_REPEATED) {
             for written in [data.clone(), data.replace('/', "\\/")] {
@@ -212,7 +212,7 @@ impl Parts {
         }
     }
 
-    /// Structured content, unless its text was sent as well, as servers do for older clients.
+    /// Adds structured content, unless its text was sent as well, as servers do for older clients.
     fn structured(&mut self, value: &Value, has_content: bool) {
         let said =
             serde_json::from_str::<Value>(&self.text).unwrap_or_else(|_| Value::from(self.text.as_str()));

@@ -1,17 +1,17 @@
-//! Schemas of arguments as servers send them, made fit for models: one object, without `$ref`.
+//! Converts argument schemas of servers for models: one object, without `$ref`.
 
 use serde_json::{Map, Value, json};
 
 use super::valid::{plain_object, valid};
 
-/// Most references that are replaced, and how deep they may be within each other.
+/// The maximum number of replaced references, and of their nesting.
 const MAX_REFERENCES: usize = 500;
 const MAX_DEPTH: usize = 12;
-/// Deepest nesting of a schema that is kept.
+/// The maximum nesting of a schema.
 const MAX_NESTING: usize = 64;
 
-/// The schema of the arguments of a tool. `$ref` to a part of the same schema is replaced by that part; what
-/// refers to itself, or leads outside, becomes "anything".
+/// The schema of a tool's arguments. `$ref` to a part of the same schema is replaced by that part; recursive
+/// or external references become "anything".
 pub(super) fn of_arguments(given: &Map<String, Value>) -> Value {
     let root = Value::Object(given.clone());
     let mut inlined = Inlined { root: &root, replaced: 0, open: Vec::new() };
@@ -55,7 +55,7 @@ impl Inlined<'_> {
         Value::Object(inlined.collect())
     }
 
-    /// What a reference stands for, with what is said beside it.
+    /// The target of a reference, merged with its sibling fields.
     fn reference(&mut self, reference: &str, fields: &Map<String, Value>, depth: usize) -> Value {
         let beside = self.fields(fields.iter().filter(|(name, _)| *name != "$ref"), depth);
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(&unescaped(pointer)));
@@ -74,7 +74,7 @@ impl Inlined<'_> {
     }
 }
 
-/// A pointer in a reference may be written as a part of an address.
+/// Decodes the pointer of a reference, which may be percent-encoded.
 fn unescaped(pointer: &str) -> String {
     pointer.replace("%24", "$").replace("%20", " ").replace("%25", "%")
 }
@@ -113,7 +113,7 @@ mod tests {
             of(json!({ "properties": { "x": { "$ref": "http://h/s" } } }))["properties"]["x"],
             json!({})
         );
-        // Each doubles the one before it.
+        // Each doubles the previous one.
         let mut definitions = Map::new();
         for n in 0..40 {
             let next = json!({ "$ref": format!("#/$defs/d{}", n + 1) });

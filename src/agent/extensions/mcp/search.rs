@@ -1,10 +1,9 @@
-//! `tool_search` and `tool_call`: for tools of servers whose schemas together are too large to be sent with
-//! every request.
+//! `tool_search` and `tool_call`, for MCP tools whose schemas are too large for every request.
 //!
-//! The model sees their names, each with a line, in the description of `tool_search`; what it finds are the
-//! schemas, as text. It calls what it has found with `tool_call`. So the tools of a request stay the same,
-//! whatever is found, and what a provider has cached of the request stays valid. The engine puts the call of
-//! the tool itself in the place of one of `tool_call`, before anything is decided about it.
+//! The model sees their names, each with a line, in the description of `tool_search`; its results are the
+//! schemas, as text. It calls the tools with `tool_call`. So the tools of a request never change, and the
+//! provider's cache of the request stays valid. The engine replaces a call of `tool_call` by the call of the
+//! tool itself before it is judged.
 
 use std::sync::Arc;
 
@@ -19,14 +18,14 @@ use tau_tools::{
 pub(crate) const TOOL_SEARCH: &str = "tool_search";
 /// The name of the tool that calls others.
 pub(crate) const TOOL_CALL: &str = "tool_call";
-/// Longest description of a tool in the list, in characters.
+/// The maximum length of a tool's description in the list, in characters.
 const MAX_LINE_LEN: usize = 100;
-/// Most tools that a search finds.
+/// The maximum number of results of a search.
 const MAX_FOUND: usize = 10;
-/// The largest weight of the list; with more tools it has their names only.
+/// The maximum weight of the list; with more tools it has only their names.
 const MAX_LIST_SIZE: usize = 64 * 1024;
 
-/// About how many tokens the schemas of tools take of a request.
+/// The approximate number of tokens that the schemas of tools take in a request.
 pub(crate) fn tokens(tools: &[Arc<dyn AnyTool>]) -> u64 {
     let weight = |tool: &Arc<dyn AnyTool>| {
         let spec = tool.spec();
@@ -46,7 +45,7 @@ pub(crate) fn in_place_of(tools: &[Arc<dyn AnyTool>]) -> [Arc<dyn AnyTool>; 2] {
 pub(crate) fn target(arguments: &Value) -> Option<(String, Value)> {
     let name = arguments.get("name")?.as_str()?.to_owned();
     let given = match arguments.get("arguments") {
-        // Some models write an object as text.
+        // Some models encode an object as a string.
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         Some(given) => given.clone(),
         None => json!({}),
@@ -97,7 +96,7 @@ impl Search {
         }
     }
 
-    /// The tools that fit best, the best first.
+    /// The best matching tools, best first.
     fn find(&self, query: &str) -> Vec<&Arc<dyn AnyTool>> {
         let query = query.to_lowercase();
         let words: Vec<&str> = query
@@ -195,7 +194,7 @@ impl AnyTool for Call {
     }
 
     fn prepare(&self, _: Value, _: ToolContext) -> PreparingCall<'_> {
-        // The engine replaces calls of it that name a tool.
+        // The engine replaces calls that name a tool.
         let why = format!("name a tool that {TOOL_SEARCH} has found, and its arguments as an object");
         Box::pin(async move { Err(ToolError::refused(why)) })
     }

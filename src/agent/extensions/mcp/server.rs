@@ -1,4 +1,4 @@
-//! A configured server: started when it is needed, and again after it has ended.
+//! A configured server: started on demand, and again after it has ended.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use tau_protocol::extension::{
 use tau_tools::counted::counted;
 use tau_tools::{Access, AnyTool};
 
-/// Shortest time between two times that a server is asked for its tools again.
+/// The minimum time between two listings of a server's tools.
 const RELIST_PAUSE: Duration = Duration::from_millis(500);
 
-/// A server, and where it is configured.
+/// A server, and its place in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredServer {
     pub server: McpServer,
-    /// The file that names it.
+    /// The file that defines it.
     pub path: PathBuf,
-    /// Whether that file belongs to a directory that the user trusts.
+    /// Whether that file belongs to a trusted project.
     pub is_project: bool,
 }
 
@@ -39,18 +39,18 @@ pub(super) struct Server {
     pub(super) configured: ConfiguredServer,
     place: Place,
     around: Arc<McpContext>,
-    /// Held while it is being started, so that it is started once.
+    /// Held during a start, so that it is started only once.
     connection: AsyncMutex<Option<Arc<Connection>>>,
     known: Mutex<Known>,
 }
 
-/// What is known of a server.
+/// The known state of a server.
 struct Known {
     tools: Vec<Arc<dyn AnyTool>>,
     prompts: Vec<McpPrompt>,
     resources: Vec<McpResource>,
     state: ExtensionState,
-    /// What the server says it is.
+    /// The server's description of itself.
     description: String,
     problem: Option<String>,
 }
@@ -75,12 +75,12 @@ impl Server {
         })
     }
 
-    /// Its tools, as it named them last.
+    /// Its tools, as last listed.
     pub(super) fn tools(&self) -> Vec<Arc<dyn AnyTool>> {
         self.known.lock().tools.clone()
     }
 
-    /// Its prompts as commands, as it named them last.
+    /// Its prompts as commands, as last listed.
     pub(super) fn commands(&self) -> Vec<PromptCommand> {
         let source = self.source();
         let command = |prompt: &McpPrompt| PromptCommand {
@@ -95,12 +95,12 @@ impl Server {
         self.known.lock().prompts.iter().map(command).collect()
     }
 
-    /// The prompt that a command stands for.
+    /// The prompt of a command.
     pub(super) fn prompt(&self, command: &str) -> Option<McpPrompt> {
         self.known.lock().prompts.iter().find(|prompt| prompt.command == command).cloned()
     }
 
-    /// Whether it has never been ready and has not failed.
+    /// Whether it has neither been ready nor failed.
     pub(super) fn is_starting(&self) -> bool {
         self.known.lock().state == ExtensionState::Starting
     }
@@ -114,7 +114,7 @@ impl Server {
             && known.problem.as_ref().is_some_and(|problem| *problem == why)
     }
 
-    /// Its resources, as it named them last.
+    /// Its resources, as last listed.
     pub(super) fn resources(&self) -> Vec<McpResource> {
         self.known.lock().resources.clone()
     }
@@ -128,7 +128,7 @@ impl Server {
         self.place == *place
     }
 
-    /// How it is listed for users.
+    /// Its row in lists.
     pub(super) fn row(&self) -> ExtensionRow {
         let known = self.known.lock();
         let tokens = search::tokens(&known.tools);
@@ -157,14 +157,14 @@ impl Server {
         row
     }
 
-    /// Ends it for good.
+    /// Ends it permanently.
     pub(super) async fn retire(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
             connection.retire();
         }
     }
 
-    /// Starts it, and reports if that fails.
+    /// Starts it, and reports a failure.
     pub(super) async fn start(self: &Arc<Self>) {
         if let Err(why) = self.connection().await {
             let mut known = self.known.lock();
@@ -179,10 +179,10 @@ impl Server {
         }
     }
 
-    /// The connection to it; it is started if it does not run.
+    /// The connection to it; it is started if it is not running.
     ///
     /// # Errors
-    /// A part of a sentence that says why it cannot be started.
+    /// The reason it cannot be started, as part of a sentence.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
         let mut current = self.connection.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.ended.is_cancelled()) {
@@ -206,7 +206,7 @@ impl Server {
             allow_tools.as_ref().is_none_or(|list| is_in(list, &tool.name)) && !is_in(deny_tools, &tool.name)
         };
         let mut offered: Vec<&rmcp::model::Tool> = listed.iter().filter(is_offered).collect();
-        // Always the same order, so that the start of what is sent stays the same.
+        // Always the same order, so that the start of requests does not change.
         offered.sort_by(|one, other| one.name.cmp(&other.name));
         offered.dedup_by(|one, other| one.name == other.name);
         offered.truncate(super::MAX_LISTED);
@@ -225,7 +225,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes its prompts. Without them it can still be used.
+    /// Updates its prompts. Without them it can still be used.
     async fn list_prompts(&self, connection: &Connection) {
         match connection.prompts().await {
             Ok(listed) => {
@@ -237,7 +237,7 @@ impl Server {
         }
     }
 
-    /// Takes its resources. Without them it can still be used.
+    /// Updates its resources. Without them it can still be used.
     async fn list_resources(&self, connection: &Connection) {
         match connection.resources().await {
             Ok((listed, templates)) => {
@@ -249,7 +249,7 @@ impl Server {
         }
     }
 
-    /// What a call of one of its tools needs to know of it.
+    /// The facts about it that calls of its tools need.
     fn callee(self: &Arc<Self>) -> Callee {
         let McpServer { name, timeout, transport, .. } = &self.configured.server;
         let server = Arc::downgrade(self);
@@ -270,7 +270,7 @@ impl Server {
         }
     }
 
-    /// Takes part in what a server does by itself, until it ends.
+    /// Handles notifications of a server until it ends.
     async fn follow(self: Arc<Self>, connection: Arc<Connection>) {
         let lists = ServerList::ALL.map(|list| self.keep_listed(list, &connection));
         connection.ended.run_until_cancelled(join_all(lists)).await;
@@ -282,7 +282,7 @@ impl Server {
         }
     }
 
-    /// Takes a list again whenever the server says that it has changed.
+    /// Updates a list whenever the server reports a change.
     async fn keep_listed(self: &Arc<Self>, list: ServerList, connection: &Connection) {
         loop {
             connection.client.changed(list).await;
@@ -304,7 +304,7 @@ impl Server {
     }
 }
 
-/// How many there are of something; `None` without any.
+/// The number of things with their name; `None` if there are none.
 fn some(count: usize, what: &str) -> Option<String> {
     (count > 0).then(|| counted(count, what))
 }

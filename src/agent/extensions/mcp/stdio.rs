@@ -1,6 +1,6 @@
-//! Messages over the standard streams of a server's process: one JSON object a line.
+//! Messages over the standard streams of a server's process: one JSON object per line.
 //!
-//! Servers are not trusted to keep to that. A line that is no message is left out, up to a limit; a line
+//! Servers are not trusted to follow that. A line that is not a message is skipped, up to a limit; a line
 //! without an end, or a flood of lines, never takes more than a bounded amount of memory or time.
 
 use std::io;
@@ -19,11 +19,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::trouble::Trouble;
 
-/// Longest message, in bytes.
+/// The maximum length of a message, in bytes.
 const MAX_LEN: usize = 16 * 1024 * 1024;
-/// Bytes of lines that are no messages before the server is given up, counted again after each message.
+/// The maximum bytes of lines that are not messages before the server is given up; reset after each message.
 const MAX_GARBAGE: usize = 1024 * 1024;
-/// Messages that are not answers, taken within [`PERIOD`]; further ones have to wait.
+/// The maximum number of messages other than answers within [`PERIOD`]; further ones must wait.
 const MAX_NEWS: u32 = 5_000;
 /// See [`MAX_NEWS`].
 const PERIOD: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(super) struct StdioTransport {
     line: Vec<u8>,
     garbage: usize,
     pace: Pace,
-    /// Where it is said why the server was given up.
+    /// Records why the server was given up.
     trouble: Arc<Trouble>,
 }
 
@@ -52,8 +52,8 @@ impl StdioTransport {
         }
     }
 
-    /// The next line, without its end; `None` at the end of the stream. Cancel safe: what was read of a line
-    /// is kept.
+    /// The next line, without its end; `None` at the end of the stream. Cancel safe: a partly read line is
+    /// kept.
     async fn next_line(&mut self) -> Option<Vec<u8>> {
         loop {
             let (taken, ended) = {
@@ -132,10 +132,10 @@ impl Transport<RoleClient> for StdioTransport {
     }
 }
 
-/// What a line is.
+/// The kind of a line.
 enum Line {
     Message(Box<RxJsonRpcMessage<RoleClient>>),
-    /// A message of a kind that is not known, as newer servers may send.
+    /// A message of an unknown kind, which newer servers may send.
     Unknown,
     Garbage,
 }
@@ -150,7 +150,7 @@ fn parse(line: &[u8]) -> Line {
     }
 }
 
-/// How fast messages come that nobody asked for.
+/// The rate of unsolicited messages.
 #[derive(Default)]
 struct Pace {
     since: Option<Instant>,
@@ -166,7 +166,7 @@ impl Pace {
         self.seen = self.seen.saturating_add(1);
     }
 
-    /// Waits while there were too many. Cancel safe.
+    /// Waits while there are too many. Cancel safe.
     async fn wait(&self) {
         if let Some(since) = self.since.filter(|_| self.seen >= MAX_NEWS) {
             sleep_until(since + PERIOD).await;

@@ -1,16 +1,17 @@
-//! The addresses that a template of resources stands for, while one is being typed (RFC 6570, levels 1 and 2
-//! without fragments: `{name}` and `{+name}`).
+//! Completes addresses from resource templates while they are typed.
+//!
+//! Templates are of RFC 6570, levels 1 and 2 without fragments: `{name}` and `{+name}`.
 
 use std::collections::BTreeMap;
 
 use rmcp::model::{ArgumentInfo, CompleteRequestParams, CompletionContext, Reference};
 
-/// What to ask a server for while something is being typed.
+/// A completion request for a text that is being typed.
 pub(super) struct Completing {
     /// The name of the argument, or of the part of the address.
     pub(super) argument: String,
     pub(super) params: CompleteRequestParams,
-    /// What is around the value in an address.
+    /// The rest of the address around the value.
     pub(super) around: Option<AddressAround>,
 }
 
@@ -18,27 +19,27 @@ pub(super) struct Completing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AddressAround {
     before: String,
-    /// What follows up to the next part.
+    /// The text up to the next part.
     after: String,
-    /// Whether characters with a meaning in addresses stay as they are.
+    /// Whether reserved characters are not encoded.
     is_reserved: bool,
 }
 
 impl AddressAround {
-    /// The address with this value, as far as it is known then.
+    /// The address with this value, up to the next part.
     pub(super) fn with(&self, value: &str) -> String {
         format!("{}{}{}", self.before, encoded(value, self.is_reserved), self.after)
     }
 }
 
-/// A part of a template: a name in braces, and the text behind it.
+/// A part of a template: a name in braces, and the text after it.
 struct Part<'a> {
     name: &'a str,
     is_reserved: bool,
     text: &'a str,
 }
 
-/// The text before the first part, and the parts. `None` if the template has something else.
+/// The text before the first part, and the parts. `None` if the template has other expressions.
 fn parts(template: &str) -> Option<(&str, Vec<Part<'_>>)> {
     let (start, mut rest) = template.split_once('{')?;
     let mut parts = Vec::new();
@@ -64,7 +65,7 @@ fn parts(template: &str) -> Option<(&str, Vec<Part<'_>>)> {
     }
 }
 
-/// What to ask for while `typed` is the beginning of an address that the template stands for.
+/// The completion request if `typed` is the beginning of an address that matches the template.
 pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
     let (start, parts) = parts(template)?;
     let mut rest = typed.strip_prefix(start)?;
@@ -90,7 +91,7 @@ pub(super) fn template_of(template: &str, typed: &str) -> Option<Completing> {
     None
 }
 
-/// A value as it is in an address.
+/// A value encoded for an address.
 fn encoded(value: &str, is_reserved: bool) -> String {
     use std::fmt::Write;
 
@@ -107,7 +108,7 @@ fn encoded(value: &str, is_reserved: bool) -> String {
     text
 }
 
-/// The value that is written so in an address.
+/// The decoded value of a part of an address.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -131,7 +132,7 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What is asked for: the name, the value as far as it is typed, what is known, and the address with `x y/z`.
+    /// The request: the argument's name, the typed value, the known values, and the address with `x y/z`.
     fn asked(template: &str, typed: &str) -> Option<[String; 4]> {
         let found = template_of(template, typed)?;
         let known = found.params.context.and_then(|context| context.arguments).unwrap_or_default();

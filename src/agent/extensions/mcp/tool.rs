@@ -1,4 +1,4 @@
-//! A tool of a server as the agent sees it.
+//! A tool of a server as a tool of the agent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,39 +17,39 @@ use tau_tools::{
     ToolSpec, args,
 };
 
-/// Longest wait for the result of a call without progress, if nothing else is set.
+/// The default time limit for the result of a call without progress.
 const CALL_TIMEOUT: Duration = Duration::from_secs(600);
-/// Longest wait for the end of a process whose streams are closed.
+/// The longest wait for the end of a process whose streams are closed.
 const END_TIME: Duration = Duration::from_secs(3);
-/// Longest description that is kept, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 8_000;
-/// Longest name for people, in characters.
+/// The maximum length of a display name, in characters.
 const MAX_LABEL_LEN: usize = 80;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Arc<Connection>, String>> + Send>>;
 
-/// The server of a tool, as far as a call needs to know it.
+/// The facts about a tool's server that a call needs.
 pub(super) struct Callee {
-    /// Its name.
+    /// The name of the server.
     pub(super) name: String,
-    /// Longest wait for a result without progress; `None` for the usual one.
+    /// The time limit for a result without progress; `None` for the default.
     pub(super) timeout: Option<Duration>,
-    /// What its tools may touch.
+    /// The access of its tools.
     pub(super) access: Access,
-    /// Connects to it; it is started if it does not run. An error is a part of a sentence.
+    /// Connects to it; it is started if it is not running. An error is part of a sentence.
     pub(super) connect: Box<dyn Fn() -> Connecting + Send + Sync>,
 }
 
 /// A tool of a server.
 pub(super) struct McpTool {
     spec: ToolSpec,
-    /// Its name as the server knows it.
+    /// Its name at the server.
     name: String,
     callee: Arc<Callee>,
 }
 
 impl McpTool {
-    /// The tool that models call `name`.
+    /// Makes a tool that models call by `name`.
     pub(super) fn new(name: String, tool: &rmcp::model::Tool, callee: &Arc<Callee>) -> Self {
         let said = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
         let label = tool.title.clone().unwrap_or_else(|| args::label(&tool.name));
@@ -58,7 +58,7 @@ impl McpTool {
             label: label.chars().take(MAX_LABEL_LEN).collect(),
             description: said.trim().chars().take(MAX_DESCRIPTION_LEN).collect(),
             parameters: schema::of_arguments(&tool.input_schema),
-            // What a server says of its tools is a claim.
+            // A server's hints about its tools are only claims.
             read_only: false,
         };
         McpTool { spec, name: tool.name.to_string(), callee: Arc::clone(callee) }
@@ -91,7 +91,7 @@ impl McpTool {
                 counted(limit.as_secs(), "second")
             ))),
             Err(CallFailure::Ended) => {
-                // Why it ended is known a little later.
+                // The reason it ended is known a little later.
                 let _ = timeout(END_TIME, connection.ended.cancelled()).await;
                 Err(ToolError::refused(format!(
                     "the MCP server {name} ended during the call{}; it is started again at the next call",

@@ -1,5 +1,4 @@
-//! What is known about why a server ended: what it wrote to its standard error, and what was wrong with
-//! what it sent.
+//! Records why a server ended: its standard error, and faults in its output.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,15 +8,15 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// Lines of standard error that are kept.
+/// The number of lines of standard error that are kept.
 const LINES: usize = 20;
-/// Longest line that is kept, in bytes.
+/// The maximum length of a line, in bytes.
 const MAX_LEN: usize = 500;
 
-/// Longest wait for the end of standard error once a server has ended.
+/// The longest wait for the end of standard error once a server has ended.
 const SETTLING: Duration = Duration::from_millis(500);
 
-/// Why a server may have ended.
+/// The possible reasons for a server's end.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     known: Mutex<Known>,
@@ -28,23 +27,23 @@ pub(super) struct Trouble {
 #[derive(Debug, Default)]
 struct Known {
     why: Option<String>,
-    /// How its process ended.
+    /// The exit status of its process.
     status: Option<String>,
     lines: VecDeque<String>,
 }
 
 impl Trouble {
-    /// What was wrong with what it sent; the first counts.
+    /// Records a fault in its output; the first counts.
     pub(super) fn set(&self, why: String) {
         self.known.lock().why.get_or_insert(why);
     }
 
-    /// How its process ended.
+    /// Records the exit status of its process.
     pub(super) fn ended_with(&self, status: String) {
         self.known.lock().status.get_or_insert(status);
     }
 
-    /// What was wrong, or how it ended and the last thing it wrote.
+    /// The fault, or the exit status and the last line of standard error.
     pub(super) fn text(&self) -> Option<String> {
         let known = self.known.lock();
         if known.why.is_some() {
@@ -63,7 +62,7 @@ impl Trouble {
         self.known.lock().lines.iter().cloned().collect()
     }
 
-    /// Reads standard error to its end, and keeps the end of it.
+    /// Reads standard error to its end, and keeps the last lines.
     pub(super) async fn read(&self, stderr: impl AsyncRead + Unpin) {
         let mut stderr = BufReader::new(stderr);
         let mut line: Vec<u8> = Vec::new();
@@ -87,9 +86,9 @@ impl Trouble {
         self.complete.cancel();
     }
 
-    /// Gives what was written last a moment to arrive.
+    /// Waits a moment for the last lines to arrive.
     pub(super) async fn settled(&self) {
-        // Others may hold the stream open.
+        // Other processes may hold the stream open.
         let _ = timeout(SETTLING, self.complete.cancelled()).await;
     }
 

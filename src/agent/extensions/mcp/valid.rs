@@ -1,9 +1,10 @@
-//! Schemas of servers as every provider takes them: valid in JSON Schema 2020-12, and one plain object at the
-//! top. One mistake would have the whole request refused, whatever it is about.
+//! Makes schemas of servers valid JSON Schema 2020-12, with one plain object at the top.
+//!
+//! A single mistake would make providers refuse the whole request.
 
 use serde_json::{Map, Value, json};
 
-/// The types that there are.
+/// The valid types.
 const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 /// Keywords whose value is a schema.
 const SCHEMAS: [&str; 9] = [
@@ -19,9 +20,9 @@ const SCHEMAS: [&str; 9] = [
 ];
 /// Keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords whose value has schemas by name.
+/// Keywords whose value is a map of schemas by name.
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-/// Keywords whose value is a text.
+/// Keywords whose value is a string.
 const TEXTS: [&str; 5] = ["description", "title", "format", "pattern", "$comment"];
 /// Keywords whose value is a count.
 const COUNTS: [&str; 8] = [
@@ -36,15 +37,15 @@ const COUNTS: [&str; 8] = [
 ];
 /// Keywords whose value is a number.
 const NUMBERS: [&str; 5] = ["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"];
-/// Longest name of an argument that all providers take.
+/// The maximum length of an argument name that all providers accept.
 const MAX_NAME_LEN: usize = 64;
 
-/// A schema with what is not valid left out, or written as it is today.
+/// A schema without invalid parts, and with keywords of earlier versions replaced.
 pub(super) fn valid(schema: Value) -> Value {
     match schema {
         Value::Object(fields) => Value::Object(valid_fields(fields)),
         Value::Bool(_) => schema,
-        // A list of alternatives where one schema is due, or anything else: nothing is known.
+        // A list of alternatives in place of a schema, or any other value: nothing is known.
         Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => json!({}),
     }
 }
@@ -83,7 +84,7 @@ fn valid_fields(mut fields: Map<String, Value>) -> Map<String, Value> {
         other => other == Some(&json!("array")),
     };
     if is_array {
-        // Some providers refuse a list of which nothing is said.
+        // Some providers refuse a list without an item schema.
         kept.entry("items").or_insert_with(|| json!({}));
     }
     kept
@@ -119,8 +120,8 @@ fn valid_type(given: Value) -> Option<Value> {
     }
 }
 
-/// The schema of arguments as one plain object: alternatives at the top are joined, and an argument is required
-/// if all of them require it. Arguments whose names no provider takes are left out.
+/// The schema of arguments as one plain object: alternatives at the top are joined, and an argument is
+/// required if all of them require it. Arguments whose names no provider accepts are left out.
 pub(super) fn plain_object(mut schema: Map<String, Value>) -> Map<String, Value> {
     for (keyword, all) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
         if let Some(Value::Array(parts)) = schema.remove(keyword) {
@@ -151,7 +152,7 @@ pub(super) fn plain_object(mut schema: Map<String, Value>) -> Map<String, Value>
     schema
 }
 
-/// Puts the arguments of parts into a schema. `all` means that all parts hold, and not one of them.
+/// Adds the arguments of parts to a schema. `all` means that all parts apply, and not one of them.
 fn join(schema: &mut Map<String, Value>, parts: Vec<Value>, all: bool) {
     let names = |part: &Map<String, Value>| -> Vec<String> {
         let names = part.get("required").and_then(Value::as_array).into_iter().flatten();

@@ -1,6 +1,6 @@
-//! Variables of the environment in what files say of servers.
+//! Replaces environment variables in the configuration of servers.
 
-/// Which forms are replaced.
+/// The forms that are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forms {
     /// `${NAME}` only: in commands and arguments, where `$NAME` may be meant for a shell.
@@ -9,11 +9,11 @@ pub(super) enum Forms {
     All,
 }
 
-/// The text with values in place of variables: `${NAME}`, `${NAME:-default}` and, of all forms, `$NAME`.
-/// `lookup` gives the value of a variable.
+/// The text with the values of variables: `${NAME}`, `${NAME:-default}` and, for all forms, `$NAME`. `lookup`
+/// returns the value of a variable.
 ///
 /// # Errors
-/// The name of a variable that is not set and has no default.
+/// The name of an unset variable without a default.
 pub(super) fn expand(
     text: &str,
     forms: Forms,

@@ -1,22 +1,24 @@
-//! Which addresses may take part in a login: secrets travel over HTTPS only, and a server elsewhere sends
-//! neither tau nor the browser to this machine or its network.
+//! Decides which addresses may take part in a login.
+//!
+//! Secrets travel over HTTPS only, and a remote server sends neither tau nor the browser to this machine or
+//! its network.
 
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether a server at this address can have a login.
+/// Checks that a login is possible at a server with this address.
 ///
 /// # Errors
-/// A part of a sentence that says why not.
+/// The reason, as part of a sentence.
 pub(super) fn check_server(server: &Url) -> Result<(), String> {
     check(server, server)
 }
 
-/// Whether `target` may be used for a login at `server`.
+/// Checks that `target` may be used for a login at `server`.
 ///
 /// # Errors
-/// A part of a sentence that says why not.
+/// The reason, as part of a sentence.
 pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
     let shown = target.origin().ascii_serialization();
     let is_safe = target.scheme() == "https" || target.scheme() == "http" && is_loopback(target);
@@ -32,8 +34,9 @@ pub(super) fn check(server: &Url, target: &Url) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a name of a login may lead to this address. A server that is in the user's own network (`at` is where
-/// its name leads) may name others there, and one on this machine others on it; nobody else leads there.
+/// Whether a host name of a login may resolve to this address. A server in the user's own network (`at` are
+/// the addresses of its name) may name others there, and one on this machine others on it; no other server
+/// may.
 pub(super) fn admits((server, at): (&Url, &[IpAddr]), host: &str, address: IpAddr) -> bool {
     let is_own_host = server.host_str().is_some_and(|own| own.eq_ignore_ascii_case(host));
     let is_here = |address: &IpAddr| address.is_loopback() || address.is_unspecified();
@@ -67,7 +70,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether it names this machine or its network by number.
+/// Whether it is an IP address of this machine or its network.
 fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => is_near(address.into()),

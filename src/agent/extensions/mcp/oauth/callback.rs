@@ -1,7 +1,7 @@
-//! Where the browser comes back to after a login: an address on this machine that answers with a plain page.
+//! The local address that the browser returns to after a login, with a plain page.
 //!
-//! Whoever can reach it can send anything. Only what carries the state of this login counts, everything else
-//! gets a page that says so and changes nothing.
+//! Anyone who can reach it can send anything. Only requests with the state of this login count; all others
+//! get a page that says so and changes nothing.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -16,26 +16,26 @@ use crate::export::pen;
 
 /// The path of the address.
 const PATH: &str = "/callback";
-/// Largest head of a request, in bytes.
+/// The maximum size of a request head, in bytes.
 const MAX_SIZE: usize = 32 * 1024;
-/// Longest wait for a request once there is a connection; browsers open some that they never use.
+/// The time limit for a request on an open connection; browsers open some that they never use.
 const WITHIN: Duration = Duration::from_secs(20);
-/// Most connections at once; further ones wait.
+/// The maximum number of concurrent connections; further ones wait.
 const CONNECTIONS: usize = 32;
 
-/// What the authorization server lets the browser bring.
+/// A result of the authorization server, carried by the browser.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// What tokens are given for, and who says so.
+    /// The code that is exchanged for tokens, and its issuer.
     Code { code: String, issuer: Option<String> },
-    /// There are no tokens; why.
+    /// No tokens were granted; the reason.
     Refused(String),
     /// It does not belong to this login.
     Foreign,
 }
 
 impl Arrival {
-    /// What an address brings to the login of this state; `None` if it is another page.
+    /// The result that an address carries for the login with this state; `None` if it is another page.
     pub(super) fn of(address: &Url, state: &str) -> Option<Self> {
         if address.path() != PATH {
             return None;
@@ -58,18 +58,18 @@ impl Arrival {
     }
 }
 
-/// A page to answer with.
+/// A page to show in the browser.
 pub(super) struct Page<'a> {
     pub(super) status: &'static str,
     pub(super) title: &'a str,
     pub(super) text: &'a str,
 }
 
-/// Somebody who waits for a page.
+/// A connection of a browser that waits for a page.
 pub(super) struct Visitor(TcpStream);
 
 impl Visitor {
-    /// Shows a page; who has gone away does not see it.
+    /// Shows a page; a closed connection is ignored.
     pub(super) async fn show(mut self, page: Page<'_>) {
         let _ = timeout(WITHIN, self.write(page)).await;
     }
@@ -95,7 +95,7 @@ impl Visitor {
     }
 }
 
-/// The address on this machine.
+/// The local address, and its listener.
 pub(super) struct Callback {
     listener: TcpListener,
     address: Url,
@@ -103,10 +103,10 @@ pub(super) struct Callback {
 }
 
 impl Callback {
-    /// Listens at this port, or at any free one.
+    /// Listens on this port, or on any free one.
     ///
     /// # Errors
-    /// A part of a sentence.
+    /// The reason, as part of a sentence.
     pub(super) async fn listen(port: Option<u16>) -> Result<Self, String> {
         let wanted = port.unwrap_or(0);
         let failed = |error: std::io::Error| match port {
@@ -125,14 +125,14 @@ impl Callback {
         &self.address
     }
 
-    /// Waits for the browser to bring something to the login of this state. Cancel safe.
+    /// Waits for the browser to return to the login with this state. Cancel safe.
     pub(super) async fn arrival(&mut self, state: &str) -> (Arrival, Visitor) {
         loop {
             let is_full = self.visits.len() >= CONNECTIONS;
             tokio::select! {
                 accepted = self.listener.accept(), if !is_full => match accepted {
                     Ok((stream, _)) => drop(self.visits.spawn(request(stream, self.address.clone()))),
-                    // Out of descriptors: some are given back soon.
+                    // Out of file descriptors: some are released soon.
                     Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
                 },
                 Some(visit) = self.visits.join_next() => {
@@ -153,7 +153,7 @@ impl Callback {
     }
 }
 
-/// The address that a browser asks for.
+/// The address that a browser requests.
 async fn request(mut stream: TcpStream, base: Url) -> Option<(Url, Visitor)> {
     let mut head = Vec::new();
     let reading = async {

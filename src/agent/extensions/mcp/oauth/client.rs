@@ -21,16 +21,16 @@ use crate::settings::mcp_servers::OauthClient;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// A client that sends the tokens of a login along, and renews them once if they are not accepted.
+/// A client that adds the tokens of a login to requests, and renews them once if they are not accepted.
 #[derive(Clone)]
 pub(in super::super) struct LoginClient<C> {
     client: C,
-    /// Without it requests are sent as they are.
+    /// Without tokens requests are sent unchanged.
     tokens: Option<Arc<Tokens>>,
 }
 
 impl<C: StreamableHttpClient<Error = ClientError> + Sync> LoginClient<C> {
-    /// Sends requests with `client`, and with these tokens, if there are any.
+    /// Sends requests with `client` and these tokens, if any.
     pub(in super::super) fn new(client: C, tokens: Option<Arc<Tokens>>) -> Self {
         LoginClient { client, tokens }
     }
@@ -140,7 +140,8 @@ impl<C: StreamableHttpClient<Error = ClientError> + Sync> StreamableHttpClient f
     }
 }
 
-/// A server that says 401 in whichever way wants a login; those that say nothing more are known by the status.
+/// Turns every form of 401 into a request for a login; servers without a challenge are recognized by the
+/// status.
 fn challenge(error: StreamableHttpError<ClientError>) -> StreamableHttpError<ClientError> {
     let is_refusal = match &error {
         StreamableHttpError::Client(error) => error.status().is_some_and(|status| status.as_u16() == 401),
@@ -157,7 +158,7 @@ fn failed(text: String) -> StreamableHttpError<ClientError> {
 /// The tokens for the server at `url`.
 ///
 /// # Errors
-/// A part of a sentence: the address is not valid, or a variable is not set.
+/// The reason, as part of a sentence: the address is invalid, or a variable is not set.
 pub(in super::super) fn tokens(
     url: &str,
     oauth: &OauthClient,

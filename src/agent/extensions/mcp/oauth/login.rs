@@ -1,4 +1,4 @@
-//! A login: from what the server publishes, by way of the browser, to tokens on disk.
+//! A login: from the server's metadata, through the browser, to tokens on disk.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 
 /// The name under which tau registers itself.
 const CLIENT_NAME: &str = "tau";
-/// How long the user may take in the browser.
+/// The time that the user has in the browser.
 const WITHIN: Duration = Duration::from_secs(10 * 60);
 
 /// A login that waits for the user. Dropping it ends it.
@@ -29,11 +29,11 @@ pub struct BrowserLogin {
     server: Url,
     /// The address that the user has to open.
     page: Url,
-    /// What answers to this login carry.
+    /// The state parameter of answers to this login.
     state: String,
     callback: Callback,
     manager: AuthorizationManager,
-    /// Where the manager puts the tokens.
+    /// The store that the manager puts the tokens in.
     kept: InMemoryCredentialStore,
     metadata: AuthorizationMetadata,
     client_secret: Option<String>,
@@ -44,7 +44,7 @@ pub struct BrowserLogin {
 /// Asks a server where to log in, registers tau there, and listens for the browser.
 ///
 /// # Errors
-/// A part of a sentence that says why there can be no login.
+/// The reason a login is not possible, as part of a sentence.
 pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> Result<BrowserLogin, String> {
     let url = address(server)?;
     let McpTransport::Http { headers, oauth, .. } = &server.transport else {
@@ -96,7 +96,7 @@ pub async fn begin(server: &McpServer, store: &LoginStore, network: Network) -> 
     })
 }
 
-/// The scopes to ask for.
+/// The scopes to request.
 async fn scopes(manager: &AuthorizationManager, oauth: &OauthClient) -> Vec<String> {
     match &oauth.scopes {
         Some(scopes) => scopes.clone(),
@@ -104,8 +104,8 @@ async fn scopes(manager: &AuthorizationManager, oauth: &OauthClient) -> Vec<Stri
     }
 }
 
-/// Makes tau a client of the authorization server: the one that the user has registered, or a new one. The
-/// secret of a new one, if it has one.
+/// Makes tau a client of the authorization server: the one that the user has registered, or a new one.
+/// Returns the secret of a new one, if it has one.
 async fn configure(
     manager: &mut AuthorizationManager,
     oauth: &OauthClient,
@@ -139,11 +139,11 @@ impl BrowserLogin {
         self.page.as_str()
     }
 
-    /// Waits for the user to log in, and saves the tokens. `pasted` are addresses that the browser ended at on
+    /// Waits for the user to log in, and saves the tokens. `pasted` are final addresses of a browser on
     /// another machine.
     ///
     /// # Errors
-    /// A part of a sentence that says why there are no tokens.
+    /// The reason there are no tokens, as part of a sentence.
     pub async fn finish(mut self, pasted: &mut mpsc::Receiver<String>) -> Result<(), String> {
         let late = |_| format!("nobody has logged in within {} minutes", WITHIN.as_secs() / 60);
         timeout(WITHIN, self.answered(pasted)).await.map_err(late)?
@@ -182,7 +182,7 @@ impl BrowserLogin {
         }
     }
 
-    /// Gets tokens for a code, and saves them.
+    /// Exchanges a code for tokens, and saves them.
     async fn exchange(&self, code: &str, issuer: Option<&str>) -> Result<(), String> {
         let exchanged = self.manager.exchange_code_for_token_with_issuer(code, &self.state, issuer).await;
         let secrets = [code, self.client_secret.as_deref().unwrap_or_default()];
@@ -202,7 +202,7 @@ impl BrowserLogin {
     }
 }
 
-/// What is saved of an answer: the tokens that tau uses, and nothing else that came with them.
+/// The part of an answer that is saved: the tokens that tau uses, and nothing else.
 fn plain(mut credentials: StoredCredentials) -> Result<StoredCredentials, String> {
     let tokens = credentials.token_response.as_mut().ok_or("there are no tokens")?;
     tokens.set_extra_fields(VendorExtraTokenFields::default());

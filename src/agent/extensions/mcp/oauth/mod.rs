@@ -1,10 +1,11 @@
-//! Logins at servers (OAuth 2.1, as the authorization of MCP has it): once in the browser, then tokens that
-//! are renewed without the user.
+//! Logins at servers with OAuth 2.1, as MCP's authorization specifies.
 //!
-//! What a server and its authorization server publish is found and judged by the crate `rmcp` (RFC 9728, RFC
-//! 8414, OpenID), and so are registration (RFC 7591), PKCE, `resource` (RFC 8707) and `iss` (RFC 9207). Parts:
-//! `addresses` (which may take part), `requests` (over tau's own HTTP client), `login` (from the browser to
-//! tokens), `callback` (where the browser comes back to), `store` (the tokens on disk), `tokens` (using and
+//! The user logs in once in the browser; tokens are then renewed without the user.
+//!
+//! The metadata of a server and its authorization server is found and checked by the crate `rmcp` (RFC 9728,
+//! RFC 8414, OpenID), and so are registration (RFC 7591), PKCE, `resource` (RFC 8707) and `iss` (RFC 9207).
+//! Parts: `addresses` (which may take part), `requests` (over tau's own HTTP client), `login` (from the
+//! browser to tokens), `callback` (the browser's return), `store` (the tokens on disk), `tokens` (using and
 //! renewing them), `client` (requests with them).
 
 mod addresses;
@@ -26,20 +27,20 @@ use serde::{Deserialize, Serialize};
 use super::variables::{Forms, expand};
 use crate::settings::mcp_servers::OauthClient;
 
-/// Longest text of a server in an error, in characters.
+/// The maximum length of a server's text in an error, in characters.
 const MAX_SAID_LEN: usize = 300;
 
-/// What a login has left behind: everything that renewing its tokens takes.
+/// The result of a login: everything needed to renew its tokens.
 #[derive(Clone, Serialize, Deserialize)]
 struct Login {
-    /// What the tokens are for, as it was sent to the authorization server.
+    /// The resource of the tokens, as sent to the authorization server.
     resource: String,
     /// The secret of the client that was registered for this login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
-    /// What the authorization server published.
+    /// The metadata of the authorization server.
     metadata: AuthorizationMetadata,
-    /// The client, the tokens, and when they came.
+    /// The client, the tokens, and the time they were received.
     credentials: StoredCredentials,
 }
 
@@ -69,7 +70,7 @@ struct OwnClient {
 
 impl OwnClient {
     /// # Errors
-    /// A part of a sentence that names a variable that is not set.
+    /// The reason, as part of a sentence that names an unset variable.
     fn new(oauth: &OauthClient) -> Result<Self, String> {
         let expanded = |text: &String| {
             expand(text, Forms::All, &|name| std::env::var(name).ok())
@@ -88,12 +89,12 @@ pub fn login_command(name: &str) -> String {
     format!("tau mcp login {name}")
 }
 
-/// What is said of a server that wants a login: a part of a sentence.
+/// The error for a server that needs a login, as part of a sentence.
 pub(super) fn needs_login(name: &str) -> String {
     format!("it needs a login; run `{}`", login_command(name))
 }
 
-/// What an error says, as a part of a sentence without these secrets.
+/// Describes an error as part of a sentence, without these secrets.
 fn said(error: &AuthError, secrets: &[&str]) -> String {
     let text = match error {
         AuthError::AuthorizationFailed(text)
@@ -110,7 +111,7 @@ fn said(error: &AuthError, secrets: &[&str]) -> String {
     without(&text, secrets)
 }
 
-/// The text without these secrets, in one line that is not too long.
+/// The text without these secrets, on one line and shortened.
 fn without(text: &str, secrets: &[&str]) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for secret in secrets.iter().filter(|secret| !secret.is_empty()) {

@@ -1,5 +1,7 @@
-//! The requests of a login, over tau's own HTTP client: its proxies, its certificates, and no redirects. What a
-//! name leads to is judged when it is resolved for the connection.
+//! Sends the requests of a login over tau's own HTTP client, without redirects.
+//!
+//! Proxies and certificates are those of the client. The addresses of a host name are checked when it is
+//! resolved for the connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +15,9 @@ use super::{addresses, said};
 use crate::provider::http::Network;
 use crate::provider::http::guarded::{Guard, GuardedHttp, system_lookup};
 
-/// Largest document or answer of an authorization server, in bytes.
+/// The maximum size of a document or answer of an authorization server, in bytes.
 const MAX_SIZE: usize = 256 * 1024;
-/// Longest wait for one answer.
+/// The time limit of an answer.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// Sends requests to addresses that may take part in the login at `server`.
@@ -35,10 +37,10 @@ impl OAuthHttpClient for Requests {
     }
 }
 
-/// What speaks with the authorization server of `server`.
+/// The manager of the authorization server of `server`.
 ///
 /// # Errors
-/// A part of a sentence.
+/// The reason, as part of a sentence.
 pub(super) async fn manager(server: &Url, network: &Network) -> Result<AuthorizationManager, String> {
     let lookup = system_lookup();
     let own = server.domain().map(|name| lookup(name.to_owned()));

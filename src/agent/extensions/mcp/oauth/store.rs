@@ -1,5 +1,6 @@
-//! Logins on disk: a file for each server, for its owner only, with a lock beside it, so that several tau
-//! renew a token once.
+//! Stores logins on disk: one private file per server, with a lock file.
+//!
+//! The lock ensures that several tau processes renew a token only once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,21 +16,21 @@ use super::Login;
 use crate::settings::mcp_servers::{McpServer, McpTransport};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
 
-/// Largest file of a login, in bytes.
+/// The size limit of a login file, in bytes.
 const MAX_SIZE: u64 = 1024 * 1024;
-/// Longest wait for another tau that renews the tokens; its requests have shorter limits.
+/// The longest wait for another tau that renews the tokens; its requests have shorter limits.
 const LOCK_WAIT: Duration = Duration::from_secs(45);
-/// How often a lock that somebody holds is tried.
+/// The time between two attempts to take a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// What is known of the login at a server without asking it.
+/// The state of the login at a server, without asking it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginState {
-    /// Nothing: there was no login, and the server has not asked for one.
+    /// There was no login, and the server has not asked for one.
     Unknown,
     /// There are tokens.
     LoggedIn,
-    /// The server asked for a login, or does not accept the tokens there were.
+    /// The server asked for a login, or does not accept the existing tokens.
     Needed,
 }
 
@@ -38,7 +39,7 @@ pub enum LoginState {
 pub(super) struct Record {
     /// The address of the server.
     pub(super) url: String,
-    /// Whether the server asked for a login when it was used last.
+    /// Whether the server asked for a login when it was last used.
     #[serde(default)]
     pub(super) is_needed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,12 +53,12 @@ pub struct LoginStore {
 }
 
 impl LoginStore {
-    /// The logins in `folder`, which is made with the first one.
+    /// The logins in `folder`, which is created with the first one.
     pub fn new(folder: PathBuf) -> Self {
         LoginStore { folder }
     }
 
-    /// What is known of the login at a server. Blocks.
+    /// The state of the login at a server. Blocks.
     pub fn state(&self, server: &McpServer) -> LoginState {
         let record = address(server).ok().and_then(|url| self.read(&url).ok().flatten());
         match record {
@@ -67,10 +68,10 @@ impl LoginStore {
         }
     }
 
-    /// Forgets the login at a server; whether there was one. Blocks.
+    /// Deletes the login at a server; returns whether there was one. Blocks.
     ///
     /// # Errors
-    /// A part of a sentence.
+    /// The reason, as part of a sentence.
     pub fn forget(&self, server: &McpServer) -> Result<bool, String> {
         let url = address(server)?;
         let had = self.state(server) == LoginState::LoggedIn
@@ -82,10 +83,10 @@ impl LoginStore {
         }
     }
 
-    /// What is saved for the server at `url`. Blocks.
+    /// The record of the server at `url`. Blocks.
     ///
     /// # Errors
-    /// A part of a sentence, when a file cannot be read or is damaged.
+    /// The reason, as part of a sentence, when a file cannot be read or is damaged.
     pub(super) fn read(&self, url: &Url) -> Result<Option<Record>, String> {
         let path = self.file(url);
         let unusable = |why: &dyn std::fmt::Display| {
@@ -99,17 +100,17 @@ impl LoginStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unusable(&error)),
         };
-        // Where in the file it is damaged; what is there would be shown by the error itself.
+        // Only the position of the damage: the error itself would show the content.
         let record: Record = serde_json::from_slice(&bytes)
             .map_err(|error| unusable(&format!("line {}, column {}", error.line(), error.column())))?;
-        // Two addresses can have one name of a file only on purpose.
+        // Two addresses can only share a file name on purpose.
         Ok((record.url == url.as_str()).then_some(record))
     }
 
-    /// Saves what is known of a server. Blocks.
+    /// Saves the record of a server. Blocks.
     ///
     /// # Errors
-    /// A part of a sentence.
+    /// The reason, as part of a sentence.
     pub(super) fn write(&self, record: &Record) -> Result<(), String> {
         let Ok(url) = Url::parse(&record.url) else { return Ok(()) };
         let path = self.file(&url);
@@ -121,7 +122,7 @@ impl LoginStore {
     /// Waits for the lock of a server.
     ///
     /// # Errors
-    /// A part of a sentence, when another process holds it for too long.
+    /// The reason, as part of a sentence, when another process holds it for too long.
     pub(super) async fn lock(&self, url: &Url) -> Result<LockFile, String> {
         let path = self.file(url).with_extension("lock");
         let deadline = Instant::now() + LOCK_WAIT;
@@ -139,7 +140,7 @@ impl LoginStore {
         }
     }
 
-    /// The file of a server: its host for people, and a hash of its address.
+    /// The file of a server: its host for readability, and a hash of its address.
     fn file(&self, url: &Url) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' };
         let host: String = url.host_str().unwrap_or_default().chars().map(plain).take(64).collect();
@@ -152,7 +153,7 @@ impl LoginStore {
 /// The address of a server, with the variables in it replaced.
 ///
 /// # Errors
-/// A part of a sentence: the server is a program, or its address is not valid.
+/// The reason, as part of a sentence: the server is a program, or its address is invalid.
 pub(super) fn address(server: &McpServer) -> Result<Url, String> {
     let McpTransport::Http { url, .. } = &server.transport else {
         return Err("it is a program; only servers at a URL have logins".to_owned());

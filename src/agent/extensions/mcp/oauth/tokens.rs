@@ -1,8 +1,7 @@
-//! The tokens of a server: read when they are needed, renewed before they expire and when the server does not
-//! accept them.
+//! The tokens of a server: read on demand, renewed before they expire or when rejected.
 //!
-//! A token to renew with can often be used once only. So a lock is held from reading it to saving what came
-//! for it, whoever waited for the lock takes what the other has saved, and nothing aborts a renewal half-way.
+//! A refresh token can often be used only once. So a lock is held from reading it to saving its replacement,
+//! other processes that waited for the lock use the saved result, and nothing aborts a renewal half-way.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,7 +18,7 @@ use super::store::{LoginStore, Record};
 use super::{Login, OwnClient, requests, said};
 use crate::provider::http::Http;
 
-/// How long before they expire tokens are renewed; half their life, if that is less.
+/// The time before expiry at which tokens are renewed; half their life, if that is less.
 const BEFORE: Duration = Duration::from_secs(60);
 
 /// The tokens of one server.
@@ -28,15 +27,15 @@ pub(in super::super) struct Tokens {
     client: OwnClient,
     store: LoginStore,
     http: Arc<Http>,
-    /// Where renewals run, so that they end even if nobody waits for them any more.
+    /// Renewals run here, so that they complete even if they are no longer awaited.
     tasks: TaskTracker,
-    /// The login that was read last.
+    /// The login that was last read.
     held: AsyncMutex<Option<Login>>,
-    /// Whether a login was needed when the server was used last, as it is saved.
+    /// Whether a login was needed when the server was last used, as saved.
     noted: Mutex<Option<bool>>,
 }
 
-/// Why tokens are renewed.
+/// The reason for a renewal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
     /// They expire soon, or have expired.
@@ -45,13 +44,13 @@ enum Why {
     Rejected,
 }
 
-/// What a renewal gave.
+/// The result of a renewal.
 enum Renewed {
     /// New tokens.
     Login(Box<Login>),
-    /// Only a new login gives tokens; those there are cannot be renewed.
+    /// A new login is needed; the existing tokens cannot be renewed.
     NotRenewable,
-    /// Only a new login gives tokens: the authorization server has said so.
+    /// A new login is needed: the authorization server has refused the renewal.
     Refused,
 }
 
@@ -70,8 +69,8 @@ impl Tokens {
     /// The token for the next request; `None` without a login.
     ///
     /// # Errors
-    /// A part of a sentence: the saved login cannot be used, or the token has expired and cannot be renewed
-    /// now.
+    /// The reason, as part of a sentence: the saved login cannot be used, or the token has expired and cannot
+    /// be renewed now.
     pub(super) async fn access(self: &Arc<Self>) -> Result<Option<String>, String> {
         let mut held = self.held.lock().await;
         if held.is_none() {
@@ -85,12 +84,12 @@ impl Tokens {
         self.renew(access, Why::Expiring).await
     }
 
-    /// Another token after the server did not accept this one; `None` if a new login is needed.
+    /// Another token after the server rejected this one; `None` if a new login is needed.
     pub(super) async fn instead_of(self: &Arc<Self>, rejected: String) -> Result<Option<String>, String> {
         self.renew(rejected, Why::Rejected).await
     }
 
-    /// Saves whether the server needs a login, if that is news.
+    /// Saves whether the server needs a login, if that has changed.
     pub(super) async fn note(&self, is_needed: bool) {
         let noted = || self.noted.lock();
         if *noted() == Some(is_needed) {
@@ -98,7 +97,7 @@ impl Tokens {
         }
         match self.save_note(is_needed).await {
             Ok(()) => *noted() = Some(is_needed),
-            // It is only what lists show.
+            // It only affects lists.
             Err(error) => tracing::debug!(error, "cannot save whether a login is needed"),
         }
     }
@@ -106,7 +105,7 @@ impl Tokens {
     async fn save_note(&self, is_needed: bool) -> Result<(), String> {
         let is_news =
             |record: &Option<Record>| record.as_ref().is_some_and(|record| record.is_needed) != is_needed;
-        // Servers that need no login leave nothing behind.
+        // Servers that need no login get no file.
         if !is_news(&self.record().await?) {
             return Ok(());
         }
@@ -149,7 +148,7 @@ impl Tokens {
 
     async fn renew_to_the_end(&self, old: &str, why: Why) -> Result<Option<String>, String> {
         let mut held = self.held.lock().await;
-        // A request that was sent at the same time may have done it.
+        // A concurrent request may have done it.
         if let Some(access) = held.as_ref().and_then(|login| another(login, old)) {
             return Ok(Some(access));
         }
@@ -176,13 +175,13 @@ impl Tokens {
                 self.write(None).await?;
                 Ok(None)
             }
-            // There is still some time to try it again.
+            // There is still time to try again.
             Err(_) if why == Why::Expiring && !is_expiring(login, Duration::ZERO) => Ok(Some(old.to_owned())),
             Err(error) => Err(error),
         }
     }
 
-    /// Asks the authorization server for new tokens.
+    /// Requests new tokens from the authorization server.
     async fn renewed(&self, login: &Login) -> Result<Renewed, String> {
         let Some(renewal) = login.tokens().and_then(|tokens| tokens.refresh_token()) else {
             return Ok(Renewed::NotRenewable);
@@ -195,7 +194,7 @@ impl Tokens {
         };
         let mut manager = requests::manager(&self.url, self.http.network()).await?;
         if login.resource != self.url.as_str() {
-            // What the tokens are for is found out with the metadata, and cannot be given.
+            // The resource of the tokens is found with the metadata, and cannot be set.
             manager.resolve_metadata().await.map_err(|error| failed(&error))?;
         }
         manager.set_metadata(login.metadata.clone());
@@ -212,7 +211,7 @@ impl Tokens {
             Err(AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired) => {
                 return Ok(Renewed::Refused);
             }
-            // The client that was registered for the login is not known any more.
+            // The client that was registered for the login is no longer known.
             Err(AuthError::TokenRefreshFailed(text)) if text.contains("invalid_client") => {
                 return Ok(Renewed::Refused);
             }
@@ -230,7 +229,7 @@ fn another(login: &Login, old: &str) -> Option<String> {
     (access != old && !is_expiring(login, BEFORE)).then_some(access)
 }
 
-/// Whether the tokens expire within that time; those without an end do not.
+/// Whether the tokens expire within that time; those without an expiry do not.
 fn is_expiring(login: &Login, within: Duration) -> bool {
     let (Some(tokens), Some(received)) = (login.tokens(), login.credentials.token_received_at) else {
         return false;
