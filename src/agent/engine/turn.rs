@@ -89,11 +89,11 @@ struct Turn<'r, 'a> {
     retries: Retries,
     /// True between `AutoRetryStart` and `AutoRetryEnd`.
     retrying: bool,
-    /// True once the conversation was compacted because the request was too long.
+    /// Whether the conversation was compacted because the request was too long.
     compacted: bool,
-    /// The failure after which the request was sent again without parts that may be its reason.
+    /// The failure after which the request was retried without parts that may have caused it.
     refused: Option<(Failure, RefusedParts)>,
-    /// True once that was done.
+    /// Whether that retry was made.
     sent_without: bool,
 }
 
@@ -176,7 +176,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Reports the start of the answer, unless that was done.
+    /// Reports the start of the answer, if not yet done.
     fn begin(&mut self, attempt: &mut Attempt) {
         if attempt.begun {
             return;
@@ -189,7 +189,7 @@ impl Turn<'_, '_> {
         self.run.engine.emit(TurnEvent::MessageStart { message });
     }
 
-    /// Records, once the answer has begun, that the refused parts stay out of requests, and shows a notice.
+    /// Once the answer has begun, records that the refused parts stay out of requests, and shows a notice.
     fn note_refused(&mut self) {
         let Some((failure, parts)) = self.refused.take() else { return };
         self.run.commit(parts.note());
@@ -199,12 +199,12 @@ impl Turn<'_, '_> {
         self.run.engine.notice(NoticeLevel::Warning, text, Some(hint));
     }
 
-    /// What the request is sent without.
+    /// The parts that the request is sent without.
     fn refused(&self) -> Option<&RefusedParts> {
         self.refused.as_ref().map(|(_, parts)| parts)
     }
 
-    /// Sends the request once more if something in the conversation may be why it failed.
+    /// Retries the request if something in the conversation may have made it fail.
     fn send_without(&mut self, attempt: &Attempt, failure: &Failure) -> bool {
         if attempt.begun || self.sent_without {
             return false;
@@ -236,7 +236,7 @@ impl Turn<'_, '_> {
         self.run.commit_answer(message)
     }
 
-    /// Keeps what arrived before an abort. Complete calls stay, and get a result each.
+    /// Keeps the content that arrived before an abort. Complete calls stay, and get a result each.
     fn stopped(&mut self, mut attempt: Attempt) -> Arc<Message> {
         self.refused = None;
         self.end_retry(Some(ABORTED));
@@ -248,7 +248,7 @@ impl Turn<'_, '_> {
         self.run.commit_answer(message)
     }
 
-    /// Handles a failure: `None` if there is to be another attempt, after the wait for it.
+    /// Handles a failure; `None` if there is to be another attempt, after the wait for it.
     async fn failed(&mut self, attempt: Attempt, failure: Failure) -> Option<Arc<Message>> {
         if self.run.engine.current.stop.is_cancelled() {
             return Some(self.stopped(attempt));
@@ -260,7 +260,7 @@ impl Turn<'_, '_> {
             return None;
         }
         let failure = match self.refused.take_if(|_| !failure.retryable()) {
-            // It says why the request was sent again, which did not help.
+            // The first failure is the reason for the retry, which did not help.
             Some((first, _)) => first,
             None => with_hint(failure),
         };
@@ -285,15 +285,15 @@ impl Turn<'_, '_> {
         self.wait(delay_ms, error_message).await
     }
 
-    /// Waits for what is left of a wait that was cut short by the end of an earlier run. The message if that
-    /// ends the turn.
+    /// Waits for the remainder of a wait that was cut short by the end of an earlier run. Returns a message
+    /// if that ends the turn.
     async fn wait_on(&mut self) -> Option<Arc<Message>> {
         let delay_ms = left(self.run.engine)?;
         let error_message = "the provider's limit was reached before the last restart".to_owned();
         self.wait(delay_ms, error_message).await
     }
 
-    /// Reports a wait, and waits. The message if that ends the turn.
+    /// Reports a wait, and waits. Returns a message if that ends the turn.
     async fn wait(&mut self, delay_ms: u64, error_message: String) -> Option<Arc<Message>> {
         self.retrying = true;
         self.run.engine.emit(RunEvent::AutoRetryStart {
@@ -309,7 +309,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Compacts the conversation, once, so that the request can be sent again.
+    /// Compacts the conversation, once, so that the request can be retried.
     async fn too_long(&mut self, attempt: Attempt, failure: Failure) -> Option<Arc<Message>> {
         self.compacted = true;
         let failure = with_hint(failure);
@@ -327,14 +327,14 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Ends with the failure as the answer.
+    /// Gives up with the failure as the answer.
     fn give_up(&mut self, mut attempt: Attempt, text: &str) -> Arc<Message> {
         self.end_retry(Some(text));
         self.begin(&mut attempt);
         self.partial(attempt, text)
     }
 
-    /// Records what arrived before a failure as a turn of its own, before another attempt.
+    /// Records the content that arrived before a failure as a turn of its own, before another attempt.
     async fn end_partial(&mut self, attempt: Attempt, text: &str) {
         let partial = self.partial(attempt, text);
         if let Message::Assistant(answer) = partial.as_ref() {
@@ -343,7 +343,7 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Records what arrived before a failure. Its calls never ran and never will.
+    /// Records the content that arrived before a failure. Its calls never ran and never will.
     fn partial(&mut self, attempt: Attempt, text: &str) -> Arc<Message> {
         let mut message = attempt.assembler.message();
         message.stop_reason = StopReason::Error;
@@ -351,7 +351,7 @@ impl Turn<'_, '_> {
         self.run.commit_answer(message)
     }
 
-    /// The ids of all calls so far. A result names its call by its id, so none is used twice.
+    /// The ids of all calls so far. A result refers to its call by id, so ids must be unique.
     fn call_ids(&self) -> HashSet<String> {
         let messages = self.run.engine.config.session.context().messages;
         let calls = messages.iter().filter_map(|message| match message.as_ref() {
@@ -361,7 +361,7 @@ impl Turn<'_, '_> {
         calls.flatten().collect()
     }
 
-    /// Reports how the retries ended, if there were any.
+    /// Reports the outcome of the retries, if there were any.
     fn end_retry(&mut self, final_error: Option<&str>) {
         if std::mem::take(&mut self.retrying) {
             let attempt = self.retries.used();
@@ -391,7 +391,7 @@ fn is_empty(delta: &Delta) -> bool {
     }
 }
 
-/// Drops the calls of a message except those that `keep` selects.
+/// Drops the calls of a message that `keep` does not select.
 fn keep_calls(message: &mut AssistantMessage, keep: impl Fn(&ToolCall) -> bool) {
     message.content.retain(|block| match block {
         Block::ToolCall(call) => keep(call),

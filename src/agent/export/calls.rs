@@ -1,5 +1,4 @@
-//! Tool calls in a page: one row each, which says what was done and how it ended, with the result
-//! inside.
+//! Tool calls in a page: one row each, with title and outcome, and the result inside.
 
 use std::fmt::Write;
 
@@ -8,12 +7,12 @@ use crate::session::outline::{action, ending};
 use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Content, Details};
 
-/// Pictures that a page may hold.
+/// Types of pictures that a page may contain.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// A title longer than this does not show a command in full, in characters.
+/// The maximum length of a title that shows a command in full, in characters.
 const TITLE: usize = 100;
 
-/// A call and its result, if there is one.
+/// A call and its result, if any.
 pub(super) fn call(
     call: &ToolCall,
     result: Option<&ToolResultMessage>,
@@ -32,7 +31,7 @@ pub(super) fn call(
     out.push_str("</details>");
 }
 
-/// A result whose call is not in the page.
+/// A result whose call is not on the page.
 pub(super) fn result(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) {
     let title = format!("<b>{}</b>", escaped(&pen.text(&result.tool_name)));
     begin(&title, Some(result), out);
@@ -40,7 +39,7 @@ pub(super) fn result(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mu
     out.push_str("</details>");
 }
 
-/// Milliseconds that a call takes at least for its duration to be shown, as on the screen.
+/// The minimum duration of a call that is shown, in milliseconds, as on the screen.
 const WORTH_SAYING: u64 = 500;
 
 fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
@@ -60,7 +59,7 @@ fn begin(title: &str, result: Option<&ToolResultMessage>, out: &mut String) {
     );
 }
 
-/// What of the arguments the title and the result do not show.
+/// The arguments that neither the title nor the result shows.
 fn arguments(call: &ToolCall, result: Option<&ToolResultMessage>, pen: &mut Pen<'_, '_>, out: &mut String) {
     let field = |name: &str| call.arguments.get(name).and_then(serde_json::Value::as_str);
     let succeeded = result.is_some_and(|result| !result.is_error);
@@ -107,7 +106,7 @@ fn content(result: &ToolResultMessage, pen: &mut Pen<'_, '_>, out: &mut String) 
     }
 }
 
-/// A picture that is in the page itself.
+/// A picture that is embedded in the page.
 pub(super) fn picture(mime_type: &str, data: &str, out: &mut String) {
     let known = PICTURES.contains(&mime_type);
     let sound = data.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
@@ -118,7 +117,7 @@ pub(super) fn picture(mime_type: &str, data: &str, out: &mut String) {
     }
 }
 
-/// Milliseconds, for people.
+/// A duration in milliseconds, for display.
 fn duration(millis: u64) -> String {
     match millis / 1000 {
         0..60 => format!("{}.{}s", millis / 1000, millis % 1000 / 100),

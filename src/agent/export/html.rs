@@ -1,8 +1,8 @@
-//! A session as one page: no network, no other files, in the colours the reader prefers.
+//! A session as one page: no network, no other files, in the reader's preferred colours.
 //!
-//! Nothing that comes from the session is markup: text is escaped, HTML in answers is shown as
-//! text, links lead to the web or nowhere, pictures are embedded data. The page's policy lets no
-//! script run but the one written here, which is named by its digest.
+//! Content of the session never becomes markup: text is escaped, HTML in answers is shown as text, links lead
+//! to the web or nowhere, pictures are embedded data. The page's policy lets only the script below run, which
+//! it names by its digest.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// Of entries; of results with one id the last one counts.
+    /// Collects them from entries; of several results with one id the last counts.
     fn of(entries: impl Iterator<Item = &'a Entry>) -> Self {
         let mut calls = Calls::default();
         for entry in entries {
@@ -64,7 +64,7 @@ impl<'a> Calls<'a> {
 pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     let (path, others) = parted(session);
     let mut main = String::new();
-    // Those on the path count, if a call has been answered twice.
+    // Entries on the path take precedence if a call has been answered twice.
     let calls = Calls::of(others.iter().chain(&path).copied());
     for entry in path.iter().filter(|entry| !calls.holds(entry)) {
         article(entry, &calls, pen, &mut main);
@@ -103,7 +103,7 @@ pub(super) fn page(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     )
 }
 
-/// The tree as links; rows go to the right where it parts.
+/// The tree as links; rows are indented where it branches.
 fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     let outline = outline(session.tree());
     let mut depth: Vec<usize> = Vec::with_capacity(outline.rows.len());
@@ -134,7 +134,7 @@ fn tree(session: &Session, pen: &mut Pen<'_, '_>) -> String {
     out
 }
 
-/// The name of an entry's place: letters and digits alone, whatever the id holds.
+/// The anchor name of an entry: only letters and digits, whatever the id contains.
 fn anchor(id: &str) -> String {
     let mut name = "e".to_owned();
     for byte in id.bytes() {
@@ -230,7 +230,7 @@ fn of_answer(answer: &AssistantMessage, calls: &Calls<'_>, pen: &mut Pen<'_, '_>
     }
 }
 
-/// What an answer used, as far as that is known.
+/// The usage of an answer, as far as it is known.
 fn used(answer: &AssistantMessage) -> String {
     let usage = &answer.usage;
     let sent = usage.input + usage.cache_read + usage.cache_write;
@@ -256,12 +256,12 @@ fn plain(class: &str, text: &str, out: &mut String) {
     let _ = write!(out, "<div class=\"{class}\">{}</div>", linked(text));
 }
 
-/// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with links to the web
-/// only. The text has no secrets any more.
+/// Markdown as HTML, without raw HTML, without pictures from elsewhere, and with links to the web only.
+/// Secrets in the text are already masked.
 fn markdown(text: &str, pen: &mut Pen<'_, '_>, out: &mut String) {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut events: Vec<Event<'_>> = Vec::new();
-    // The language and the text of the code block that is open; how many links are.
+    // The language and the text of the open code block; the number of open links.
     let mut block: Option<(String, String)> = None;
     let mut links = 0_usize;
     for event in TextMergeStream::new(Parser::new_ext(text, options)) {

@@ -1,4 +1,4 @@
-//! A session as markdown: what was said as it was written, calls and results as code.
+//! A session as markdown: messages verbatim, calls and results as code.
 
 use super::{parted, title};
 use crate::secrets::redact::Redactor;
@@ -98,7 +98,7 @@ fn words(content: &[Content]) -> String {
     text.collect::<Vec<_>>().join("\n")
 }
 
-/// A code block whose fence is longer than any in it.
+/// A code block whose fence is longer than any inside it.
 fn fence(language: &str, text: &str, out: &mut String) {
     let mut longest = 0;
     let mut now = 0;

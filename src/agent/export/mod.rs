@@ -1,7 +1,7 @@
 //! A session as a document to share: a page, markdown, or its lines, without secrets.
 //!
-//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`]
-//! before it is written; where the text comes from nobody is trusted, so pages escape all of it.
+//! Pure but for [`own_secrets`]: from a session to text. Every piece of text passes the [`Redactor`] before
+//! it is written; no source of text is trusted, so pages escape all of it.
 
 mod calls;
 mod html;
@@ -20,10 +20,10 @@ pub use pen::Highlight;
 use tau_tools::process::secret_variables::{SecretName, secret_name};
 use tau_tools::recognise;
 
-/// What a session is written as.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// One page that needs nothing else.
+    /// A self-contained page.
     #[default]
     Html,
     Markdown,
@@ -32,12 +32,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format for a file of that name; `None` for an unknown ending.
+    /// The format for a file name; `None` for an unknown extension.
     pub fn of(path: &Path) -> Option<Self> {
         Self::named(path.extension()?.to_str()?)
     }
 
-    /// The format of that name, which is an ending of file names.
+    /// The format with that name, which is a file extension.
     pub fn named(ending: &str) -> Option<Self> {
         match ending.to_ascii_lowercase().as_str() {
             "html" | "htm" => Some(Format::Html),
@@ -47,7 +47,7 @@ impl Format {
         }
     }
 
-    /// The usual ending of file names.
+    /// The usual file extension.
     pub fn ending(self) -> &'static str {
         match self {
             Format::Html => "html",
@@ -57,25 +57,25 @@ impl Format {
     }
 }
 
-/// Longest name of a file that is made from a title, in bytes.
+/// The maximum length of a file name that is made from a title, in bytes.
 const NAME_BYTES: usize = 120;
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     pub text: String,
-    /// Secrets that were masked in it.
+    /// The number of secrets that were masked in it.
     pub masked: usize,
 }
 
-/// The session as a document, without colours in code. It must have been read whole
+/// The session as a document, without colours in code. The session must have been read completely
 /// ([`Session::whole`]).
 pub fn document(session: &Session, format: Format, secrets: &[String]) -> Document {
     coloured_document(session, format, secrets, &mut |_, _| Vec::new())
 }
 
-/// As [`document`], with what `highlight` finds in code as classes: `keyword`, `string` and the other
-/// names of tokens in theme files.
+/// Like [`document`], but with the tokens that `highlight` finds in code as classes: `keyword`, `string` and
+/// the other names of tokens in theme files.
 pub fn coloured_document(
     session: &Session,
     format: Format,
@@ -91,7 +91,7 @@ pub fn coloured_document(
     Document { text, masked: redactor.count() }
 }
 
-/// Values of environment variables whose names say that they are secret, and the passwords in the others.
+/// Values of environment variables whose names suggest secrets, and passwords in other variables.
 pub fn own_secrets() -> Vec<String> {
     own_secrets_of(std::env::vars_os())
 }
@@ -112,7 +112,7 @@ fn own_secrets_of(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<
     variables.flat_map(secrets).collect()
 }
 
-/// The lines as they are in the file, with every field that is not known here.
+/// The lines as in the file, including every unknown field.
 fn lines(session: &Session, redactor: &mut Redactor) -> String {
     let mut text = redactor.json_line(session.header());
     text.push('\n');
@@ -139,8 +139,8 @@ fn title(session: &Session) -> String {
     session.info().name.clone().or_else(first).unwrap_or_else(|| "a session".to_owned())
 }
 
-/// The usual name of a file for a session, without its ending: the day on which it began, and its
-/// title. Without secrets.
+/// The usual file name for a session, without its extension: the day on which it began, and its title.
+/// Without secrets.
 pub fn file_stem(session: &Session, secrets: &[String]) -> String {
     let begun = serde_json::from_str::<serde_json::Value>(session.header()).ok();
     let begun =
@@ -150,7 +150,7 @@ pub fn file_stem(session: &Session, secrets: &[String]) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let parts: Vec<&str> = day.iter().map(String::as_str).chain(words).collect();
     let mut name = parts.join("-");
-    // Names of files are limited in bytes.
+    // File names are limited in bytes.
     name.truncate(name.floor_char_boundary(NAME_BYTES));
     name.trim_end_matches('-').to_owned()
 }
@@ -164,7 +164,7 @@ fn parted(session: &Session) -> (Vec<&Entry>, Vec<&Entry>) {
     (path.into_iter().filter(|entry| is_shown(entry)).collect(), others)
 }
 
-/// Settings, labels and what other programs keep are no part of a document.
+/// Whether an entry is part of a document: not settings, labels and other programs' data.
 fn is_shown(entry: &Entry) -> bool {
     match &entry.body {
         Body::Message { .. } | Body::Compaction { .. } | Body::BranchSummary { .. } => true,

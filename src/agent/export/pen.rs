@@ -1,12 +1,12 @@
-//! What every part of a page is written with: secrets are masked, text is escaped, code coloured.
+//! Writes text into a page: masks secrets, escapes text, colours code.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use crate::secrets::redact::Redactor;
 
-/// Finds the tokens of code: for a language and a text, of each line the byte ranges with the
-/// names of their classes, from left to right.
+/// Finds the tokens of code: for a language and a text, the byte ranges of each line with the names of their
+/// classes, from left to right.
 pub type Highlight<'a> = dyn FnMut(&str, &str) -> Vec<Vec<(Range<usize>, &'static str)>> + 'a;
 
 /// Writes text into a page.
@@ -21,7 +21,7 @@ impl Pen<'_, '_> {
         self.redactor.text(text)
     }
 
-    /// How many secrets were masked so far.
+    /// The number of secrets masked so far.
     pub fn count(&self) -> usize {
         self.redactor.count()
     }
@@ -32,7 +32,7 @@ impl Pen<'_, '_> {
         self.coloured(language, &text)
     }
 
-    /// Code that has no secrets any more, as markup.
+    /// Code whose secrets are already masked, as markup.
     pub fn coloured(&mut self, language: &str, text: &str) -> String {
         let lines = if language.is_empty() { Vec::new() } else { (self.highlight)(language, text) };
         let mut out = String::with_capacity(text.len());
@@ -54,7 +54,7 @@ impl Pen<'_, '_> {
     }
 }
 
-/// Text that is nothing but text in a page; control characters are shown as what they are.
+/// Text in which nothing is markup; control characters are shown visibly.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -72,7 +72,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// As [`escaped`], with addresses of the web as links.
+/// Like [`escaped`], but web addresses become links.
 pub(super) fn linked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
