@@ -1,17 +1,18 @@
 //! `allowed-tools` of skills and prompt templates as permission rules.
 //!
-//! They hold while the skill or template is in use and only ever allow: what the user's rules deny or ask
-//! for stays denied or asked, and so do protected paths.
+//! They apply while the skill or template is in use and only ever allow: the user's rules that deny or ask
+//! still do, and protected paths stay protected.
 
 use super::custom_tools;
 use crate::permissions::{Rule, grant};
 use tau_protocol::extension::ExtensionSource;
 
-/// Names that skills use besides those of Claude Code, and what tau calls these tools.
+/// Tool names in skills besides those of Claude Code, and tau's names for these tools.
 const NAMES: [(&str, &str); 4] =
     [("search", "grep"), ("find", "find"), ("web_fetch", "web_fetch"), ("web_search", "web_search")];
 
-/// The rules, and what is not granted. Names of tools that neither tau nor a custom tool can have are left out.
+/// The rules, and the entries that are not granted. Tool names that neither tau nor a custom tool can have
+/// are left out.
 pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, Vec<String>) {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
     for text in allowed {
@@ -21,7 +22,7 @@ pub(crate) fn rules(allowed: &[String], source: ExtensionSource) -> (Vec<Rule>, 
         let lower = name.trim().to_ascii_lowercase();
         let of_skills = || NAMES.iter().find(|(theirs, _)| *theirs == lower).map(|(_, ours)| *ours);
         let known = grant::tool_of_others(&lower).or_else(of_skills);
-        // Other agents write the names of their tools with capital letters.
+        // Other agents capitalize the names of their tools.
         let is_custom = known.is_none() && !lower.starts_with("mcp__");
         if is_custom && (lower != name.trim() || custom_tools::name_problem(&lower).is_some()) {
             continue;

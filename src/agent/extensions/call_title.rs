@@ -1,8 +1,8 @@
-//! What the head of a panel says of a call whose tool tau does not know.
+//! Titles of calls whose tool tau does not know.
 
 use serde_json::Value;
 
-/// Longest value of an argument in a title, in characters.
+/// The maximum length of an argument's value in a title, in characters.
 const MAX_VALUE_LEN: usize = 120;
 
 /// The arguments as `name=value`.
@@ -15,7 +15,7 @@ pub(super) fn of_arguments(args: &Value) -> String {
     fields.map(|(name, given)| format!("{name}={}", value(given))).collect::<Vec<_>>().join(" ")
 }
 
-/// A text in one line, cut if it is long.
+/// A text on one line, cut if it is long.
 pub(super) fn short(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(MAX_VALUE_LEN).collect();

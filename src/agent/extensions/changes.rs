@@ -1,4 +1,4 @@
-//! What differs between two loads, for the user who has changed a file.
+//! The difference between two loads, for a user who has changed a file.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 
-/// Most extensions that are named for each way of changing; the rest is counted.
+/// The maximum number of extensions named per kind of change; the rest is counted.
 const NAMED: usize = 3;
 
-/// When files were changed last, and their sizes in bytes.
+/// The modification times of files, and their sizes in bytes.
 pub(super) type FileStamps = HashMap<PathBuf, (SystemTime, u64)>;
 
-/// How an extension differs from before.
+/// How an extension has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Difference {
     Added,
@@ -20,18 +20,18 @@ pub enum Difference {
     Removed,
 }
 
-/// An extension that differs from before.
+/// An extension that has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionChange {
     pub kind: ExtensionKind,
     pub name: String,
     pub difference: Difference,
-    /// It cannot be used as it is now.
+    /// Whether its new version cannot be used.
     pub has_failed: bool,
 }
 
-/// What is different in the rows and files of `new`, by kind and name. A file that was written counts as
-/// changed, even if it is listed as before.
+/// The changes in the rows and files of `new`, by kind and name. A file that was written counts as changed,
+/// even if its listing is the same.
 pub(super) fn between(
     old: (&[ExtensionRow], &FileStamps),
     new: (&[ExtensionRow], &FileStamps),
@@ -50,7 +50,7 @@ pub(super) fn between(
     others.chain(removed).collect()
 }
 
-/// What is compared of an extension: not what it costs, which depends on the others.
+/// The compared fields of an extension: not its cost, which depends on the others.
 #[derive(PartialEq)]
 struct Listed<'a> {
     description: &'a str,
@@ -62,7 +62,7 @@ struct Listed<'a> {
 
 type Key<'a> = (ExtensionKind, &'a str);
 
-/// By kind and name; several may have the same.
+/// Lists extensions by kind and name; several may have the same.
 fn listed<'a>((rows, stamps): (&'a [ExtensionRow], &'a FileStamps)) -> BTreeMap<Key<'a>, Vec<Listed<'a>>> {
     let mut listed: BTreeMap<Key<'_>, Vec<Listed<'_>>> = BTreeMap::new();
     for row in rows {
@@ -78,7 +78,7 @@ fn change((kind, name): &Key<'_>, difference: Difference, has_failed: bool) -> E
     ExtensionChange { kind: *kind, name: (*name).to_owned(), difference, has_failed }
 }
 
-/// The changes as a part of a sentence: `added skill a; changed prompt template b and 2 more`.
+/// The changes as part of a sentence: `added skill a; changed prompt template b and 2 more`.
 pub fn summary(changes: &[ExtensionChange]) -> String {
     let ways =
         [(Difference::Added, "added"), (Difference::Changed, "changed"), (Difference::Removed, "removed")];

@@ -1,35 +1,35 @@
-//! YAML front matter: the fields between two lines `---` at the beginning of a markdown file.
+//! YAML front matter: the fields between two `---` lines at the beginning of a markdown file.
 //!
-//! Files of other agents are often not quite YAML (`argument-hint: [file] [line]`, a colon within a
-//! description). Those are read line by line, with a problem that names the line.
+//! Files of other agents are often not quite valid YAML (`argument-hint: [file] [line]`, a colon within a
+//! description). They are read line by line, with a problem that names the line.
 
 use saphyr_parser::{Event, Parser, ScanError};
 
-/// Most bytes that front matter may have; a file of which no more is read is enough to list it.
+/// The maximum size of front matter in bytes; reading this much of a file is enough to list it.
 pub const MAX_FRONT_MATTER: usize = 16 * 1024;
-/// Most values in it.
+/// The maximum number of values in it.
 const MAX_VALUES: usize = 1024;
-/// Deepest nesting of values.
+/// The maximum nesting of values.
 const MAX_DEPTH: usize = 8;
 
 /// A value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// Any scalar, as it is written: `yes`, `3`.
+    /// Any scalar, verbatim: `yes`, `3`.
     Text(String),
     List(Vec<FieldValue>),
     Map(Vec<(String, FieldValue)>),
 }
 
-/// The fields of a file, and where its text begins.
+/// The fields of a file, and the offset of its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
     pub fields: Vec<(String, FieldValue)>,
-    /// The lines between the marks, as they are written.
+    /// The lines between the marks, verbatim.
     pub source: String,
-    /// How many bytes of the file come before its text.
+    /// The number of bytes before the text of the file.
     pub length: usize,
-    /// Why it was read line by line.
+    /// The reason it was read line by line.
     pub problem: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl FrontMatter {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// The value of a field that is one text; `None` for an empty one.
+    /// The value of a text field; `None` if it is empty.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
             FieldValue::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
@@ -75,7 +75,7 @@ impl FrontMatter {
         }
     }
 
-    /// The line of a field as it is written, without its name.
+    /// The raw line of a field, without its name.
     pub fn line(&self, name: &str) -> Option<&str> {
         let line =
             |line: &'_ str| line.split_once(':').filter(|(key, _)| *key == name).map(|(_, rest)| rest.len());
@@ -84,14 +84,14 @@ impl FrontMatter {
         line.get(line.len() - rest..).map(str::trim).filter(|rest| !rest.is_empty())
     }
 
-    /// Whether a field says yes.
+    /// Whether a field is true.
     pub fn is_true(&self, name: &str) -> bool {
         self.text(name)
             .is_some_and(|text| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("yes"))
     }
 }
 
-/// The fields of the lines, and what is wrong with them as YAML.
+/// The fields of the lines, and the problem if they are not valid YAML.
 fn fields(source: &str) -> (Vec<(String, FieldValue)>, Option<String>) {
     match yaml(source) {
         Ok(fields) => (fields, None),
@@ -99,7 +99,7 @@ fn fields(source: &str) -> (Vec<(String, FieldValue)>, Option<String>) {
     }
 }
 
-/// Lines `name: text`; indented ones continue the line before.
+/// Parses lines `name: text`; indented ones continue the previous line.
 fn by_lines(source: &str) -> Vec<(String, FieldValue)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for line in source.lines().filter(|line| !line.trim_start().starts_with('#')) {
@@ -121,13 +121,13 @@ fn unquoted(text: &str) -> &str {
     inner('"').or_else(|| inner('\'')).unwrap_or(text)
 }
 
-/// A collection that is being read; a map with the key whose value comes next.
+/// A collection that is being read; for a map, with the key of the next value.
 enum Open {
     List(Vec<FieldValue>),
     Map(Vec<(String, FieldValue)>, Option<String>),
 }
 
-/// The top-level map. References (`*name`) are refused, so nothing can become larger than it is written.
+/// Parses the top-level map. References (`*name`) are refused, so nothing can expand beyond its written size.
 fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
     let mut open: Vec<Open> = Vec::new();
     let mut values = 0_usize;
@@ -167,7 +167,7 @@ fn yaml(source: &str) -> Result<Vec<(String, FieldValue)>, String> {
     if values <= 3 { Ok(Vec::new()) } else { Err("the front matter has no fields (name: value)".to_owned()) }
 }
 
-/// Puts a complete value where it belongs.
+/// Adds a complete value to the open collection.
 fn put(open: &mut [Open], value: FieldValue) -> Result<(), String> {
     match (open.last_mut(), value) {
         (Some(Open::List(list)), value) => list.push(value),
@@ -183,7 +183,7 @@ fn put(open: &mut [Open], value: FieldValue) -> Result<(), String> {
     Ok(())
 }
 
-/// The first line of a file is the mark.
+/// Describes an error; line 1 of the file is the mark.
 fn said(error: &ScanError) -> String {
     format!("line {}: {} (its lines were read one by one)", error.marker().line() + 1, error.info())
 }

@@ -1,13 +1,13 @@
-//! Results that are too long for the model: cut in the middle, with all of it in a file.
+//! Cuts long results for the model in the middle, and saves them completely in a file.
 
 use tau_tools::counted::counted;
 use tau_tools::scratch::Scratch;
 use tau_tools::{OutputLimits, budget, paths};
 
-/// The most of a result that the model gets, as it is for commands.
+/// The maximum size of a result for the model, as for commands.
 const MAX_WEIGHT: usize = 48 * 1024;
 
-/// The text, or its start and end, and where all of it is: in a file whose name begins with `stem`.
+/// The text, or its start and end and the file with all of it, whose name begins with `stem`.
 pub(super) fn within(text: &str, stem: &str, limits: OutputLimits, scratch: &Scratch) -> String {
     let most = limits.token_weight().min(MAX_WEIGHT);
     if budget::token_weight(text) <= most {

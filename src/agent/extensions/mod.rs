@@ -1,9 +1,10 @@
-//! What the user and trusted projects add to the agent, loaded from files: skills, prompt templates,
-//! hooks, custom tools and MCP servers.
+//! Extensions loaded from files of the user and of trusted projects.
 //!
-//! Loading is a function of places (which folders there are is the caller's decision; folders of
-//! directories that are not trusted never become places) and blocks. [`Extensions`] keeps what was loaded
-//! last. What is over a limit or not understood is a problem in its row, never an error of the whole.
+//! They are skills, prompt templates, hooks, custom tools and MCP servers.
+//!
+//! Loading is a function of places and blocks. The caller decides on the folders; those of untrusted
+//! directories never become places. [`Extensions`] keeps the result of the last load. An extension that
+//! exceeds a limit or cannot be parsed has a problem in its row; it never fails the load.
 
 pub(crate) mod allowed_tools;
 mod builtin;
@@ -25,11 +26,11 @@ pub mod watched;
 
 pub use registry::{ExtensionOptions, Extensions};
 
-/// Largest file of an extension that is used, in bytes.
+/// The size limit of an extension's file, in bytes.
 pub const MAX_EXTENSION_FILE: u64 = 256 * 1024;
-/// Before the names of skills in commands.
+/// The prefix of the names of skills in commands.
 pub const SKILL_PREFIX: &str = "skill:";
-/// Most extensions of a kind that are loaded.
+/// The maximum number of extensions of a kind.
 pub const MAX_EXTENSIONS: usize = 4096;
-/// Most custom tools that are used: providers take no more than 128 in all.
+/// The maximum number of custom tools: providers accept no more than 128 tools in all.
 pub const MAX_CUSTOM_TOOLS: usize = 100;

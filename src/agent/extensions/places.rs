@@ -18,25 +18,25 @@ const PROJECT_PROMPTS: [&str; 4] = [".tau/prompts", ".claude/commands", ".codex/
 /// The folder of custom tools in a project.
 const PROJECT_TOOLS: [&str; 1] = [".tau/tools"];
 
-/// A folder that is looked through.
+/// A folder that is searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub folder: PathBuf,
     pub source: ExtensionSource,
-    /// The directory that links in a project must not leave, without links itself.
+    /// The directory that links in a project must not leave; itself without links.
     pub within: Option<PathBuf>,
 }
 
-/// Where extensions are loaded from, the places that count most first, and what of them is used.
+/// The places that extensions are loaded from, in order of precedence, and related files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     pub skills: Vec<Place>,
     pub prompts: Vec<Place>,
     pub tools: Vec<Place>,
-    /// Files that may name hooks, in the order in which their hooks run.
+    /// Files that may define hooks, in the order in which their hooks run.
     pub hooks: Vec<HookFile>,
-    /// What else decides what is loaded, there or not: files of settings, and the folders of projects that are
-    /// trusted.
+    /// Other files that affect loading, whether or not they exist: settings, and the folders of trusted
+    /// projects.
     pub files: Vec<PathBuf>,
 }
 
@@ -57,9 +57,9 @@ impl Places {
         }
     }
 
-    /// With folders of a directory that the user trusts, which count more than those before; only tools of the
-    /// user count more than those of a project. `root` has no links in it, and `folders` are those that were
-    /// trusted, as `.claude/skills`.
+    /// Adds folders of a trusted directory, which take precedence over earlier ones; only for tools, the
+    /// user's take precedence. `root` has no links in it, and `folders` are the trusted ones, such as
+    /// `.claude/skills`.
     pub fn add_project(&mut self, root: &Path, folders: &[&str]) {
         let places = |known: &[&str]| {
             let place = |folder: &&str| Place {

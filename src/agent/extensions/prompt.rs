@@ -1,4 +1,4 @@
-//! What a prompt that begins with a slash stands for: a prompt template, or a skill that the user asks for.
+//! Resolves slash commands to prompt templates and skills.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use super::{MAX_EXTENSION_FILE, SKILL_PREFIX, builtin};
 use crate::settings::private_files::read_capped;
 use tau_tools::encoding;
 
-/// What a command stands for.
+/// The target of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     Template(Template),
     Skill(Skill),
 }
 
-/// A prompt as a command: its name, and what follows.
+/// A prompt as a command: its name, and the rest.
 pub(crate) fn command(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -25,7 +25,7 @@ pub(crate) fn command(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Loaded {
-    /// What a command of this name stands for.
+    /// The target of the command with this name.
     pub(crate) fn meant(&self, name: &str) -> Option<Meant> {
         if let Some(template) = self.templates.iter().find(|template| template.name == name) {
             return Some(Meant::Template(template.clone()));
@@ -39,7 +39,7 @@ impl Template {
     /// Its text, without the front matter. Blocks.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason it cannot be read.
     pub(crate) fn read(&self) -> Result<String, String> {
         match &self.path {
             Some(path) => body(path),
@@ -49,10 +49,10 @@ impl Template {
 }
 
 impl Skill {
-    /// Its text for the model, with what the user wrote behind its name. Blocks.
+    /// Its text for the model, with the text that the user wrote after its name. Blocks.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason it cannot be read.
     pub(crate) fn read(&self, arguments: &str) -> Result<String, String> {
         let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
         let folder = folder.display();
@@ -69,7 +69,7 @@ impl Skill {
     }
 }
 
-/// The text of a file behind its front matter.
+/// The text of a file after its front matter.
 fn body(path: &Path) -> Result<String, String> {
     let bytes =
         read_capped(path, MAX_EXTENSION_FILE).map_err(|error| format!("{}: {error}", path.display()))?;

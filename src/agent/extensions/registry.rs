@@ -1,4 +1,4 @@
-//! What is loaded: found in the places of a directory, sorted, and shared by all who use it.
+//! Loads extensions from the places of a directory, and shares the result.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,29 +18,29 @@ use super::templates::{self, Template};
 use super::{MAX_CUSTOM_TOOLS, MAX_EXTENSIONS, SKILL_PREFIX, builtin};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand};
 
-/// What was loaded from files.
+/// The extensions loaded from files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// Those that can be used, by name.
+    /// The usable skills, by name.
     pub skills: Vec<Skill>,
-    /// The skills as they are in the system prompt.
+    /// The list of skills in the system prompt.
     pub listing: SkillListing,
-    /// Those that can be used, by name.
+    /// The usable prompt templates, by name.
     pub templates: Vec<Template>,
-    /// The hooks that run, in their order.
+    /// The active hooks, in order.
     pub hooks: Vec<Hook>,
-    /// Those that the model can call, by name.
+    /// The tools that the model can call, by name.
     pub tools: Vec<Arc<CustomTool>>,
-    /// Everything that was found, used or not.
+    /// All extensions that were found, used or not.
     pub rows: Vec<ExtensionRow>,
-    /// What is wrong with folders.
+    /// Problems with folders.
     pub problems: Vec<String>,
-    /// The files of skills and prompt templates as they were.
+    /// The file stamps of skills and prompt templates.
     stamps: FileStamps,
 }
 
 impl Loaded {
-    /// Loads what the places have. Blocks.
+    /// Loads the extensions of places. Blocks.
     pub fn from_places(places: &Places, options: &ExtensionOptions) -> Self {
         let mut loaded = Loaded::default();
         // There may be a thousand of each, and most of the time is spent in system calls.

@@ -1,4 +1,4 @@
-//! The arguments of a custom tool: their types, the schema that models get, and the values of a call.
+//! Arguments of custom tools: their types, their schema, and the values of a call.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ pub(super) struct Argument {
     pub(super) description: String,
     pub(super) is_required: bool,
     pub(super) default: Option<Value>,
-    /// The only values there are; any if it is empty.
+    /// The only possible values; any if empty.
     pub(super) choices: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum ArgumentKind {
     Integer,
     Number,
     Boolean,
-    /// A list of texts.
+    /// A list of strings.
     Array,
 }
 
@@ -41,7 +41,7 @@ impl ArgumentKind {
         }
     }
 
-    /// Whether its values are texts of any kind.
+    /// Whether its values are strings.
     pub(super) fn is_text(self) -> bool {
         matches!(self, ArgumentKind::String | ArgumentKind::Array)
     }
@@ -58,7 +58,7 @@ impl ArgumentKind {
 }
 
 impl Argument {
-    /// What is wrong with its default or its choices, as a sentence.
+    /// The problem with its default or its choices, as a sentence.
     pub(super) fn problem(&self) -> Option<String> {
         let name = &self.name;
         if !self.choices.is_empty() && !self.kind.is_text() {
@@ -79,7 +79,7 @@ impl Argument {
         let mut schema = json!({ "type": self.kind.name() });
         let mut text = self.description.clone();
         if let Some(default) = &self.default {
-            // Not every provider takes `default`.
+            // Not every provider supports `default`.
             text = format!("{text} Default: {default}").trim_start().to_owned();
         }
         if !text.is_empty() {

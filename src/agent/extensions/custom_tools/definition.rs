@@ -1,4 +1,4 @@
-//! The file of a custom tool, `tools/NAME.toml`: read and checked, with the lines of what is wrong.
+//! Reads and checks the file of a custom tool, `tools/NAME.toml`, with line numbers of problems.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,49 +13,49 @@ use super::arguments::{Argument, ArgumentKind};
 use super::words::{TOOL_DIR, Text, is_name, placeholder_in_shell_text};
 use crate::settings::{line_of, read_toml_text};
 
-/// Longest description, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 8_000;
-/// Most arguments.
+/// The maximum number of arguments.
 const MAX_ARGUMENTS: usize = 64;
 
-/// What a custom tool is.
+/// The definition of a custom tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) description: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) command: ToolCommand,
-    /// What the head of the panel says of a call.
+    /// The title of a call.
     pub(super) title: Option<Text>,
-    /// Time limit in seconds.
+    /// The time limit in seconds.
     pub(super) timeout: Option<u64>,
     pub(super) output: OutputKind,
-    /// What it touches; `None` if it does not say.
+    /// Its declared access; `None` without a declaration.
     pub(super) access: Option<DeclaredAccess>,
-    /// The exit codes of a call that went well.
+    /// The exit codes of success.
     pub(super) success: Vec<i32>,
 }
 
-/// What a tool runs.
+/// The command of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToolCommand {
     /// A program and its arguments.
     Words { program: Text, words: Vec<CommandWord> },
-    /// A text for the user's shell.
+    /// A command line for the user's shell.
     Shell(String),
 }
 
-/// A word of a command, or several.
+/// One or more words of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CommandWord {
     Always(Text),
-    /// Left out unless the argument has a value that is not false.
+    /// Left out unless the argument has a value other than false.
     When {
         argument: String,
         words: Vec<Text>,
     },
 }
 
-/// What the output of a tool is.
+/// The kind of a tool's output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OutputKind {
@@ -67,7 +67,7 @@ pub(super) enum OutputKind {
     Image,
 }
 
-/// What a tool says it touches.
+/// The access that a tool declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DeclaredAccess {
     pub(super) reads: Vec<Text>,
@@ -75,10 +75,10 @@ pub(super) struct DeclaredAccess {
     pub(super) network: bool,
 }
 
-/// Something that is wrong with a file.
+/// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// From 1; `None` for the file as a whole.
+    /// The line, from 1; `None` for the file as a whole.
     pub line: Option<usize>,
     /// A sentence.
     pub text: String,
@@ -144,7 +144,7 @@ struct WhenTable {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns all problems of the file.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>> {
     let file: File = read_toml_text(path, text).map_err(|error| vec![of_reader(path, &error.0)])?;
     let mut check = Check { text, problems: Vec::new() };
@@ -178,7 +178,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Definition, Vec<Problem>>
     }
 }
 
-/// The reader names the file before the line.
+/// Parses an error of the TOML reader, which names the file before the line.
 fn of_reader(path: &Path, error: &str) -> Problem {
     let rest = error.strip_prefix(&path.display().to_string()).unwrap_or(error);
     let rest = rest.strip_prefix(':').unwrap_or(rest);
@@ -199,7 +199,7 @@ impl Check<'_> {
         self.problems.push(Problem { line: Some(line_of(self.text, byte)), text: text.into() });
     }
 
-    /// The arguments in the order in which they are written.
+    /// The arguments in the order of the file.
     fn arguments(&mut self, given: BTreeMap<Spanned<String>, ArgumentTable>) -> Vec<Argument> {
         let mut given: Vec<(Spanned<String>, ArgumentTable)> = given.into_iter().collect();
         given.sort_by_key(|(name, _)| name.span().start);

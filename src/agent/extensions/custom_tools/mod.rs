@@ -1,10 +1,11 @@
-//! Custom tools: commands of the user that models call like built-in tools, each described by a file
-//! `tools/NAME.toml`.
+//! Custom tools: commands of the user that models call like built-in tools.
 //!
-//! Values that a model gives never reach a shell as text: they are words of a program, variables, and JSON
-//! on standard input. What a tool says it touches is believed if the file is the user's own. Parts:
-//! `definition` (the file), `arguments` (their types and values), `words` (texts with placeholders), `tool` (a
-//! call), `run` (its process), `output` (what the user sees of it), `unified` (diffs).
+//! Each is described by a file `tools/NAME.toml`.
+//!
+//! Values from a model never reach a shell as text: they are words of a program, variables, and JSON on
+//! standard input. The declared access of a tool is trusted if the file is the user's own. Parts:
+//! `definition` (the file), `arguments` (their types and values), `words` (texts with placeholders), `tool`
+//! (a call), `run` (its process), `output` (its display for the user), `unified` (diffs).
 
 mod arguments;
 mod definition;
@@ -28,27 +29,27 @@ use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, Exte
 use tau_tools::{AnyTool, toolbox};
 use tool::ToolPlace;
 
-/// How the file of a tool ends.
+/// The extension of a tool's file.
 const ENDING: &str = "toml";
-/// Longest name, in characters; providers take no longer ones.
+/// The maximum length of a name, in characters; providers do not accept longer ones.
 const MAX_NAME_LEN: usize = 64;
-/// Names that tau itself uses, besides its built-in tools, now or when something is set.
+/// Names that tau itself uses for tools besides its built-in ones, always or with some settings.
 const OWN_NAMES: [&str; 4] = ["tool_search", "tool_call", "web_fetch", "web_search"];
-/// Before the names of tools of MCP servers.
+/// The prefix of the names of MCP tools.
 const OF_SERVERS: &str = "mcp__";
 
 /// A file that describes a tool.
 #[derive(Clone, Debug)]
 pub struct FoundTool {
-    /// That of the file.
+    /// The name of the file.
     pub name: String,
     pub path: PathBuf,
     pub source: ExtensionSource,
-    /// The tool, or what is wrong with its file.
+    /// The tool, or the problems of its file.
     pub tool: Result<Arc<CustomTool>, Vec<Problem>>,
 }
 
-/// The tools of a place, and what is wrong with the place.
+/// The tools of a place, and the problems of the place itself.
 pub(super) fn find(place: &Place, shell: Option<&Path>) -> (Vec<FoundTool>, Vec<String>) {
     let mut walk = Walk::new(place);
     let mut found = Vec::new();
@@ -69,7 +70,7 @@ pub(super) fn find(place: &Place, shell: Option<&Path>) -> (Vec<FoundTool>, Vec<
     (found, walk.problems)
 }
 
-/// Reads the file of a tool; `shell` runs its command if it is a text. Blocks.
+/// Reads the file of a tool; `shell` runs its command if it is a command line. Blocks.
 pub fn read(path: &Path, source: ExtensionSource, shell: Option<&Path>) -> FoundTool {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let of_file = |text: String| vec![Problem { line: None, text }];
@@ -95,7 +96,7 @@ pub fn read(path: &Path, source: ExtensionSource, shell: Option<&Path>) -> Found
 }
 
 impl FoundTool {
-    /// The row that lists it.
+    /// Its row in lists.
     pub fn row(&self) -> ExtensionRow {
         let (state, problems) = match &self.tool {
             Ok(_) => (ExtensionState::On, Vec::new()),
@@ -114,7 +115,7 @@ impl FoundTool {
     }
 }
 
-/// Why no tool can have this name.
+/// The reason a tool cannot have this name, if any.
 pub(super) fn name_problem(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     if !name.starts_with(|c: char| c.is_ascii_lowercase())

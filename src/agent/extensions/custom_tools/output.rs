@@ -1,4 +1,4 @@
-//! From what a program wrote to what the model gets and the user sees.
+//! Turns the output of a program into a result for the model and the user.
 
 use super::definition::OutputKind;
 use super::unified;
@@ -7,13 +7,13 @@ use tau_tools::counted::counted;
 use tau_tools::read::picture;
 use tau_tools::{Details, ToolContext, ToolError, ToolOutput};
 
-/// Longest text of a program's errors beside its output, in characters.
+/// The maximum length of a program's error text beside its output, in characters.
 const MAX_NOTES_LEN: usize = 2_000;
 
-/// The answer of a program that went well. `notes` is what it wrote to standard error.
+/// The answer of a successful program. `notes` is its standard error.
 ///
 /// # Errors
-/// When its output is not what the tool says it is.
+/// When its output is not of the declared kind.
 pub(super) async fn answer(
     (kind, name): (OutputKind, String),
     stdout: Vec<u8>,
@@ -27,10 +27,10 @@ pub(super) async fn answer(
     }
 }
 
-/// The answer with what a failed program has written besides to standard output.
+/// The answer with the standard output of a failed program.
 ///
 /// # Errors
-/// That of `answer`.
+/// Those of `answer`.
 pub(super) fn with_stdout(
     answer: Result<ToolOutput, ToolError>,
     stdout: &[u8],
@@ -53,7 +53,7 @@ fn diff(stdout: &[u8], notes: &str, context: &ToolContext) -> ToolOutput {
     let shown = within(text.trim_end(), "tool", context.limits, &context.scratch);
     let details = match unified::parse(&text).as_mut_slice() {
         [one] => Details::Diff(std::mem::take(one)),
-        // There is no shape for several files, and what is no diff is text.
+        // There are no details for several files, and text that is not a diff stays text.
         _ => Details::Text { text: shown.clone() },
     };
     let mut said = if shown.is_empty() { "(no changes)".to_owned() } else { shown };

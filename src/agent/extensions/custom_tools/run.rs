@@ -1,4 +1,4 @@
-//! The process of a call: started, given its arguments as JSON, and ended with everything it started.
+//! The process of a call: starts it, sends its arguments as JSON, and ends its children with it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,31 +16,31 @@ use tau_tools::command_result::{self, Wording};
 use tau_tools::process::{self, CommandIo, CommandLine, FinishedCommand, Flow};
 use tau_tools::{Details, TerminalOutput, ToolContext, ToolError, ToolOutput, line_output, paths};
 
-/// The most that is kept of output that has to be complete, in bytes.
+/// The maximum bytes of output that must be complete.
 const MAX_SIZE: usize = 16 * 1024 * 1024;
-/// How long output is still read after the program has ended.
+/// The time that output is still read after the program has ended.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What runs.
+/// The program to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Program {
     /// A program with its words.
     Words { program: String, words: Vec<String>, variables: Vec<(String, String)> },
-    /// A text for the user's shell.
+    /// A command line for the user's shell.
     Shell { shell: PathBuf, text: String, variables: Vec<(String, String)> },
 }
 
-/// A call that can be carried out.
+/// A call that is ready to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) program: Program,
-    /// For standard input.
+    /// The standard input.
     pub(super) input: Vec<u8>,
-    /// In seconds.
+    /// The time limit in seconds.
     pub(super) timeout: Option<u64>,
     pub(super) output: OutputKind,
-    /// The exit codes of a call that went well.
+    /// The exit codes of success.
     pub(super) success: Vec<i32>,
 }
 
@@ -74,11 +74,11 @@ pub(super) async fn carry_out(call: Call, context: ToolContext) -> Result<ToolOu
     output::answer((call.output, call.name), stdout.bytes, &notes, &context).await
 }
 
-/// What a program wrote to standard output, if that is kept apart.
+/// The standard output of a program, if kept apart.
 #[derive(Default)]
 struct Stdout {
     bytes: Vec<u8>,
-    /// It was too much.
+    /// Whether it exceeded the limit.
     is_over: bool,
 }
 
@@ -86,7 +86,7 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
     let (stdin, input) = io::pipe()?;
     let mut input = pipe::Sender::from_owned_fd(OwnedFd::from(input))?;
     let write = async move {
-        // A program that does not read its input has closed it, which is no fault.
+        // A program that does not read its input has closed it, which is not an error.
         let _ = input.write_all(&call.input).await;
         drop(input);
     };
@@ -125,7 +125,7 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
         let read = async {
             if let Some(mut reader) = reader {
                 let mut most = (&mut reader).take(MAX_SIZE as u64 + 1);
-                // What was read until an error is what there is.
+                // If reading fails, the bytes read so far are used.
                 let _ = most.read_to_end(&mut stdout.bytes).await;
                 stdout.is_over = stdout.bytes.len() > MAX_SIZE;
                 if stdout.is_over {
@@ -144,7 +144,7 @@ async fn run(call: &Call, context: &ToolContext) -> io::Result<(FinishedCommand,
             }
         };
         if !is_read {
-            // Somebody it left in the background may hold it open.
+            // A background process may hold it open.
             let _ = timeout(GRACE, read).await;
         }
         finished

@@ -1,4 +1,4 @@
-//! A custom tool as the agent sees it.
+//! A custom tool as a tool of the agent.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ use tau_tools::{
     paths,
 };
 
-/// One argument of a program cannot be longer (Linux: 128 KB with its NUL), nor a variable with its name.
+/// The maximum length of a program argument (Linux: 128 KB with its NUL), and of a variable with its name.
 const MAX_WORD_LEN: usize = 127 * 1024;
-/// What a tool contacts that only says it uses the network.
+/// The host for tools that only declare that they use the network.
 const SOME_HOST: &str = "the network";
-/// Before the name of an argument in the name of its variable.
+/// The prefix of an argument's variable.
 const VARIABLE: &str = "arg_";
-/// Ends the options of a program.
+/// Marks the end of a program's options.
 const END_OF_OPTIONS: &str = "--";
 
 /// A custom tool.
@@ -32,13 +32,13 @@ pub struct CustomTool {
     place: ToolPlace,
 }
 
-/// Where a tool comes from.
+/// The origin of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ToolPlace {
     /// The file that describes it.
     pub(super) path: PathBuf,
     pub(super) source: ExtensionSource,
-    /// The shell that runs its command if that is a text; bash without one.
+    /// The shell that runs its command if that is a command line; bash by default.
     pub(super) shell: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl PartialEq for CustomTool {
 impl Eq for CustomTool {}
 
 impl CustomTool {
-    /// The tool that models call `name`.
+    /// Makes a tool that models call by `name`.
     pub(super) fn new(name: &str, place: ToolPlace, definition: Definition) -> Self {
         let only_reads =
             definition.access.as_ref().is_some_and(|access| access.writes.is_empty() && !access.network);
@@ -61,7 +61,7 @@ impl CustomTool {
             label: args::label(name),
             description: definition.description.clone(),
             parameters: arguments::schema(&definition.arguments),
-            // What a project says of its tools may change without anybody being asked.
+            // A project's declarations may change without the user's approval.
             read_only: only_reads && place.source == ExtensionSource::User,
         };
         CustomTool { spec, definition, place }
@@ -72,10 +72,10 @@ impl CustomTool {
         &self.spec.name
     }
 
-    /// What a call with these arguments would touch in this directory.
+    /// The access of a call with these arguments in this directory.
     ///
     /// # Errors
-    /// What is wrong with the arguments.
+    /// Describes invalid arguments.
     pub fn touches(&self, args: Value, cwd: &Path) -> Result<Access, ToolError> {
         let values = arguments::values(args, &self.spec, &self.definition.arguments)?;
         Ok(self.access(&values, cwd))
@@ -104,7 +104,8 @@ impl CustomTool {
         }
     }
 
-    /// The values as variables of a shell; those that are too long only if the text does not name them.
+    /// The values as variables of a shell. Values that are too long are left out; it is an
+    /// error if the text names them.
     fn shell_variables(
         &self,
         text: &str,
@@ -146,8 +147,8 @@ impl CustomTool {
         Ok(all)
     }
 
-    /// Adds a word. A value that the program would take for an option is refused: the model could make it do
-    /// what the tool is not for.
+    /// Adds a word. A value that the program would read as an option is refused, because the model could use
+    /// it to change the tool's purpose.
     fn add(
         &self,
         text: &Text,
@@ -190,7 +191,7 @@ impl CustomTool {
         self.refused(&format!("`{name}` is too long for a command line; pass at most {MAX_WORD_LEN} bytes"))
     }
 
-    /// What a call touches.
+    /// The access of a call.
     fn access(&self, values: &Map<String, Value>, cwd: &Path) -> Access {
         let declared = self.definition.access.as_ref();
         let DeclaredAccess { reads, writes, network } = declared.cloned().unwrap_or_default();
@@ -226,7 +227,8 @@ impl CustomTool {
     }
 }
 
-/// Where a program is: a path is one from the folder of the tool's file, and not from wherever tau works.
+/// The location of a program: paths are relative to the folder of the tool's file, not to the working
+/// directory.
 fn located(program: &str, tool_dir: &str) -> String {
     if !program.contains('/') {
         return program.to_owned();
@@ -234,7 +236,7 @@ fn located(program: &str, tool_dir: &str) -> String {
     paths::resolve(Path::new(tool_dir), program).to_string_lossy().into_owned()
 }
 
-/// A value as one text; that of a list has a line for each.
+/// A value as one text; a list has one line per value.
 fn joined(value: &Value) -> String {
     match value {
         Value::Array(list) => list.iter().map(word).collect::<Vec<_>>().join("\n"),
@@ -242,7 +244,7 @@ fn joined(value: &Value) -> String {
     }
 }
 
-/// The command of a call, for people.
+/// The command of a call, for display.
 fn shown(program: &Program) -> String {
     match program {
         Program::Words { program, words, .. } => {

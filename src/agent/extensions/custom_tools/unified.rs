@@ -1,15 +1,15 @@
-//! Unified diffs as `diff -u` and git write them, read into changes of files.
+//! Parses unified diffs of `diff -u` and git into changes of files.
 
 use tau_tools::{FileDiff, Hunk};
 
-/// Most lines of hunks that are kept.
+/// The maximum number of hunk lines that are kept.
 const MAX_LINES: usize = 2_000;
-/// Longest line that is kept, in characters.
+/// The maximum length of a line that is kept, in characters.
 const MAX_LINE_LEN: usize = 2_000;
-/// What git writes in place of a file that does not exist.
+/// Git's name for a file that does not exist.
 const NO_FILE: &str = "/dev/null";
 
-/// The changes in a text; none if it is no diff, or one that is damaged.
+/// The changes in a text; empty if it is not a diff, or a damaged one.
 pub(super) fn parse(text: &str) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
     let mut kept = 0_usize;
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Vec<FileDiff> {
                     new_left = new_left.saturating_sub(1);
                     file.added = file.added.saturating_add(1);
                 }
-                // The last line has no line end.
+                // The last line has no line break.
                 '\\' => continue,
                 _ => return Vec::new(),
             }
@@ -63,14 +63,14 @@ pub(super) fn parse(text: &str) -> Vec<FileDiff> {
     files
 }
 
-/// The path in a line of the head: without the time that diff writes and the folders that git adds.
+/// The path in a header line, without the time that diff writes and the folders that git adds.
 fn path(text: &str) -> String {
     let path = text.split('\t').next().unwrap_or_default().trim_end();
     let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
     path.to_owned()
 }
 
-/// The first lines and numbers of lines in `-1,2 +3,4 @@`.
+/// The first lines and line counts in `-1,2 +3,4 @@`.
 fn ranges(head: &str) -> Option<((u32, u32), (u32, u32))> {
     let mut words = head.split(' ');
     let range = |word: Option<&str>, sign: char| {

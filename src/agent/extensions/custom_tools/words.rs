@@ -1,12 +1,14 @@
-//! Texts with placeholders: `{name}` stands for an argument of the call, `{tool_dir}` for the folder that the
-//! tool's file is in, `{{` and `}}` for the braces themselves.
+//! Texts with placeholders for the arguments of a call.
 //!
-//! A placeholder is a name of letters, digits and `_`; other braces are text, so a word of awk stays as it is.
-//! What is filled in becomes a part of one word and is never looked at again.
+//! `{name}` stands for an argument, `{tool_dir}` for the folder of the tool's file, `{{` and `}}` for literal
+//! braces.
+//!
+//! A placeholder is a name of letters, digits and `_`; other braces are text, so words of awk need no
+//! escaping. A filled-in value becomes part of one word and is never parsed again.
 
 use serde_json::{Map, Value};
 
-/// The placeholder of the folder that the tool's file is in.
+/// The placeholder for the folder of the tool's file.
 pub(super) const TOOL_DIR: &str = "tool_dir";
 
 /// A text with placeholders.
@@ -22,10 +24,10 @@ enum Piece {
 }
 
 impl Text {
-    /// Reads a text; `is_known` says whether there is an argument of a name.
+    /// Parses a text; `is_known` tells whether an argument exists.
     ///
     /// # Errors
-    /// A sentence, for a placeholder without an argument.
+    /// A sentence about a placeholder without an argument.
     pub(super) fn parse(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let (mut plain, mut rest) = (String::new(), text);
@@ -69,7 +71,7 @@ impl Text {
         Ok(Text(pieces))
     }
 
-    /// The argument that this is, if it is nothing else.
+    /// The argument, if the text consists only of its placeholder.
     pub(super) fn only_argument(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Piece::Argument(name)] => Some(name),
@@ -77,7 +79,7 @@ impl Text {
         }
     }
 
-    /// The arguments in it.
+    /// The arguments that it uses.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Argument(name) => Some(name.as_str()),
@@ -85,8 +87,8 @@ impl Text {
         })
     }
 
-    /// The text with these values: nothing without a value for one of its arguments, one word for each value
-    /// of a list, otherwise one.
+    /// The words of the text with these values: none without a value for one of its arguments, one for each
+    /// value of a list, otherwise one.
     pub(super) fn fill(&self, values: &Map<String, Value>, tool_dir: &str) -> Vec<String> {
         if let Some(name) = self.only_argument() {
             return match values.get(name) {
@@ -107,7 +109,7 @@ impl Text {
         filled.into_iter().collect()
     }
 
-    /// The text for people: an argument without a value leaves a gap, the values of a list are joined.
+    /// The text for display: an argument without a value leaves a gap, the values of a list are joined.
     pub(super) fn shown(&self, values: &Map<String, Value>) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Plain(text) => text.clone(),
@@ -122,19 +124,19 @@ impl Text {
     }
 }
 
-/// The name of the placeholder that `text` begins with, and what follows it.
+/// The name of the placeholder at the beginning of `text`, and the rest.
 fn placeholder(text: &str) -> Option<(&str, &str)> {
     let (name, after) = text.strip_prefix('{')?.split_once('}')?;
     is_name(name).then_some((name, after))
 }
 
-/// Whether an argument can have this name.
+/// Whether `name` is valid for an argument.
 pub(super) fn is_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The first placeholder of one of `names` in a text for a shell, which has none.
+/// The first placeholder in a command line for a shell, where placeholders are not allowed.
 pub(super) fn placeholder_in_shell_text(text: &str, is_known: impl Fn(&str) -> bool) -> Option<&str> {
     let mut before = None;
     for (at, c) in text.char_indices() {
@@ -158,12 +160,12 @@ pub(super) fn word(value: &Value) -> String {
     }
 }
 
-/// Words as a shell would read them, for people.
+/// Words quoted for a shell, for display.
 pub(super) fn quoted(words: &[String]) -> String {
     words.iter().map(|word| quoted_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell would read it.
+/// A word quoted for a shell.
 pub(super) fn quoted_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

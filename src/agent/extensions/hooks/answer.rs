@@ -1,4 +1,4 @@
-//! What the end of a hook means: its exit code, its output, its errors.
+//! Interprets the end of a hook: its exit code, output and errors.
 
 use serde_json::Value;
 
@@ -7,14 +7,14 @@ use crate::settings::hooks::HookEvent;
 /// The exit code that blocks.
 const BLOCKS: i32 = 2;
 
-/// How a hook ended.
+/// The end of a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct HookEnd {
-    /// `None` if it was killed.
+    /// The exit code; `None` if it was killed.
     pub(super) code: Option<i32>,
     pub(super) out: String,
     pub(super) err: String,
-    /// Why it could not be used.
+    /// The reason it could not be used.
     pub(super) trouble: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl HookEnd {
     }
 }
 
-/// What a hook says about a call, the strictest last.
+/// A hook's decision on a call, the strictest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Said {
     Allow,
@@ -44,24 +44,24 @@ impl Said {
     }
 }
 
-/// What a hook answered.
+/// The answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// Why what is about to happen must not; after a call, and at the end, what the model is to do.
+    /// The reason to block the event; after a call and at the end of a run, a request to the model.
     pub(super) block: Option<String>,
-    /// What it says about a call, and why.
+    /// Its decision on a call, and the reason.
     pub(super) permission: Option<(Said, String)>,
-    /// Other arguments for the call.
+    /// Replacement arguments for the call.
     pub(super) updated_input: Option<Value>,
     /// Text for the model.
     pub(super) context: Option<String>,
     /// Text for the user.
     pub(super) message: Option<String>,
-    /// Why the run must end.
+    /// The reason the run must end.
     pub(super) stop: Option<String>,
-    /// What is wrong with the hook.
+    /// The problem with the hook.
     pub(super) trouble: Option<String>,
-    /// Whether it answered something that cannot be read, which may be a denial.
+    /// Whether part of its answer cannot be parsed, which may be a denial.
     pub(super) unreadable: bool,
 }
 
@@ -79,8 +79,8 @@ const FIELDS: [&str; 7] = [
 const DECIDING: [&str; 4] = ["decision", "permissionDecision", "hookSpecificOutput", "continue"];
 
 impl Answer {
-    /// What the end of a hook means for its event. A denial holds however the hook ended; consent only if it
-    /// ended well.
+    /// The meaning of a hook's end for its event. A denial holds however the hook ended; consent only if it
+    /// succeeded.
     pub(super) fn of(event: HookEvent, end: &HookEnd) -> Self {
         let (out, err) = (end.out.trim(), end.err.trim());
         let answer = Answer::of_output(event, out);
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// What is left of the answer of a hook that failed.
+    /// The valid part of the answer of a hook that failed.
     fn of_failure(self, trouble: String) -> Self {
         Answer {
             permission: self.permission.filter(|(said, _)| *said != Said::Allow),
@@ -113,15 +113,15 @@ impl Answer {
         }
     }
 
-    /// The answer of a hook that ended with the code that blocks. Its reason is that of its output, else its
-    /// errors.
+    /// The answer of a hook that ended with the blocking exit code. The reason is taken from its output, else
+    /// from its errors.
     fn of_block(self, event: HookEvent, out: &str, err: &str) -> Self {
         let of_output = last_answer(out).0.and_then(|answer| reason(&answer));
         let of_errors = (!err.is_empty()).then(|| err.to_owned());
         let why = of_output.or(of_errors).unwrap_or_else(|| NO_REASON.to_owned());
         let said = Answer { message: self.message, stop: self.stop, ..Answer::default() };
         match event {
-            // There is nothing left to block.
+            // It is too late to block these.
             HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
                 Answer { message: said.message.or(Some(why)), ..said }
             }
@@ -215,7 +215,7 @@ fn text(object: &Value, name: &str) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The reason that an answer gives.
+/// The reason in an answer.
 fn reason(answer: &Value) -> Option<String> {
     let specific = answer.get("hookSpecificOutput").and_then(|it| text(it, "permissionDecisionReason"));
     specific.or_else(|| {
@@ -223,7 +223,7 @@ fn reason(answer: &Value) -> Option<String> {
     })
 }
 
-/// The last object in an output that is an answer, and the text that belongs to no object.
+/// The last object in an output that is an answer, and the text outside of objects.
 fn last_answer(out: &str) -> (Option<Value>, String) {
     let (mut answer, mut rest, mut text) = (None, String::new(), out);
     while let Some(at) = text.find('{') {
@@ -247,12 +247,12 @@ fn last_answer(out: &str) -> (Option<Value>, String) {
     (answer, rest)
 }
 
-/// Whether a text that is no JSON was meant to be: `{'decision': 'block'}`, or one that ends too early.
+/// Whether a text that is not JSON was meant to be: `{'decision': 'block'}`, or one that ends too early.
 fn resembles_json(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with('{')) || (text.contains('{') && mentions(text))
 }
 
-/// Whether a text has the name of a field that may deny, within an object.
+/// Whether a text contains the name of a field that may deny, within an object.
 fn mentions(text: &str) -> bool {
     text.contains('{') && DECIDING.iter().any(|name| text.contains(name))
 }

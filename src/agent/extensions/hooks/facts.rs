@@ -1,4 +1,4 @@
-//! What hooks learn of the session, and what they run in.
+//! Session facts and the process environment for hooks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::{SandboxPolicy, Start};
 use tau_tools::scratch::Scratch;
 
-/// What hooks learn of the session, and what they run in.
+/// Session facts and the process environment for hooks.
 #[derive(Clone, Debug)]
 pub struct HookFacts {
     pub session_id: String,
@@ -22,14 +22,14 @@ pub struct HookFacts {
     /// Their environment, without keys.
     pub env: Arc<ChildEnv>,
     pub scratch: Arc<Scratch>,
-    /// What commands may do.
+    /// The sandbox policy of commands.
     pub sandbox: Arc<SandboxPolicy>,
-    /// Whether that holds for every hook, and not only for those that commands can change.
+    /// Whether it applies to every hook, and not only to those that commands can change.
     pub sandboxed: bool,
 }
 
 impl HookFacts {
-    /// What the hook with this command may do.
+    /// The sandbox policy for the hook with this command.
     pub(crate) fn policy(&self, command: &str) -> Arc<SandboxPolicy> {
         let start = Start { cwd: &self.cwd, path: self.env.get("PATH") };
         match self.sandboxed || self.sandbox.can_change_script(start, command) {

@@ -1,8 +1,8 @@
-//! Hooks: commands of the user that run at certain moments of a session, and may stop what is about to happen.
+//! Hooks: commands of the user that run at session events, and may block them.
 //!
-//! They keep to the contract in wide use: JSON on standard input, exit codes, and JSON on standard output.
-//! Parts: `facts` (the session), `names` (tools and arguments as hooks know them), `answer` (what an end of a hook means), `run` (one
-//! hook, as a process), `runner` (all hooks of an event, one after another).
+//! They follow the contract in wide use: JSON on standard input, exit codes, and JSON on standard output.
+//! Parts: `facts` (the session), `names` (tools and arguments as hooks know them), `answer` (interprets a
+//! hook's end), `run` (one hook, as a process), `runner` (all hooks of an event, one after another).
 
 mod answer;
 mod facts;
@@ -20,12 +20,12 @@ use crate::settings::hooks::{self, HookEntry, HookEvent, HookFail, HookMatcher};
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionSource, ExtensionState};
 use tau_tools::counted::counted;
 
-/// How long a hook may run if nothing else is set.
+/// The default time limit of a hook.
 const USUAL_TIME: Duration = Duration::from_secs(60);
-/// Longest command in the name of a hook, in characters.
+/// The maximum length of a command in the name of a hook, in characters.
 const MAX_NAME_LEN: usize = 60;
 
-/// How a file writes hooks.
+/// The format of hooks in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookFormat {
     /// `[[hooks.EVENT]]` of a `config.toml`.
@@ -34,7 +34,7 @@ pub enum HookFormat {
     Json,
 }
 
-/// A file that may name hooks, already read.
+/// A file that may define hooks, already read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookFile {
     pub path: PathBuf,
@@ -43,28 +43,28 @@ pub struct HookFile {
     pub source: ExtensionSource,
 }
 
-/// A hook that can be run.
+/// A hook that can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     /// Its event and its command, for lists.
     pub name: String,
     pub event: HookEvent,
-    /// What it is about.
+    /// The tools or events that it applies to.
     pub matcher: HookMatcher,
-    /// For the shell.
+    /// The command line for the shell.
     pub command: String,
-    /// How long it may run.
+    /// The time limit.
     pub timeout: Duration,
-    /// What its failure means, if the file says so.
+    /// The effect of its failure, if the file sets one.
     fail: Option<HookFail>,
-    /// The row that lists it.
+    /// Its row in lists.
     row: ExtensionRow,
 }
 
 impl Hook {
     fn new(entry: HookEntry, file: &HookFile) -> Self {
         let HookEntry { event, matcher, command, timeout, fail } = entry;
-        // A comma separates the names in a setting.
+        // Names in a setting are separated by commas.
         let plain = |c: char| if c == ',' || c.is_control() { ' ' } else { c };
         let short: String = command.trim().chars().map(plain).take(MAX_NAME_LEN).collect();
         let name = format!("{} {}", event.name(), short.trim());
@@ -87,13 +87,13 @@ impl Hook {
         Hook { name, event, matcher, command, timeout, fail, row }
     }
 
-    /// The row that lists it.
+    /// Its row in lists.
     pub fn row(&self) -> ExtensionRow {
         self.row.clone()
     }
 }
 
-/// The hooks of a file, and what is wrong with others in it.
+/// The hooks of a file, and the problems of invalid ones.
 pub fn find(file: &HookFile) -> (Vec<Hook>, Vec<String>) {
     let (entries, wrong) = match file.format {
         HookFormat::Toml => hooks::of_toml(&file.path, &file.text),

@@ -1,7 +1,7 @@
-//! Tools and their arguments under the names that hooks of other agents know.
+//! Translates tools and arguments to the names that hooks of other agents know.
 //!
-//! Scripts look at `tool_input.command` of `Bash` and at `tool_input.file_path` of `Edit`, `Write` and `Read`,
-//! so that is what every hook gets. What a hook changes is turned back.
+//! Scripts check `tool_input.command` of `Bash` and `tool_input.file_path` of `Edit`, `Write` and `Read`, so
+//! every hook gets these names. Changes by hooks are translated back.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use tau_tools::paths;
 
-/// A tool of tau, its name for hooks, and its arguments: ours, theirs.
+/// A tool of tau, its name for hooks, and its arguments: tau's names, hooks' names.
 struct Known {
     own: &'static str,
     other: &'static str,
@@ -43,7 +43,7 @@ pub(crate) fn of_tool<'a>(tool: &'a str, arguments: &Value) -> &'a str {
     }
 }
 
-/// The arguments as hooks know them: with absolute paths, and times in milliseconds.
+/// The arguments in the format of hooks: with absolute paths, and times in milliseconds.
 pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
     let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
     let field = |(name, value): (&String, &Value)| {
@@ -61,14 +61,14 @@ pub(crate) fn to_hook(tool: &str, arguments: &Value, cwd: &Path) -> Value {
     Value::Object(given.iter().map(field).collect())
 }
 
-/// The arguments of the tool from those that a hook answered.
+/// The arguments of the tool from a hook's answer.
 pub(crate) fn from_hook(tool: &str, arguments: &Value) -> Value {
     let (Some(known), Some(given)) = (known(tool), arguments.as_object()) else { return arguments.clone() };
     let mut own = Map::new();
     for (name, value) in given {
         let field =
             known.fields.iter().find(|(_, other)| other == name).map_or(name.as_str(), |(own, _)| own);
-        // Arguments that only other agents have.
+        // Arguments that exist only in other agents.
         if tool == "bash" && !matches!(field, "command" | "timeout") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! One hook as a process: its input, its output as far as it is kept, and its end.
+//! Runs a hook as a process: its input, its output up to a limit, and its end.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,14 +13,14 @@ use super::facts::HookFacts;
 use tau_tools::counted::counted;
 use tau_tools::process::server::{ServerCommand, ServerProcess};
 
-/// Most that a hook may write to either of its streams, in bytes.
+/// The maximum bytes that a hook may write to each of its streams.
 const MAX_SIZE: usize = 256 * 1024;
-/// How long the streams are read after the hook has ended.
+/// The time that the streams are read after the hook has ended.
 const GRACE: Duration = Duration::from_millis(200);
 /// The variables that name the directory of the session.
 const DIRECTORY: [&str; 2] = ["TAU_PROJECT_DIR", "CLAUDE_PROJECT_DIR"];
 
-/// Runs a hook with this on its standard input. Everything that it started ends with it.
+/// Runs a hook with this standard input. Everything that it started ends with it.
 pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd {
     let variables = DIRECTORY.map(|name| (name.to_owned(), OsString::from(&facts.cwd)));
     let arguments = ["-c".to_owned(), hook.command.clone()];
@@ -38,7 +38,7 @@ pub(super) async fn run(hook: &Hook, input: &[u8], facts: &HookFacts) -> HookEnd
     };
     let mut stdin = pipes.stdin;
     let write = async move {
-        // One that does not read its input has closed it, which is no fault.
+        // A hook that does not read its input has closed it, which is not an error.
         let _ = stdin.write_all(input).await;
         drop(stdin);
     };
@@ -83,7 +83,7 @@ async fn at(deadline: Option<Instant>) {
     }
 }
 
-/// A stream of a hook and what was read from it.
+/// An output stream of a hook and the bytes read from it.
 struct Stream<R> {
     from: R,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! All hooks of an event, one after another, and what they say together.
+//! Runs all hooks of an event, one after another, and combines their answers.
 
 use std::path::Path;
 
@@ -12,34 +12,34 @@ use crate::settings::hooks::{HookEvent, HookFail};
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::message::HookNote;
 
-/// Longest text of a hook for the model, in bytes.
+/// The maximum length of a hook's text for the model, in bytes.
 const MAX_TEXT_LEN: usize = 32 * 1024;
 
-/// What hooks say about a call.
+/// The permission that hooks give a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HookPermission {
-    /// Nothing.
+    /// No decision.
     #[default]
     None,
-    /// Where the user would be asked, it may run.
+    /// It runs where the user would be asked.
     Allow,
-    /// The user is to be asked, for this reason.
+    /// The user must be asked, for this reason.
     Ask(String),
 }
 
-/// What the hooks of an event say together.
+/// The combined answers of the hooks of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookOutcome {
-    /// Why what is about to happen must not; after a call, and at the end, what the model is to do.
+    /// The reason to block the event; after a call and at the end of a run, a request to the model.
     pub block: Option<String>,
     pub permission: HookPermission,
-    /// Other arguments for the call, as hooks know them.
+    /// Replacement arguments for the call, in the format of hooks.
     pub updated_input: Option<Value>,
     /// Texts for the model.
     pub context: Vec<String>,
-    /// What they did, for the user.
+    /// Notes about their effects, for the user.
     pub notes: Vec<HookNote>,
-    /// Why the run must end.
+    /// The reason the run must end.
     pub stop: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct HookRunner {
 }
 
 impl HookRunner {
-    /// Runs those of `hooks` that are about one of these events.
+    /// Runs the hooks of these events.
     pub fn new(hooks: &[Hook], events: &[HookEvent], facts: impl FnOnce() -> HookFacts) -> Option<Self> {
         let hooks: Vec<Hook> = hooks.iter().filter(|hook| events.contains(&hook.event)).cloned().collect();
         if hooks.is_empty() { None } else { Some(HookRunner { hooks, facts: facts() }) }
@@ -62,8 +62,8 @@ impl HookRunner {
         &self.facts.cwd
     }
 
-    /// Runs the hooks of an event that are about something with one of these names, in their order, with these
-    /// fields on their standard input besides those that every event has. The first that blocks is the last.
+    /// Runs the hooks of an event that match one of these names, in order, with these fields on standard
+    /// input in addition to the fields of every event. Stops after the first that blocks.
     pub async fn run(&self, event: HookEvent, names: &[&str], fields: Value) -> HookOutcome {
         let mut outcome = HookOutcome::default();
         let mut input = self.input(event, fields);
@@ -155,7 +155,7 @@ impl HookOutcome {
     }
 }
 
-/// What a hook says about a call and what it blocks, with what its failure means.
+/// The decision and the block of a hook, including the effect of its failure.
 fn of_failure(hook: &Hook, event: HookEvent, answer: &Answer) -> (Option<(Said, String)>, Option<String>) {
     let (permission, block) = (answer.permission.clone(), answer.block.clone());
     let denies = block.is_some() || matches!(permission, Some((Said::Deny, _)));
@@ -171,7 +171,7 @@ fn of_failure(hook: &Hook, event: HookEvent, answer: &Answer) -> (Option<(Said, 
     }
 }
 
-/// The beginning of a text, with a note if that is not all.
+/// The beginning of a text, with a note if it was cut.
 fn cut(text: &str, most: usize) -> String {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     match text.get(..end) {
