@@ -1,7 +1,7 @@
-//! What a call would touch, as far as its tool knows before anything has happened.
+//! What a call would touch, as far as its tool knows before it runs.
 //!
-//! Plain data: permissions, sandbox and undo judge it, the user is shown it. Paths are absolute and
-//! as the tool resolved them; symbolic links in them are not followed here.
+//! Plain data: permissions, the sandbox and undo judge it, and the user sees it. Paths are absolute, as the
+//! tool resolved them; symbolic links in them are not followed here.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -12,83 +12,82 @@ use serde_json::Value;
 
 use super::FileDiff;
 
-/// What a call would touch.
+/// The files, commands and hosts that a call would touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Access {
-    /// Files and directories that are read, directories with everything in them.
+    /// Files and directories that are read; a directory counts with everything in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<PathBuf>,
     /// Files that are created, changed or removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PathBuf>,
-    /// Shell commands that are run, in the session's directory. What they touch is not in `reads` and
-    /// `writes`.
+    /// Shell commands to run in the session's directory. What they touch is not in `reads` and `writes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
     /// Hosts that are contacted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<String>,
-    /// True if a program carries the call out, which may change more than the call says: undo looks for it
-    /// in the whole workspace.
+    /// True if a program carries out the call. It may change more than the call says, so undo checks the
+    /// whole workspace.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
-    /// True if the tool cannot say what it touches: it may be anything.
+    /// True if the tool cannot say what it touches: it could be anything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
 }
 
 impl Access {
-    /// A call that reads only this.
+    /// A call that only reads this path.
     pub fn read(path: impl Into<PathBuf>) -> Self {
         Access { reads: vec![path.into()], ..Access::default() }
     }
 
-    /// A call that reads a file and puts another version in its place.
+    /// A call that reads a file and writes a new version of it.
     pub fn change(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Access { reads: vec![path.clone()], writes: vec![path], ..Access::default() }
     }
 
-    /// A call that runs this command.
+    /// A call that runs a command.
     pub fn command(command: impl Into<String>) -> Self {
         Access { commands: vec![command.into()], ..Access::default() }
     }
 
-    /// A call of a tool that says nothing about itself.
+    /// A call whose tool declares nothing.
     pub fn unknown() -> Self {
         Access { unknown: true, ..Access::default() }
     }
 
-    /// Whether the call can change nothing: it reads at most.
+    /// True if the call changes nothing.
     pub fn only_reads(&self) -> bool {
         self.writes.is_empty() && self.commands.is_empty() && self.network.is_empty() && !self.unknown
     }
 }
 
-/// What a tool may read of the files that it comes across below a folder, and that no call names. The agent
-/// knows the rules, and tools ask it.
+/// Decides which files a tool may read when it meets them below a folder without the call naming them. The
+/// agent knows the rules; tools ask it.
 pub trait FileFilter: Debug + Send + Sync {
-    /// The filter for what a call of `tool` comes across below a folder that it may read; `None` if nothing is
+    /// The filter for files that a call of `tool` meets below a folder it may read; `None` if nothing is
     /// left out.
     fn below(&self, tool: &str, folder: &Path) -> Option<Arc<dyn FolderFilter>>;
 
-    /// Why a file that the user names cannot be read, as the end of a sentence.
+    /// The reason why a file that the user names cannot be read, as the end of a sentence.
     fn denies(&self, path: &Path) -> Option<String>;
 }
 
 /// See [`FileFilter::below`].
 pub trait FolderFilter: Debug + Send + Sync {
-    /// Why a file or folder is left out, by its path from that folder on.
+    /// The reason why a file or folder is left out, given its path relative to that folder.
     fn leaves_out(&self, below: &Path) -> Option<LeftOut>;
 }
 
-/// Why a file is left out of what a tool answers.
+/// The reason why a file is left out of a tool's answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftOut {
-    /// Its name is left out as well, not only its content.
+    /// True if its name is left out as well, not just its content.
     pub name: bool,
-    /// As what follows "3 files left out: ".
+    /// The text after "3 files left out: ".
     pub why: String,
 }
 
@@ -106,18 +105,18 @@ impl FileFilter for AllFiles {
     }
 }
 
-/// What the user is shown of a call before it is carried out.
+/// The preview of a call that the user sees before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Preview {
-    /// Nothing but its title and what it touches.
+    /// Only its title and what it touches.
     #[default]
     None,
-    /// The arguments, of a tool that shows nothing else.
+    /// The arguments, for a tool with nothing else to show.
     Arguments { arguments: Value },
     /// The whole command.
     Command { command: String },
-    /// The change of a file. The index of a hunk is its id. If the change is cut, its hunks cannot be
-    /// chosen one by one.
+    /// The change to a file. A hunk's id is its index. Hunks of a truncated change cannot be chosen one by
+    /// one.
     Change { change: FileDiff },
 }

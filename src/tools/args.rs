@@ -1,8 +1,8 @@
-//! From a model's arguments to typed ones, with its common slips understood.
+//! Turns a model's arguments into typed ones and repairs common slips.
 //!
-//! Owns the schema derivation, the table of aliases and the coercions. Never runs anything:
-//! what a value means is the tool's business. A slip is understood only when it can mean one
-//! thing; anything else is refused with the name of the field.
+//! Owns schema derivation, the alias table and the coercions. Never runs anything: the tool decides what a
+//! value means. A slip is repaired only if it is unambiguous; anything else is refused with the name of the
+//! field.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::{ToolError, ToolSpec};
 
-/// Names that models use for our fields, learned from other programs' tools. An alias counts
-/// only where the schema has the second name and not the first.
+/// Field names that models use in place of ours, learned from other programs' tools. An alias counts only if
+/// the schema has the second name and not the first.
 const ALIASES: &[(&str, &str)] = &[
     ("file_path", "path"),
     ("filePath", "path"),
@@ -47,7 +47,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("maxResults", "limit"),
 ];
 
-/// Remarks that models add to calls of any tool; they change nothing and are dropped.
+/// Remarks that models add to calls of any tool. They have no effect and are dropped.
 const REMARKS: &[&str] = &["description", "explanation", "reason"];
 
 /// The spec of a tool whose arguments are `T`. Not read-only; the caller sets that.
@@ -61,14 +61,14 @@ pub fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
     }
 }
 
-/// A name for people, from that for models: `web_fetch` is "Web fetch".
+/// The name shown to users, derived from the one for models: `web_fetch` becomes "Web fetch".
 pub fn label(name: &str) -> String {
     let words = name.replace(['_', '-'], " ");
     let mut letters = words.trim().chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// JSON schema of `T` as every provider takes it: one flat object without `$ref`, `$schema`,
+/// The JSON schema of `T` in a form that every provider accepts: one flat object without `$ref`, `$schema`,
 /// titles, formats and null types, closed to further properties.
 pub fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
@@ -100,7 +100,7 @@ fn simplify(schema: &mut Value) {
     {
         map.insert("type".into(), first);
     }
-    // What is not given is left out, so null is no choice.
+    // Optional fields are simply left out, so null is not a choice.
     if let Some(Value::Array(choices)) = map.get_mut("enum") {
         choices.retain(|choice| !choice.is_null());
     }
@@ -118,8 +118,8 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// An enum whose variants have descriptions is a choice of schemas with one word each: makes it a
-/// plain list of words, and moves what they mean into the description.
+/// Flattens an enum whose variants have descriptions (a choice of one-word schemas) to a plain list of
+/// words, and moves the descriptions of the variants into that of the field.
 fn join_words(map: &mut Map<String, Value>) {
     let Some(Value::Array(choices)) = map.get("oneOf") else { return };
     let mut words = Vec::new();
@@ -146,9 +146,9 @@ fn join_words(map: &mut Map<String, Value>) {
     }
 }
 
-/// Closes an object to further properties, unless it is a map: then it says what is in it.
+/// Closes an object to further properties, unless it is a map: then the schema describes its values.
 fn close(map: &mut Map<String, Value>) {
-    // Keys that are numbers come as a pattern, which not every provider takes.
+    // Numeric keys come as a pattern, which not every provider accepts.
     let pattern = match map.shift_remove("patternProperties") {
         Some(Value::Object(patterns)) => patterns.into_iter().next().map(|(_, value)| value),
         _ => None,
@@ -159,7 +159,7 @@ fn close(map: &mut Map<String, Value>) {
     map.entry("additionalProperties").or_insert(Value::Bool(false));
 }
 
-/// Checks `args` against the tool's schema and makes them typed.
+/// Checks `args` against the tool's schema and deserializes them.
 ///
 /// # Errors
 /// A refusal that names the field.
@@ -168,7 +168,7 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
     let fitted = fit(args, &spec.parameters, "")
         .map_err(|reason| ToolError::refused(format!("{}: {reason}", spec.name)))?;
     serde_path_to_error::deserialize(fitted).map_err(|error| {
-        // A question mark stands for what could not be read itself, such as the key of a map.
+        // A question mark marks a part that could not be read itself, such as a map key.
         let path = error.path().to_string();
         let at = match path.trim_end_matches(".?") {
             "." | "?" | "" => "wrong arguments".to_owned(),
@@ -178,7 +178,7 @@ pub fn parse<T: DeserializeOwned>(args: Value, spec: &ToolSpec) -> Result<T, Too
     })
 }
 
-/// The value as the schema wants it, or why it cannot be. `at` is the path of the field.
+/// Coerces the value to the schema, or explains why it cannot. `at` is the path of the field.
 fn fit(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     let fitted = match schema.get("type").and_then(Value::as_str) {
         Some("object") => fit_object(value, schema, at),
@@ -210,7 +210,7 @@ fn fit_object(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
         let name = canonical(&name, properties);
         let field = properties.get(name);
         match field.or(further) {
-            // In a map, a name without a value is still a name.
+            // A map keeps names whose value is null.
             Some(_) if value.is_null() && field.is_none() => {
                 fitted.insert(name.into(), value);
             }
@@ -281,10 +281,10 @@ fn fit_number(value: Value, at: &str) -> Result<Value, String> {
     number.map(Value::Number).ok_or_else(|| wrong(at, "a number", &value))
 }
 
-/// Whether a number holds a bound.
+/// Compares a number with a bound.
 type Holds = fn(f64, f64) -> bool;
 
-/// Whether a number is within the bounds of the schema.
+/// Checks that a number is within the schema's bounds.
 fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let bounds: [(&str, Holds, &str, &str); 4] = [
@@ -304,7 +304,7 @@ fn check_range(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The value when it is one of the schema's choices; capitals are a slip.
+/// The value, if it is one of the schema's choices. Wrong capitalization is accepted as a slip.
 fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     let Some(choices) = schema.get("enum").and_then(Value::as_array) else { return Ok(value) };
     if choices.contains(&value) {
@@ -322,7 +322,7 @@ fn fit_choice(value: Value, schema: &Value, at: &str) -> Result<Value, String> {
     }
 }
 
-/// The number as an integer when it is one and small enough to be exact.
+/// The number as an integer, if it is integral and small enough to be exact.
 fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
 }
@@ -368,8 +368,8 @@ fn unknown(at: &str, properties: &Map<String, Value>) -> String {
     format!("unknown argument `{at}`; the arguments are: {}", names.join(", "))
 }
 
-/// A string field of arguments that may still be arriving, under its own name or an alias.
-/// For titles.
+/// A string field of arguments that may still be streaming in, under its own name or an alias. Used for
+/// titles.
 pub fn partial<'a>(args: &'a Value, field: &str) -> Option<&'a str> {
     let direct = args.get(field);
     let found = direct

@@ -1,19 +1,19 @@
-//! ask_user: questions to the user, with choices or without.
+//! ask_user: questions to the user, with or without choices.
 //!
-//! Owns the tool's arguments and the words of its result. Whether anybody can answer is the agent's to say.
+//! Owns the tool's arguments and the wording of its result. The agent decides whether anyone can answer.
 
 use serde_json::{Map, Value};
 
 use super::user::{self, UserAnswer, UserQuestion, UserReply, UserRequest};
 use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
-/// Its name for models.
+/// The tool's name for models.
 pub const NAME: &str = "ask_user";
-/// Most questions of one call.
+/// The maximum number of questions in one call.
 pub const MAX_QUESTIONS: usize = 4;
-/// Most choices of one question: each has a digit.
+/// The maximum number of choices in one question; each gets a digit.
 pub const MAX_CHOICES: usize = 9;
-/// Longest question and longest choice, in characters.
+/// The maximum length of a question or a choice, in characters.
 const MAX_CHARS: usize = 2_000;
 
 const NOBODY: &str =
@@ -22,7 +22,7 @@ const DECLINED: &str =
     "The user declined to answer. Decide by yourself, or end your answer and say what you need.";
 const NO_ANSWER: &str = "(no answer)";
 
-/// The tool.
+/// The `ask_user` tool.
 #[derive(Debug)]
 pub(crate) struct AskUser {
     spec: ToolSpec,
@@ -56,7 +56,7 @@ impl Tool for AskUser {
 
     fn repair(&self, args: &mut Value) {
         let Some(fields) = args.as_object_mut() else { return };
-        // One question, not in a list.
+        // A single question that is not in a list.
         if !fields.contains_key("questions") && fields.contains_key("question") {
             let one = std::mem::take(fields);
             fields.insert("questions".to_owned(), Value::Array(vec![Value::Object(one)]));
@@ -85,7 +85,7 @@ impl Tool for AskUser {
     }
 }
 
-/// Names that models know from the question tools of other programs, and choices that are objects.
+/// Accepts field names from other programs' question tools, and choices that are objects.
 fn repair_question(question: &mut Map<String, Value>) {
     for (theirs, ours) in [("options", "choices"), ("multiSelect", "multiple"), ("multi_select", "multiple")]
     {
@@ -108,7 +108,7 @@ fn repair_question(question: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a user can be asked this.
+/// Checks that the user can be asked these questions.
 fn check(questions: &[UserQuestion]) -> Result<(), String> {
     if questions.is_empty() || questions.len() > MAX_QUESTIONS {
         return Err(format!("ask one to {MAX_QUESTIONS} questions at once, not {}", questions.len()));
@@ -132,7 +132,7 @@ fn check(questions: &[UserQuestion]) -> Result<(), String> {
     Ok(())
 }
 
-/// The answer to a question in words.
+/// The answer to a question, in words.
 fn words(question: &UserQuestion, answer: &UserAnswer) -> String {
     let chosen = answer.choices.iter().filter_map(|index| question.choices.get(*index));
     let mut parts: Vec<String> = chosen.map(|choice| choice.trim().to_owned()).collect();
@@ -144,14 +144,14 @@ fn words(question: &UserQuestion, answer: &UserAnswer) -> String {
     if parts.is_empty() { NO_ANSWER.to_owned() } else { parts.join("; ") }
 }
 
-/// The words of each answer, in the order of the questions.
+/// The answers in words, in the order of the questions.
 fn all_words(questions: &[UserQuestion], answers: &[UserAnswer]) -> Vec<String> {
     let none = UserAnswer::default();
     let answer = |index: usize| answers.get(index).unwrap_or(&none);
     questions.iter().enumerate().map(|(index, question)| words(question, answer(index))).collect()
 }
 
-/// One answer as it is, several with the numbers of their questions.
+/// A single answer verbatim, or several answers numbered like their questions.
 fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
     let words = all_words(questions, answers);
     match words.as_slice() {
@@ -164,7 +164,7 @@ fn for_model(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
     }
 }
 
-/// Questions and answers below one another.
+/// The questions with their answers, one below the other.
 fn for_user(questions: &[UserQuestion], answers: &[UserAnswer]) -> String {
     let words = all_words(questions, answers);
     let pairs = questions.iter().zip(words);

@@ -1,7 +1,7 @@
-//! bash: one command of the model in a shell.
+//! bash: runs one command of the model in a shell.
 //!
-//! Owns the tool's arguments. Processes, output and their end are `process.rs`; the words of the result are
-//! `command_result.rs`; what escapes and carriage returns mean is `line_output.rs`.
+//! Owns the tool's arguments. `process.rs` handles processes, output and termination, `command_result.rs`
+//! the wording of the result, and `line_output.rs` escapes and carriage returns.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use super::{
     args, editor, line_output, paths,
 };
 
-/// One argument of a program cannot be longer (Linux: 128 KB with its NUL).
+/// The longest argument a program accepts (Linux: 128 KB including the NUL).
 const MAX_COMMAND: usize = 127 * 1024;
 
-/// The tool.
+/// The `bash` tool.
 #[derive(Debug)]
 pub struct Bash {
     spec: ToolSpec,
@@ -42,7 +42,7 @@ impl Default for Bash {
 }
 
 impl Bash {
-    /// The tool with another shell; it must understand `-c`.
+    /// The tool with a different shell, which must understand `-c`.
     pub fn with_shell(shell: impl Into<PathBuf>) -> Self {
         Bash { spec: args::spec::<BashArgs>("bash", include_str!("bash.md")), shell: shell.into() }
     }
@@ -89,7 +89,8 @@ impl Tool for Bash {
 }
 
 impl Bash {
-    /// Runs the command in `place`: the working directory when the call was judged, or the nearest one above it.
+    /// Runs the command in `place`: the working directory at the time the call was judged, or its nearest
+    /// existing ancestor.
     async fn execute_in(
         &self,
         place: &Path,

@@ -1,22 +1,21 @@
-//! The budget of one answer to the model: lines, bytes, and estimated tokens. Results that exceed it
-//! are kept in full in a file.
+//! The budget of one answer to the model, in lines, bytes and estimated tokens.
 //!
-//! Bytes and tokens are one measure here, the *token weight* of a text: never less than its bytes,
-//! more where tokens are shorter than usual. A budget of so many bytes is then a budget of a quarter
-//! as many tokens. What an answer says about a cut is up to each tool.
+//! Results over the budget are kept in full in a file. Bytes and tokens are one measure here, the *token
+//! weight* of a text: never less than its bytes, and more where tokens are shorter than usual. A budget of N
+//! bytes is therefore a budget of N/4 tokens. Each tool words its own note about a cut.
 
 use super::paths;
 use super::scratch::{Scratch, SpillFile};
 
-/// Weight of a token: the bytes of a usual one.
+/// The weight of a token: the bytes of a typical one.
 pub const TOKEN: usize = 4;
-/// The most bytes of the full results that are kept.
+/// The maximum number of bytes of full results that are kept.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-/// Bytes that wait before a file is begun.
+/// Bytes held in memory before a file is created.
 const WAITING: usize = 256 * 1024;
 
-/// What a text counts for against a budget in bytes. Tokenisers join letters, but hardly digits,
-/// and take one or two tokens for a character of other scripts.
+/// The weight of a text against a budget in bytes. Tokenisers merge letters but hardly merge digits, and
+/// spend one or two tokens per character of other scripts.
 pub fn token_weight(text: &str) -> usize {
     text.chars().map(weight_of).sum()
 }
@@ -32,18 +31,18 @@ fn weight_of(character: char) -> usize {
     }
 }
 
-/// The first `most` characters.
+/// The first `most` characters of the text.
 pub fn start_within_characters(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(at, _)| text.get(..at)).unwrap_or(text)
 }
 
-/// The length of the longest start of `text` that weighs at most `most`.
+/// The length of the longest prefix of `text` that weighs at most `most`.
 pub fn start_within(text: &str, most: usize) -> usize {
     within(text.char_indices().map(|(at, character)| (at + character.len_utf8(), character)), most)
         .unwrap_or(0)
 }
 
-/// Where the longest end of `text` begins that weighs at most `most`.
+/// The start of the longest suffix of `text` that weighs at most `most`.
 pub fn end_within(text: &str, most: usize) -> usize {
     within(text.char_indices().rev(), most).unwrap_or(text.len())
 }
@@ -57,7 +56,7 @@ fn within(characters: impl Iterator<Item = (usize, char)>, most: usize) -> Optio
     fitting.last().map(|(at, _)| at)
 }
 
-/// Results that may be more than an answer holds, as they come.
+/// Collects results that may exceed one answer.
 #[derive(Debug)]
 pub(crate) struct FullResults<'a> {
     scratch: &'a Scratch,
@@ -69,12 +68,12 @@ pub(crate) struct FullResults<'a> {
 }
 
 impl<'a> FullResults<'a> {
-    /// No results yet. A file is created once it is needed; `stem` begins its name.
+    /// Starts without results. A file is created once it is needed; its name begins with `stem`.
     pub fn new(scratch: &'a Scratch, stem: &'static str) -> Self {
         FullResults { scratch, stem, waiting: String::new(), file: None, bytes: 0, trouble: None }
     }
 
-    /// Takes the next result.
+    /// Adds the next result.
     pub fn add(&mut self, text: &str) {
         if self.is_full() {
             return;
@@ -86,7 +85,7 @@ impl<'a> FullResults<'a> {
         }
     }
 
-    /// True when nothing more is taken.
+    /// True once no more results are accepted.
     pub fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES || self.trouble.is_some()
     }
@@ -104,7 +103,7 @@ impl<'a> FullResults<'a> {
         }
     }
 
-    /// Completes the file; a part of a sentence about where all of it is.
+    /// Completes the file and returns part of a sentence that says where the full result is.
     pub fn finish(mut self) -> String {
         let full = self.is_full();
         self.write();

@@ -1,5 +1,4 @@
-//! The result of a command in words: its output within the limits of the model, how it ended, what the
-//! sandbox refused, and what still runs.
+//! The result of a command in words: its output, how it ended, sandbox denials and running processes.
 
 use super::process::{self, FinishedCommand};
 use super::sandbox::SandboxRule;
@@ -7,35 +6,34 @@ use super::scratch::Scratch;
 use super::{Details, OutputLimits, ToolError, ToolOutput, budget};
 use crate::counted::counted;
 
-/// The largest weight of output in one answer. Output is less often worth reading in full than a
-/// file is.
+/// The largest weight of output in one answer. Output is less often worth reading in full than a file.
 const MAX_BYTES: usize = 48 * 1024;
-/// Most lines of output in one answer.
+/// The maximum number of output lines in one answer.
 const MAX_LINES: usize = 2_000;
 
-/// What differs between the results of tools.
+/// The parts of a result that differ between tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Wording<'a> {
     /// The time limit of the command, in seconds.
     pub timeout: Option<u64>,
-    /// What follows the sentence that it timed out.
+    /// The text after the sentence about the timeout.
     pub on_timeout: &'static str,
-    /// Whether the end of a command that succeeded is part of the result.
+    /// True if the result mentions the exit of a successful command.
     pub says_success: bool,
-    /// The exit codes of a command that succeeded.
+    /// The exit codes that count as success.
     pub success: &'a [i32],
 }
 
-/// Whether a command succeeded.
+/// True if a command succeeded.
 pub fn is_fine(finished: &FinishedCommand, wording: &Wording<'_>) -> bool {
     let is_success = finished.output.exit_code.is_some_and(|code| wording.success.contains(&code));
     is_success && !finished.timed_out
 }
 
-/// The answer of a command that has ended.
+/// The answer for a command that has ended.
 ///
 /// # Errors
-/// When the command failed, timed out or was aborted; with its output.
+/// If the command failed, timed out or was aborted; includes its output.
 pub async fn answer(
     mut finished: FinishedCommand,
     wording: Wording<'_>,
@@ -61,7 +59,7 @@ pub async fn answer(
     }
 }
 
-/// How it ended.
+/// A description of how the command ended.
 fn outcome(finished: &FinishedCommand, wording: Wording<'_>) -> String {
     let time = format!("{:.1} s", finished.duration_ms as f64 / 1000.0);
     match (finished.output.exit_code, finished.output.signal) {
@@ -91,7 +89,7 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// What the sandbox refused, in the words for the model.
+/// The sandbox denial, worded for the model.
 fn blocked(finished: &FinishedCommand) -> Option<String> {
     let denial = finished.output.blocked.as_ref()?;
     let advice = match denial.rule {
@@ -123,8 +121,8 @@ fn survivors(finished: &FinishedCommand) -> Vec<String> {
     finished.survivors.iter().map(line).collect()
 }
 
-/// The output for the model, cut to the limits. All of it is in a file, which is created now if
-/// memory held it so far.
+/// The output for the model, cut to the limits. The full output is in a file, which is created now if it was
+/// still in memory.
 async fn output_text(finished: &mut FinishedCommand, limits: &OutputLimits, scratch: &Scratch) -> String {
     let (weight, lines) = (limits.token_weight().min(MAX_BYTES), limits.max_lines.min(MAX_LINES));
     let (head, tail) = finished.capture.plain();
@@ -179,7 +177,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// As many whole lines from the start as fit; a part of the first if not even that one does.
+/// As many whole lines from the start as fit, or part of the first line if it alone is too long.
 fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut end, mut weighs) = (0, 0);
     for line in text.split_inclusive('\n').take(lines) {
@@ -193,7 +191,7 @@ fn first_lines(text: &str, weight: usize, lines: usize) -> &str {
     text.split_at_checked(end).map_or(text, |(first, _)| first)
 }
 
-/// As many whole lines from the end as fit; a part of the last if not even that one does.
+/// As many whole lines from the end as fit, or part of the last line if it alone is too long.
 pub fn last_lines(text: &str, weight: usize, lines: usize) -> &str {
     let (mut start, mut weighs) = (text.len(), 0);
     for line in text.split_inclusive('\n').rev().take(lines) {

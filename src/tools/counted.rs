@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// So many of something, its noun given in the singular.
+/// A count with its noun, which is given in the singular.
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     if count == N::from(1) {
         return format!("{count} {noun}");
@@ -15,7 +15,7 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -
     }
 }
 
-/// A number with commas between its thousands.
+/// A number with thousands separators.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -28,7 +28,7 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
-/// So many of something, more than one: `10,000 blanks`.
+/// A count greater than one with its noun: `10,000 blanks`.
 pub fn many(count: usize, noun: &str) -> String {
     format!("{} {noun}s", thousands(count as u64))
 }

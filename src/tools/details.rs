@@ -1,21 +1,20 @@
-//! The closed set of shapes in which tools answer: [`Content`] for the model, [`Details`] for
-//! the user, with one renderer each in the view.
+//! The closed set of answer shapes: [`Content`] for the model, [`Details`] for the user.
 //!
-//! Plain data: it is stored in the session file, recorded and replayed. Text in it is raw,
-//! and becomes safe when it enters the model (`app::printable`).
+//! The view has one renderer for each shape of details. Plain data: stored in the session file, recorded and
+//! replayed. Its text is raw and is sanitized on entering the model (`app::printable`).
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::sandbox::SandboxDenial;
 
-/// One piece of a tool's answer to the model, in the shape of the session file.
+/// A piece of a tool's answer to the model, in the session file's format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Content {
     /// Plain text.
     Text { text: String },
-    /// A picture: base64 data and its mime type.
+    /// An image: base64 data and its MIME type.
     Image { data: String, mime_type: String },
 }
 
@@ -26,86 +25,86 @@ impl Content {
     }
 }
 
-/// The answer of a tool; while it runs, the answer so far.
+/// A tool's answer; while the tool runs, its answer so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// For the model; already within its budget.
+    /// The part for the model, already within its budget.
     pub content: Vec<Content>,
-    /// For the user.
+    /// The part for the user.
     #[serde(default, deserialize_with = "lenient")]
     pub details: Details,
 }
 
 impl ToolOutput {
-    /// An answer of one text block for the model and `details` for the user.
+    /// An answer with one text block for the model and `details` for the user.
     pub fn new(text: impl Into<String>, details: Details) -> Self {
         ToolOutput { content: vec![Content::text(text)], details }
     }
 }
 
-/// What the user sees of a call.
+/// The part of a tool's answer that is shown to the user.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Details {
-    /// Nothing but what the model got.
+    /// Nothing beyond the content for the model.
     #[default]
     None,
-    /// Text, shown as it is.
+    /// Text, shown verbatim.
     Text { text: String },
-    /// A window of a text file; its lines are in the content.
+    /// A range of lines of a text file; the lines are in the content.
     Lines(LineFacts),
-    /// A change of one file.
+    /// A change to one file.
     Diff(FileDiff),
-    /// Output of a command.
+    /// The output of a command.
     Terminal(TerminalOutput),
-    /// A list of paths, and whether it was cut.
+    /// A list of paths, and whether it was truncated.
     Paths { paths: Vec<String>, cut: bool },
-    /// A picture: its size in pixels and bytes. The data is in the content.
+    /// An image: its size in pixels and bytes. The data is in the content.
     Image { mime_type: String, width: u32, height: u32, bytes: u64 },
 }
 
-/// Reads details leniently: other programs and later versions have other shapes, which count as
-/// [`Details::None`], so that any session file opens. For `#[serde(deserialize_with)]`.
+/// Reads details leniently: shapes from other programs and later versions become [`Details::None`], so that
+/// any session file opens. For `#[serde(deserialize_with)]`.
 ///
 /// # Errors
-/// Only when the input is not JSON at all.
+/// Only if the input is not JSON at all.
 pub fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Details, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// Which lines of a text file an answer has.
+/// The range of lines of a text file in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineFacts {
-    /// Absolute path of the file.
+    /// The absolute path of the file.
     pub file_path: String,
-    /// Lines of the file, or as many of a very large one as were counted in a moment.
+    /// The number of lines in the file; for a very large file, as many as could be counted quickly.
     pub total_lines: u64,
-    /// Lines in the answer.
+    /// The number of lines in the answer.
     pub lines_read: u64,
-    /// Number of the first of them, from 1.
+    /// The number of the first line in the answer, from 1.
     pub offset: u64,
-    /// True if lines follow the last one.
+    /// True if more lines follow the last one.
     pub truncated: bool,
 }
 
-/// A change of one file as unified hunks.
+/// A change to one file as unified hunks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
-    /// The path as the model gave it.
+    /// The path as given by the model.
     pub path: String,
-    /// Lines added, in all.
+    /// The total number of added lines.
     pub added: u32,
-    /// Lines removed, in all.
+    /// The total number of removed lines.
     pub removed: u32,
-    /// The hunks, top to bottom.
+    /// The hunks, from top to bottom.
     pub hunks: Vec<Hunk>,
-    /// True when hunks were left out because the change is very large.
+    /// True if hunks were left out because the change is very large.
     #[serde(default)]
     pub cut: bool,
-    /// What a tool did to make it; absent for a change that was only proposed.
+    /// Facts about the tool's edit; absent for a change that was only proposed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub facts: Option<ChangeFacts>,
 }
@@ -116,30 +115,30 @@ pub struct FileDiff {
 pub enum ChangeFacts {
     /// Text was replaced.
     Replaced {
-        /// Absolute path of the file.
+        /// The absolute path of the file.
         file_path: String,
-        /// The text that was to be replaced, and what was put in its place: of several replacements the
-        /// first, and of each the first [`FACT_BYTES`].
+        /// The replaced text and its replacement: for several replacements the first, and of each text the
+        /// first [`FACT_BYTES`].
         old_string: String,
         new_string: String,
-        /// Places that were found, of all replacements.
+        /// The number of matches of all replacements.
         match_count: u64,
-        /// Lines added or removed, whichever are more.
+        /// The number of added or removed lines, whichever is greater.
         lines_changed: u32,
     },
     /// The file was created or replaced.
     Written {
-        /// Absolute path of the file.
+        /// The absolute path of the file.
         file_path: String,
-        /// Bytes of its new content.
+        /// The size of its new content in bytes.
         size: u64,
-        /// True if there was no such file before.
+        /// True if the file did not exist before.
         is_new: bool,
     },
 }
 
 impl ChangeFacts {
-    /// The texts that may hold anything.
+    /// The texts that may contain anything.
     pub fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
             ChangeFacts::Replaced { file_path, old_string, new_string, .. } => {
@@ -149,7 +148,7 @@ impl ChangeFacts {
         }
     }
 
-    /// The bytes of these texts.
+    /// The size of these texts in bytes.
     pub fn size(&self) -> usize {
         match self {
             ChangeFacts::Replaced { file_path, old_string, new_string, .. } => {
@@ -160,10 +159,10 @@ impl ChangeFacts {
     }
 }
 
-/// Most bytes of a text of a call that its details repeat.
+/// The maximum number of bytes of a call's text that its details repeat.
 pub const FACT_BYTES: usize = 4 * 1024;
 
-/// The start of a text of a call, as its details repeat it.
+/// The start of a call's text, as its details repeat it.
 pub(crate) fn fact(text: &str) -> String {
     let end = (0..=FACT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     let start = text.get(..end.unwrap_or(0)).unwrap_or_default();
@@ -186,7 +185,7 @@ impl FileDiff {
         text
     }
 
-    /// The number of the first line that is new or follows one that was removed.
+    /// The number of the first line that is new or follows a removed one.
     pub fn first_changed_line(&self) -> Option<u32> {
         let hunk = self.hunks.first()?;
         let context = hunk.lines.iter().take_while(|line| line.starts_with(' ')).count();
@@ -198,48 +197,48 @@ impl FileDiff {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hunk {
-    /// Number of the first old line, from 1.
+    /// The number of the first old line, from 1.
     pub old_start: u32,
-    /// Number of the first new line, from 1.
+    /// The number of the first new line, from 1.
     pub new_start: u32,
-    /// The lines without their line end, each after `' '`, `'-'` or `'+'`.
+    /// The lines without their line ends, each prefixed with `' '`, `'-'` or `'+'`.
     pub lines: Vec<String>,
 }
 
-/// Output of a command.
+/// The output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalOutput {
-    /// The end of the output, carriage returns folded, colour sequences (SGR) kept.
+    /// The end of the output, with carriage returns folded and colour sequences (SGR) kept.
     pub text: String,
-    /// Exit code; absent while it runs and if a signal ended it.
+    /// The exit code; absent while the command runs and if a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Number of the signal that ended it.
+    /// The number of the signal that ended the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// True if `text` is not all of it.
+    /// True if `text` is not the whole output.
     #[serde(default)]
     pub truncated: bool,
-    /// Where the full output is, if it was too large.
+    /// The path of the full output, if it was too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
-    /// Lines of the whole output so far.
+    /// The number of lines of the whole output so far.
     #[serde(default)]
     pub total_lines: u64,
-    /// What the sandbox probably refused, if the command failed in one.
+    /// The probable sandbox denial, if the command failed in a sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<SandboxDenial>,
-    /// The command that ran, if the user put it in the place of the call's.
+    /// The command that ran, if the user replaced the one in the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
-    /// The command, or the start of a long one; absent where it is known from elsewhere.
+    /// The command, or the start of a long one; absent if it is known from elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// How long it ran, in milliseconds; absent while it runs.
+    /// The run time in milliseconds; absent while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<u64>,
-    /// True if the command ran a second time, because the sandbox had refused a part of it.
+    /// True if the command ran a second time because the sandbox had denied part of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran_again: bool,
 }

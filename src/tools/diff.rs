@@ -1,6 +1,6 @@
-//! A change of one file as hunks: for the user, and for the refusal that shows what changed.
+//! A change to one file as hunks, for the user and for refusals that show what changed.
 //!
-//! Pure. Bounded in time and size, whatever the texts are. The shape is `details::FileDiff`.
+//! Pure. Bounded in time and size for any texts. The shape is `details::FileDiff`.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -11,21 +11,22 @@ use super::counted::many;
 use super::edit::splice::{self, Splice};
 use super::{FileDiff, Hunk};
 
-/// Unchanged lines around a change.
+/// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
-/// Most lines kept in hunks.
+/// The maximum number of lines kept in hunks.
 const MAX_LINES: usize = 2_000;
-/// Most bytes kept in hunks.
+/// The maximum number of bytes kept in hunks.
 const MAX_BYTES: usize = 256 * 1024;
-/// Most characters kept of one line. Of a long run of blanks few count, so that what stands behind it is kept.
+/// The maximum number of characters kept of one line. A long run of blanks counts for little, so that the
+/// text behind it is kept.
 const MAX_LINE: usize = 2_000;
 const MAX_BLANKS: usize = 40;
-/// A part of a text above this many bytes is taken apart where that can be done.
+/// Parts of a text larger than this many bytes are split where possible.
 const MAX_PART: usize = 16 * 1024;
-/// After this the diff is finished coarsely.
+/// The time after which the diff is finished coarsely.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The change from `old` to `new`. Bytes that are not UTF-8 are replaced in the hunks.
+/// The change from `old` to `new`. In hunks, bytes that are not UTF-8 are replaced.
 pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     let same = Same::of(old, new);
     let mut hunks = Hunks::new(path);
@@ -34,8 +35,8 @@ pub fn between(path: &str, old: &[u8], new: &[u8]) -> FileDiff {
     hunks.change
 }
 
-/// The change that the splices make in `old`; they are in order and do not overlap. Only the
-/// lines around them are looked at, so a small change of a large text takes little time.
+/// The change that the splices make in `old`; they are in order and do not overlap. Only the lines around
+/// them are compared, so a small change to a large text is fast.
 pub(crate) fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
     let mut hunks = Hunks::new(path);
     let mut at = 0;
@@ -54,7 +55,7 @@ pub(crate) fn spliced(path: &str, old: &[u8], splices: &[Splice]) -> FileDiff {
     hunks.change
 }
 
-/// The lines around the splices, as far apart as their contexts, each with the splices in it.
+/// The ranges of lines around the splices, as far apart as their contexts, each with its splices.
 fn parts(old: &[u8], splices: &[Splice]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut parts: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut behind = 0;
@@ -67,7 +68,7 @@ fn parts(old: &[u8], splices: &[Splice]) -> Vec<(Range<usize>, Range<usize>)> {
         let end = memchr::memchr_iter(b'\n', rest).nth(CONTEXT);
         let end = end.map_or(old.len(), |end| splice.place.end + end + 1);
         match parts.last_mut() {
-            // So large that it is taken apart, where a line is between the two splices.
+            // Too large: split where there is a line between the two splices.
             Some((part, _)) if part.end >= start && part.len() > MAX_PART && behind < line => {
                 part.end = line;
                 parts.push((line..end, index..index + 1));
@@ -80,8 +81,8 @@ fn parts(old: &[u8], splices: &[Splice]) -> Vec<(Range<usize>, Range<usize>)> {
     parts
 }
 
-/// The start and the end that both texts share, in whole lines, less the context. Without this
-/// a small edit of a large file would cost the time of the whole file.
+/// The prefix and suffix that both texts share, in whole lines, less the context. Without this, a small edit
+/// of a large file would cost the time of the whole file.
 struct Same {
     start: usize,
     end: usize,
@@ -99,8 +100,8 @@ impl Same {
         let rest = |bytes: &[u8]| bytes.len() - cut;
         let longest = rest(old).min(rest(new));
         let end = same_end(old, new, longest);
-        // The shared end begins in the middle of a line; skip to its first whole line, then
-        // leave the context to the middle part.
+        // The shared suffix begins in the middle of a line; skip to its first whole line, then leave the
+        // context to the middle part.
         let tail = old.get(old.len() - end..).unwrap_or_default();
         let end = memchr::memchr_iter(b'\n', tail).nth(CONTEXT + 1).map_or(0, |at| tail.len() - at - 1);
         let before = old.get(..cut).unwrap_or_default();
@@ -130,22 +131,22 @@ fn same_end(old: &[u8], new: &[u8], longest: usize) -> usize {
     (at + rest).min(longest)
 }
 
-/// How the lines of two texts belong together.
+/// How the lines of two texts correspond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lines {
-    /// The first to the first, and so on.
+    /// One to one, in order.
     InStep,
-    /// In a way that has to be found.
+    /// In a way that the diff must find.
     Anyhow,
 }
 
-/// The hunks of a change, as they are found from top to bottom.
+/// The hunks of a change, collected from top to bottom.
 struct Hunks {
     change: FileDiff,
-    /// Lines above, in the old and in the new text.
+    /// The number of lines above, in the old and in the new text.
     old_lines: usize,
     new_lines: usize,
-    /// Room for lines and bytes.
+    /// The remaining budget of lines and bytes.
     lines: usize,
     bytes: usize,
     deadline: Instant,
@@ -158,22 +159,22 @@ impl Hunks {
         Hunks { change, old_lines: 0, new_lines: 0, lines, bytes, deadline }
     }
 
-    /// Passes over a part that did not change.
+    /// Skips an unchanged part.
     fn skip(&mut self, part: &[u8]) {
         let lines = memchr::memchr_iter(b'\n', part).count();
         self.old_lines += lines;
         self.new_lines += lines;
     }
 
-    /// Takes the next part: whole lines that became others.
+    /// Adds the next part: whole lines that were replaced.
     fn add(&mut self, old: &[u8], new: &[u8], lines: Lines) {
         let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
         let old: Vec<&str> = old.split_inclusive('\n').collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
         let ops = match lines {
             Lines::InStep if old.len() == new.len() => in_step(&old, &new),
-            // Lines that occur once anchor the rest, so many small changes all over a large text
-            // do not take the time of one large change.
+            // Lines that occur once anchor the rest, so many small changes across a large text do not take
+            // as long as one large change.
             _ => {
                 let mut diff = TextDiff::configure();
                 diff.algorithm(Algorithm::Patience).deadline(self.deadline);
@@ -215,7 +216,7 @@ impl Hunks {
         hunk
     }
 
-    /// Adds the line, if there is room.
+    /// Adds the line if the budget allows.
     fn keep(&mut self, sign: char, line: &str, hunk: &mut Hunk) {
         let line = (self.lines > 0).then(|| keep(sign, line)).filter(|(line, _)| line.len() <= self.bytes);
         let Some((line, is_cut)) = line else {
@@ -230,7 +231,7 @@ impl Hunks {
     }
 }
 
-/// Compares replaced lines one to one: runs of equal and of changed text.
+/// Compares replaced lines one to one and returns runs of equal and of changed text.
 fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut ops = Vec::new();
     let mut index = 0;
@@ -246,7 +247,7 @@ fn in_step(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     ops
 }
 
-/// The line behind its sign, and whether it is cut; one that is says how much of it is not there.
+/// The line after its sign, and whether it is cut; a cut line says how much is missing.
 fn keep(sign: char, line: &str) -> (String, bool) {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -336,7 +337,7 @@ mod tests {
             let change = spliced("f", old.as_bytes(), &splices);
             assert_eq!(change.unified(), between("f", old.as_bytes(), &new).unified(), "{splices:?}");
         }
-        // So large that it is taken apart: other hunks, but the same lines.
+        // Large enough to be split: different hunks, but the same lines.
         let long = old.repeat(10);
         let splices: Vec<Splice> = memchr::memmem::find_iter(long.as_bytes(), b"of")
             .step_by(3)

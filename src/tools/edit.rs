@@ -1,8 +1,8 @@
-//! edit: text of a file replaced where it is found.
+//! edit: replaces text of a file.
 //!
-//! Owns the tool's arguments and the course of an edit. Finding is `edit/matching.rs` on
-//! `edit/normalize.rs`, making the new bytes `edit/splice.rs`, explaining a miss `edit/diagnose.rs`;
-//! the guard is `write.rs`'s, what was approved is written by `proposal.rs`.
+//! Owns the tool's arguments and the steps of an edit. `edit/matching.rs` finds the text (on
+//! `edit/normalize.rs`), `edit/splice.rs` makes the new bytes, `edit/diagnose.rs` explains a miss;
+//! `write.rs` owns the guard, and `proposal.rs` writes what was approved.
 
 pub(crate) mod diagnose;
 pub(crate) mod matching;
@@ -27,7 +27,7 @@ use matching::{MatchKind, MatchOutcome};
 use normalize::LineEnds;
 use splice::Splice;
 
-/// The tool.
+/// The `edit` tool.
 #[derive(Debug)]
 pub(crate) struct Edit {
     spec: ToolSpec,
@@ -87,7 +87,7 @@ impl Tool for Edit {
     }
 }
 
-/// The replacements asked for, in one form.
+/// The requested replacements, in one form.
 fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
     let refuse = |text: &str| Err(ToolError::refused(format!("edit: {text}")));
     let list = args.edits.filter(|list| !list.is_empty());
@@ -99,7 +99,7 @@ fn changes(args: EditArgs) -> Result<Vec<Replacement>, ToolError> {
         },
         (None, Some(_), None) => return refuse("the argument `old_string` is missing"),
         (None, None, None) => return refuse("give `old_string` and `new_string`, or `edits`"),
-        // Some models add empty strings to a list.
+        // Some models add empty strings next to a list.
         (old, new, Some(list))
             if [&old, &new].iter().all(|text| text.as_deref().unwrap_or("").is_empty()) =>
         {
@@ -168,7 +168,7 @@ fn propose(task: &FileTask, changes: &[Replacement]) -> Result<Proposal, ToolErr
     })
 }
 
-/// The text that is searched, and how it becomes the bytes of the file again.
+/// The searchable text, and the format that turns it back into the file's bytes.
 fn decoded(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolError> {
     let Some(format) = TextFormat::of(&bytes) else {
         return Err(ToolError::refused(format!("{given} is a binary file; it cannot be edited as text")));
@@ -182,10 +182,10 @@ fn decoded(bytes: Vec<u8>, given: &str) -> Result<(Vec<u8>, TextFormat), ToolErr
     Ok((text, format))
 }
 
-/// What was replaced.
+/// The result of the replacements.
 struct Done {
     occurrences: usize,
-    /// Ways of matching other than exact.
+    /// The kinds of matching used, other than exact.
     ways: Vec<MatchKind>,
 }
 
@@ -206,7 +206,7 @@ impl Done {
     }
 }
 
-/// What all changes, made on the original text, put in which places; or why one cannot be made.
+/// The splices for all changes, made on the original text, or the reason why one is impossible.
 fn splices(task: &FileTask, text: &[u8], changes: &[Replacement]) -> Result<(Vec<Splice>, Done), ToolError> {
     let ends = LineEnds::of(text);
     let mut splices: Vec<Splice> = Vec::new();

@@ -1,8 +1,7 @@
-//! The editor that a session works in: the text of files with what the user has not saved, writing them where the
-//! user sees it, and commands in its terminals.
+//! The editor that hosts a session: unsaved files, writing, and terminals for commands.
 //!
-//! The disk counts wherever the editor cannot help: without an answer, for files that are not UTF-8, and for
-//! searches, which look at the disk only.
+//! The file system is used wherever the editor cannot help: if it does not answer, for files that are not
+//! UTF-8, and for searches.
 
 use std::fs;
 use std::path::Path;
@@ -19,41 +18,40 @@ use super::process::{ChildEnv, FinishedCommand};
 use super::replace_file::Expected;
 use super::{ToolContext, ToolError, paths};
 
-/// An editor. Its functions block, and end early once a call is no longer wanted.
+/// An editor. Its functions block, and return early once the call is cancelled.
 pub trait Editor: Send + Sync + std::fmt::Debug {
-    /// The text of a file as the user sees it; `None` if the editor does not say.
+    /// The text of a file as the user sees it; `None` if the editor does not provide it.
     fn read(&self, path: &Path, wanted: &CancellationToken) -> Option<String>;
 
-    /// Whether it writes files.
+    /// True if the editor can write files.
     fn can_write(&self) -> bool;
 
-    /// Whether it has terminals for commands.
+    /// True if the editor has terminals for commands.
     fn can_run(&self) -> bool;
 
-    /// Runs a command in a terminal and waits for its end. One that is no longer wanted, or takes too long, is
-    /// killed.
+    /// Runs a command in a terminal and waits for it to end. Kills it on cancellation or timeout.
     ///
     /// # Errors
-    /// Why it could not be started, in words.
+    /// The reason why it could not be started, in words.
     fn run(&self, command: &EditorCommand<'_>, wanted: &CancellationToken) -> Result<EditorRun, String>;
 
-    /// Gives a file this text and saves it.
+    /// Writes this text to a file and saves it.
     ///
     /// # Errors
-    /// Why it could not, in words.
+    /// The reason why it failed, in words.
     fn write(&self, path: &Path, text: &str, wanted: &CancellationToken) -> Result<(), String>;
 }
 
-/// A command for a terminal.
+/// A command to run in a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct EditorCommand<'a> {
     pub shell: &'a Path,
-    /// What the shell is to run.
+    /// The command line for the shell.
     pub command: &'a str,
-    /// Absolute.
+    /// The working directory. Absolute.
     pub cwd: &'a Path,
     pub env: &'a ChildEnv,
-    /// In seconds.
+    /// The time limit in seconds.
     pub timeout: Option<u64>,
 }
 
@@ -67,8 +65,8 @@ pub struct EditorRun {
     pub cancelled: bool,
 }
 
-/// Runs a command in a terminal of the editor, if it has any and no sandbox confines the command: the editor
-/// knows of none. `None` if tau has to run it.
+/// Runs a command in a terminal of the editor, if it has terminals and no sandbox confines the command: the
+/// editor knows nothing of sandboxes. `None` if tau must run it itself.
 ///
 /// # Errors
 /// A refusal if the editor cannot start it.
@@ -99,15 +97,15 @@ pub(crate) async fn run(
     Ok(Some(FinishedCommand { cancelled: run.cancelled, timed_out: run.timed_out, ..finished }))
 }
 
-/// The content of a file as the user sees it: `disk`, unless it is text and the editor has other text. Line ends
-/// and the byte order mark stay as they are on the disk. True if there are unsaved changes.
+/// The content of a file as the user sees it: `disk`, unless it is text and the editor has a different
+/// version. Line ends and the byte order mark stay as on disk. True if there are unsaved changes.
 pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
     let unsaved = task.context.editor.as_ref().and_then(|editor| {
         let mark: &[u8] = if disk.starts_with(UTF8_BOM) { UTF8_BOM } else { b"" };
         let saved = std::str::from_utf8(disk.get(mark.len()..)?).ok().filter(|text| !text.contains('\0'))?;
         let shown = editor.read(&task.path, &task.wanted).filter(|text| !text.contains('\0'))?;
         let shown = shown.strip_prefix('\u{feff}').unwrap_or(&shown);
-        // Some editors send the lines of a file without the end of the last one.
+        // Some editors send a file's lines without the last line end.
         let is_cut = !shown.is_empty() && !shown.ends_with('\n') && saved.ends_with('\n');
         let shown = format!("{shown}{}", if is_cut { "\n" } else { "" });
         let plain = |text: &str| text.replace("\r\n", "\n");
@@ -123,11 +121,11 @@ pub(crate) fn current(task: &FileTask, disk: Vec<u8>) -> (Vec<u8>, bool) {
     }
 }
 
-/// Writes a file through the editor, if there is one that does that; what the file system says of it then.
-/// `None` if tau has to write it. `target` is the file that its path leads to.
+/// Writes a file through the editor, if it can, and returns the file's new metadata. `None` if tau must
+/// write it itself. `target` is the file that the path resolves to.
 ///
 /// # Errors
-/// A refusal: the file is not the one that was expected, or the editor did not write it.
+/// A refusal if the file is not the expected one, or the editor did not write it.
 pub(crate) fn write(
     task: &FileTask,
     target: &Path,

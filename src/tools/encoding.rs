@@ -1,27 +1,27 @@
-//! Which encoding a file is in, and how to get from its bytes to text and back.
+//! Detects the encoding of a file and converts between bytes and text.
 //!
-//! Pure. The rule: a byte order mark decides; NUL bytes mean UTF-16 when they fall like it and
-//! a binary file otherwise; text that is mostly valid UTF-8 is UTF-8 with some broken bytes;
-//! the rest is what chardetng takes it for, as Firefox does.
+//! Pure. A byte order mark decides. Otherwise, NUL bytes mean UTF-16 if they are distributed like it, and a
+//! binary file if not; text that is mostly valid UTF-8 is UTF-8 with some invalid bytes; the rest is what
+//! chardetng detects, as in Firefox.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 
-/// Most bytes that are looked at to find an encoding out.
+/// The maximum number of bytes read to detect an encoding.
 const SAMPLE: usize = 64 * 1024;
 
-/// How many bytes from the start of a file are looked at.
+/// The number of bytes read from the start of a file.
 pub(crate) const PROBE: usize = 8 * 1024;
 
-/// UTF-8's byte order mark.
+/// The UTF-8 byte order mark.
 pub(crate) const UTF8_BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// An encoding that text files come in.
+/// An encoding of text files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     Utf8,
     Utf16Le,
     Utf16Be,
-    /// One from the time before Unicode.
+    /// A pre-Unicode encoding.
     Legacy(&'static encoding_rs::Encoding),
 }
 
@@ -29,7 +29,7 @@ pub enum Encoding {
 pub const LATIN_1: Encoding = Encoding::Legacy(encoding_rs::WINDOWS_1252);
 
 impl Encoding {
-    /// Its name for messages.
+    /// The name of the encoding, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Encoding::Utf8 => "UTF-8",
@@ -41,22 +41,22 @@ impl Encoding {
     }
 }
 
-/// What the start of a file shows.
+/// The kind of file that its start suggests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// Not text.
     Binary,
-    /// UTF-16, by its mark or by where its NUL bytes fall.
+    /// UTF-16, detected by its mark or by the distribution of NUL bytes.
     Wide(Encoding),
-    /// One byte or UTF-8 a character.
+    /// One byte per character, or UTF-8.
     Narrow,
 }
 
-/// Judges a file by its first bytes (at most [`PROBE`] of them are looked at).
+/// Judges a file by its first bytes; at most [`PROBE`] of them are read.
 pub(crate) fn probe(start: &[u8]) -> Probe {
     let start = start.get(..PROBE).unwrap_or(start);
     match start {
-        // UTF-32 (little endian) begins like UTF-16; nothing here decodes it.
+        // UTF-32 (little endian) begins like UTF-16 and is not supported.
         [0xFF, 0xFE, 0, 0, ..] => Probe::Binary,
         [0xFF, 0xFE, ..] => Probe::Wide(Encoding::Utf16Le),
         [0xFE, 0xFF, ..] => Probe::Wide(Encoding::Utf16Be),
@@ -78,7 +78,7 @@ fn wide_without_mark(start: &[u8]) -> Probe {
     }
 }
 
-/// Judges bytes that are known to be narrow: UTF-8, possibly with some broken bytes, or an older encoding.
+/// Judges bytes known to be narrow: UTF-8, possibly with some invalid bytes, or a legacy encoding.
 pub fn narrow(bytes: &[u8]) -> Encoding {
     let (mut sound, mut broken) = (0usize, 0usize);
     for chunk in bytes.utf8_chunks() {
@@ -89,7 +89,7 @@ pub fn narrow(bytes: &[u8]) -> Encoding {
     }
     match () {
         () if broken > sound => legacy(bytes, Iso2022JpDetection::Deny),
-        // Only escapes tell it from ASCII.
+        // Only escapes distinguish it from ASCII.
         () if sound == 0 && broken == 0 && memchr::memmem::find(bytes, b"\x1B$").is_some() => {
             match legacy(bytes, Iso2022JpDetection::Allow) {
                 Encoding::Legacy(found) if found == encoding_rs::ISO_2022_JP => Encoding::Legacy(found),
@@ -100,11 +100,11 @@ pub fn narrow(bytes: &[u8]) -> Encoding {
     }
 }
 
-/// The encoding of bytes that are no UTF-8.
+/// The encoding of bytes that are not UTF-8.
 fn legacy(bytes: &[u8], iso_2022_jp: Iso2022JpDetection) -> Encoding {
     let mut detector = EncodingDetector::new(iso_2022_jp);
     let mut left = SAMPLE;
-    // Lines of ASCII say nothing.
+    // ASCII lines carry no information.
     let says = |line: &&[u8]| !line.is_ascii() || line.contains(&0x1B);
     for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(says) {
         let line = line.get(..left).unwrap_or(line);
@@ -117,11 +117,11 @@ fn legacy(bytes: &[u8], iso_2022_jp: Iso2022JpDetection) -> Encoding {
     detector.feed(b"", true);
     let found = detector.guess(None, Utf8Detection::Deny);
     let is_whole = found.decode_without_bom_handling_and_without_replacement(bytes).is_some();
-    // What is cut off in the middle of a character may be of this encoding nevertheless.
+    // A sample that is cut in the middle of a character may still be in this encoding.
     if is_whole || bytes.len() >= SAMPLE { Encoding::Legacy(found) } else { LATIN_1 }
 }
 
-/// The encoding of a text; `None` if the bytes are no text.
+/// The encoding of a text; `None` if the bytes are not text.
 pub fn of_text(bytes: &[u8]) -> Option<Encoding> {
     match probe(bytes) {
         Probe::Binary => None,
@@ -130,12 +130,12 @@ pub fn of_text(bytes: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// The text of bytes in whatever encoding, without a byte order mark; what is no text is read as UTF-8.
+/// The text of bytes in any encoding, without a byte order mark; bytes that are not text are read as UTF-8.
 pub fn text(bytes: &[u8]) -> String {
     decode(bytes, of_text(bytes).unwrap_or(Encoding::Utf8)).0
 }
 
-/// The text of what a command wrote: UTF-8 with broken bytes marked, or UTF-16.
+/// The text of a command's output: UTF-8 with invalid bytes marked, or UTF-16.
 pub(crate) fn output(bytes: &[u8]) -> String {
     match probe(bytes) {
         Probe::Wide(encoding) => decode(bytes, encoding).0,
@@ -143,7 +143,7 @@ pub(crate) fn output(bytes: &[u8]) -> String {
     }
 }
 
-/// The byte order mark that the bytes of a text in this encoding begin with, if any.
+/// The byte order mark at the start of a text in this encoding, if it has one.
 pub(crate) fn mark(bytes: &[u8], encoding: Encoding) -> &'static [u8] {
     let mark: &[u8] = match encoding {
         Encoding::Utf8 => UTF8_BOM,
@@ -154,7 +154,7 @@ pub(crate) fn mark(bytes: &[u8], encoding: Encoding) -> &'static [u8] {
     if bytes.starts_with(mark) { mark } else { b"" }
 }
 
-/// Text of the bytes, and whether every byte had a meaning. The byte order mark is not text.
+/// The text of the bytes, without the byte order mark, and whether every byte was valid.
 pub fn decode(bytes: &[u8], encoding: Encoding) -> (String, Exact) {
     match encoding {
         Encoding::Utf8 => {
@@ -173,7 +173,7 @@ pub fn decode(bytes: &[u8], encoding: Encoding) -> (String, Exact) {
     }
 }
 
-/// Whether the conversion lost nothing.
+/// Whether a conversion was lossless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exact {
     Yes,
@@ -195,7 +195,7 @@ fn wide(bytes: &[u8], mark: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Exact) 
     (text, exact)
 }
 
-/// Bytes of the text without a byte order mark; `None` if the encoding lacks a character.
+/// The bytes of the text without a byte order mark; `None` if the encoding lacks a character.
 pub fn encode(text: &str, encoding: Encoding) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Utf8 => Some(text.as_bytes().to_vec()),

@@ -1,8 +1,8 @@
-//! A file by its name in a directory that was opened without following a link.
+//! A file by its name in a directory that was opened without following links.
 //!
-//! A path is taken one component at a time from `/`, each opened with `O_NOFOLLOW` in the one before.
-//! What is then done with the file is done in that directory, so it happens at this path or not
-//! at all, whoever puts links or other directories there meanwhile.
+//! A path is walked one component at a time from `/`, each opened with `O_NOFOLLOW` in the previous one.
+//! Operations on the file then use that directory, so they happen at this path or not at all, even if links
+//! or other directories are put there meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -16,16 +16,16 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-/// How the name of a temporary file begins and ends.
+/// The prefix and suffix of temporary file names.
 const TEMPORARY: (&str, &str) = (".tau-", ".tmp");
 
-/// Opens a directory to name what is in it. Does not need the right to read it where `O_PATH` exists.
+/// Opens a directory in order to name its entries. Needs no read permission where `O_PATH` exists.
 #[cfg(target_os = "linux")]
 const TO_NAME: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const TO_NAME: OFlags = OFlags::RDONLY;
 
-/// A path cannot be opened without following a symbolic link.
+/// The error for a path that cannot be opened without following a symbolic link.
 #[derive(Clone, Copy, Debug)]
 struct BehindALink;
 
@@ -37,12 +37,12 @@ impl fmt::Display for BehindALink {
 
 impl std::error::Error for BehindALink {}
 
-/// True if the error says that a link is on the way to a path.
+/// True if the error means that a path contains a symbolic link.
 pub fn is_behind_a_link(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<BehindALink>())
 }
 
-/// A name in a directory, whether there is something or not.
+/// A name in a directory, whether or not it exists.
 #[derive(Debug)]
 pub struct FileAt {
     folder: OwnedFd,
@@ -53,15 +53,15 @@ impl FileAt {
     /// The file at an absolute path without `..`, whose directory exists.
     ///
     /// # Errors
-    /// Those of the file system; a link on the way, see [`is_behind_a_link`].
+    /// File system errors; see [`is_behind_a_link`] for a link in the path.
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::open(path, false)
     }
 
-    /// The same; missing directories on the way are made.
+    /// Like [`FileAt::find`], but creates missing directories.
     ///
     /// # Errors
-    /// As of [`FileAt::find`].
+    /// See [`FileAt::find`].
     pub fn find_or_make_folder(path: &Path) -> io::Result<Self> {
         Self::open(path, true)
     }
@@ -73,21 +73,21 @@ impl FileAt {
         Ok(FileAt { folder: open_folder(parent, make)?, name: name.to_owned() })
     }
 
-    /// What the file system says of it, of a link itself.
+    /// The metadata of the file, or of the link itself.
     pub fn stat(&self) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Where the link leads.
+    /// The target of the link.
     pub fn read_link(&self) -> io::Result<PathBuf> {
         let target = rustix::fs::readlinkat(&self.folder, &*self.name, Vec::new())?;
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Opens a regular file for reading, or also for writing; never waits.
+    /// Opens a regular file for reading, or for reading and writing; never blocks.
     ///
     /// # Errors
-    /// Those of the file system, and `InvalidInput` if it is no regular file.
+    /// File system errors, and `InvalidInput` if it is not a regular file.
     pub fn open_file(&self, write: bool) -> io::Result<File> {
         let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
         let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -98,30 +98,30 @@ impl FileAt {
         Ok(file)
     }
 
-    /// Gives it another name in its directory.
+    /// Renames the file within its directory.
     pub(crate) fn rename(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.folder, &*self.name, &self.folder, name)?)
     }
 
-    /// Removes it; a directory only if it is empty.
+    /// Removes the file; a directory only if it is empty.
     pub fn remove(&self, is_directory: bool) -> io::Result<()> {
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         Ok(rustix::fs::unlinkat(&self.folder, &*self.name, flags)?)
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn make_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.folder, &*self.name, Mode::from_raw_mode(0o777))?)
     }
 
-    /// Sets the permission bits of a file or directory, not of what a link leads to.
+    /// Sets the permission bits of a file or directory, never of a link's target.
     pub fn set_mode(&self, mode: u32) -> io::Result<()> {
         let open = |flags| rustix::fs::openat(&self.folder, &*self.name, flags, Mode::empty());
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let permissions = Permissions::from_mode(mode);
         match open(flags | OFlags::RDONLY) {
             Ok(file) => File::from(file).set_permissions(permissions),
-            // What cannot be read is named without being opened; its entry in /proc is the file itself.
+            // An unreadable file is named without opening it; its entry in /proc is the file itself.
             Err(Errno::ACCESS) if cfg!(target_os = "linux") => {
                 let file = open(flags | TO_NAME)?;
                 if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) == FileType::Symlink {
@@ -133,7 +133,7 @@ impl FileAt {
         }
     }
 
-    /// Puts a link there, in the place of a file or link.
+    /// Puts a link there, replacing a file or link.
     pub fn put_link(&self, target: &Path) -> io::Result<()> {
         let name = temporary_name();
         rustix::fs::symlinkat(target, &self.folder, &*name)?;
@@ -144,20 +144,20 @@ impl FileAt {
         Ok(moved?)
     }
 
-    /// A new file beside it. Removes itself when dropped.
+    /// Creates a new file beside it, which removes itself when dropped.
     pub fn temporary(&self, mode: u32) -> io::Result<Temporary<'_>> {
         let name = temporary_name();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         #[allow(clippy::useless_conversion, reason = "the type of modes differs between systems")]
         let mode = Mode::from_raw_mode(mode.try_into().unwrap_or(0o600));
         let file = File::from(rustix::fs::openat(&self.folder, &*name, flags, mode)?);
-        // As long as somebody holds it, it is not left over.
+        // A locked file is in use, so `sweep` leaves it alone.
         file.try_lock().ok();
         Ok(Temporary { at: self, file, name: Some(name) })
     }
 
-    /// Makes what happened in the directory last. File systems that cannot do that order renames
-    /// themselves, so a failure does not matter.
+    /// Makes the latest changes in the directory durable. File systems that cannot do this order renames
+    /// themselves, so failure does not matter.
     pub fn sync_folder(&self) {
         if let Ok(folder) = reopen(&self.folder) {
             rustix::fs::fsync(folder).ok();
@@ -165,7 +165,7 @@ impl FileAt {
     }
 }
 
-/// A file that is being written.
+/// A temporary file that is being written.
 #[derive(Debug)]
 pub struct Temporary<'a> {
     at: &'a FileAt,
@@ -174,7 +174,7 @@ pub struct Temporary<'a> {
 }
 
 impl Temporary<'_> {
-    /// Puts it in the place of what it was made for.
+    /// Replaces the file for which it was created.
     pub fn replace(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         rustix::fs::renameat(&self.at.folder, &**name, &self.at.folder, &*self.at.name)?;
@@ -182,16 +182,16 @@ impl Temporary<'_> {
         Ok(())
     }
 
-    /// Puts it where nothing is.
+    /// Moves it to a name that must not exist yet.
     ///
     /// # Errors
-    /// Those of the file system; `AlreadyExists` if there is something.
+    /// File system errors; `AlreadyExists` if the name is taken.
     pub(crate) fn put(mut self) -> io::Result<()> {
         let Some(name) = &self.name else { return Ok(()) };
         let (folder, to) = (&self.at.folder, &*self.at.name);
         match rustix::fs::renameat_with(folder, &**name, folder, to, RenameFlags::NOREPLACE) {
             Ok(()) => self.name = None,
-            // Not every file system knows that; then drop removes the temporary name.
+            // Not every file system supports this; if not, drop removes the temporary name.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 rustix::fs::linkat(folder, &**name, folder, to, AtFlags::empty())?;
             }
@@ -209,7 +209,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Removes the temporary files in a directory that a killed tau left there.
+/// Removes temporary files that a killed tau left in a directory.
 pub fn sweep(folder: &Path) {
     let Ok(folder) = open_folder(folder, false) else { return };
     let Ok(entries) = reopen(&folder).and_then(|folder| Ok(Dir::new(folder)?)) else { return };
@@ -224,7 +224,7 @@ pub fn sweep(folder: &Path) {
                 let file = File::from(file);
                 file.metadata().is_ok_and(|found| found.is_file()) && file.try_lock().is_ok()
             }
-            // A link, which exists for a moment only.
+            // A link, which exists only for a moment.
             Err(error) => error == Errno::LOOP,
         };
         if is_left {
@@ -244,7 +244,7 @@ fn is_temporary_name(name: &[u8]) -> bool {
     middle.is_some_and(|id| id.len() == 32 && id.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// The directory at an absolute path without `..`.
+/// Opens the directory at an absolute path without `..`.
 fn open_folder(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let mut parts = path.components();
     if parts.next() != Some(Component::RootDir) {
@@ -280,7 +280,7 @@ fn is_link(folder: impl AsFd, name: &OsStr) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// The same directory, to be read.
+/// Opens the same directory for reading.
 fn reopen(folder: &OwnedFd) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(folder, ".", flags, Mode::empty())?)
@@ -293,7 +293,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with `real/file`, and `link`, which leads to `real`.
+    /// A folder with `real/file`, and `link`, which points to `real`.
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -370,7 +370,7 @@ mod tests {
         assert!(left.exists());
         sweep(&root.join("real"));
         assert!(!left.exists() && kept.iter().all(|path| path.exists()));
-        // The file, the three kept ones, the directory, and what is held.
+        // The file, the three that are kept, the directory, and the locked file.
         assert_eq!(fs::read_dir(root.join("real")).unwrap().count(), 6);
         drop(held);
     }

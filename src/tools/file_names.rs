@@ -1,20 +1,20 @@
-//! Names of files as text for models and users: on one line, and unambiguous.
+//! File names as text for models and users: on one line, and unambiguous.
 //!
-//! A file name may hold any byte but `/` and NUL: line ends that make one name look like two, escape
-//! sequences, bytes that are no text. Such a name is quoted as bash quotes it, `$'a\nb'`; all other
-//! names stay as they are. [`NOTE`] explains that wherever it happens.
+//! A file name may hold any byte except `/` and NUL: line ends that make one name look like two, escape
+//! sequences, invalid text. Such a name is quoted as in bash, `$'a\nb'`; all other names stay unchanged.
+//! [`NOTE`] explains the quoting wherever it occurs.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a quoted name begins with.
+/// The start of a quoted name.
 const QUOTE: &str = "$'";
 
-/// The line for an answer with quoted names in it.
+/// The note for an answer that contains quoted names.
 pub const NOTE: &str = "[names in $'…' contain control characters or invalid UTF-8, escaped as in bash]\n";
 
-/// The name or path, quoted if it has to be.
+/// The name or path, quoted if necessary.
 pub fn shown(name: &OsStr) -> String {
     match name.to_str() {
         Some(text) if !text.starts_with(QUOTE) && !text.chars().any(is_hidden) => text.to_owned(),
@@ -22,17 +22,17 @@ pub fn shown(name: &OsStr) -> String {
     }
 }
 
-/// The path, quoted if it has to be.
+/// The path, quoted if necessary.
 pub(crate) fn shown_path(path: &Path) -> String {
     shown(path.as_os_str())
 }
 
-/// Whether a line of an answer begins with a quoted name.
+/// True if a line of an answer begins with a quoted name.
 pub(crate) fn is_quoted(line: &str) -> bool {
     line.starts_with(QUOTE)
 }
 
-/// Characters that change how the text around them is read or drawn.
+/// True for characters that change how the text around them is read or drawn.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,7 +1,7 @@
-//! A call on one file: its turn in the queue, its thread, its abort.
+//! A call on one file: its turn in the queue, its thread, its cancellation.
 //!
-//! File work blocks, so it runs on its own thread and asks a token at every step whether
-//! it is still wanted. The token is cancelled by an abort and by the drop of the call alike.
+//! File operations block, so they run on their own thread and check a token at every step. The token is
+//! cancelled both when the call is aborted and when it is dropped.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,37 +11,36 @@ use tokio_util::sync::CancellationToken;
 use super::file_versions::Turn;
 use super::{ToolContext, ToolError, paths};
 
-/// What an abort does to the thread.
+/// The effect of an abort on the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnAbort {
-    /// The call ends at once and the thread finds out by itself. For work that changes nothing.
+    /// The call ends at once and the thread notices by itself. For work that changes nothing.
     Leave,
-    /// The call ends with the thread, so that its answer is true: either the change was made
-    /// or nothing was touched. The thread looks at the token until the change is made.
+    /// The call ends with the thread, so that its answer is true: either the change was made or nothing was
+    /// touched. The thread checks the token until the change is made.
     Wait,
 }
 
-/// A call on one file: what the work is given. As long as it or a copy of it lives, other calls on the
-/// file wait.
+/// The input of a call on one file. Other calls on the file wait as long as this or a copy of it lives.
 #[derive(Clone, Debug)]
 pub struct FileTask {
-    /// The path as the model wrote it.
+    /// The path as written by the model.
     pub given: String,
     /// The path to open.
     pub path: PathBuf,
     /// The key of [`super::file_versions`].
     pub key: PathBuf,
     pub context: ToolContext,
-    /// Cancelled when the work is no longer wanted.
+    /// Cancelled when the result is no longer needed.
     pub wanted: CancellationToken,
     _turn: Arc<Turn>,
 }
 
 impl FileTask {
-    /// Waits until calls on the same file that came before are done.
+    /// Waits for earlier calls on the same file to finish.
     ///
     /// # Errors
-    /// A refusal when the path is not valid, and [`ToolError::Aborted`].
+    /// A refusal if the path is invalid, and [`ToolError::Aborted`].
     pub async fn begin(given: String, context: ToolContext) -> Result<Self, ToolError> {
         if given.trim().is_empty() || given.contains('\0') {
             return Err(ToolError::refused(
@@ -59,11 +58,11 @@ impl FileTask {
         Ok(FileTask { given, path, key, context, wanted, _turn: Arc::new(turn) })
     }
 
-    /// Runs `work` on a thread. The turn goes with the thread: the next call waits for the work, not for
-    /// who asked for it.
+    /// Runs `work` on a thread. The turn moves to the thread: the next call waits for the work, not for its
+    /// caller.
     ///
     /// # Errors
-    /// Those of `work`, and [`ToolError::Aborted`].
+    /// Errors of `work`, and [`ToolError::Aborted`].
     pub async fn on_thread<T: Send + 'static>(
         &self,
         on_abort: OnAbort,
@@ -83,7 +82,7 @@ impl FileTask {
         })
     }
 
-    /// Fails when the call was aborted.
+    /// Fails if the call was aborted.
     ///
     /// # Errors
     /// [`ToolError::Aborted`].

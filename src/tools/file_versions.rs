@@ -1,9 +1,9 @@
-//! Which versions of which files the model has seen, and a queue for calls on one file.
+//! The file versions that the model has seen, and a queue for calls on one file.
 //!
-//! A version is known by its hash where the content was in hand, else by size, time and inode.
-//! Texts of moderate size are kept as well, so that a refusal can show what changed. Paths here
-//! are always [`super::paths::identity`]. They live as long as the process; a resumed
-//! session begins without any, and a file never seen is not guarded.
+//! A version is identified by its hash if the content was at hand, otherwise by size, time and inode. Texts
+//! of moderate size are kept as well, so that a refusal can show what changed. Paths here are always
+//! [`super::paths::identity`]. Versions live as long as the process; a resumed session starts without any,
+//! and a file never seen is not guarded.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -15,12 +15,12 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
-/// Largest text kept for showing what changed.
+/// The largest text kept for showing changes, in bytes.
 const KEPT_TEXT: usize = 1024 * 1024;
-/// Most bytes of text kept in all; the oldest go first.
+/// The maximum number of bytes of text kept in total; the oldest are dropped first.
 const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 
-/// The file versions that the model of a session has seen.
+/// The file versions that a session's model has seen.
 #[derive(Debug, Default)]
 pub struct FileVersions {
     seen: Mutex<Book>,
@@ -42,7 +42,7 @@ struct Seen {
     at: u64,
 }
 
-/// What the file system says of a version of a file.
+/// The metadata that identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     device: u64,
@@ -81,18 +81,18 @@ impl From<&rustix::fs::Stat> for Stamp {
     }
 }
 
-/// Whether a file is as the model knows it.
+/// Whether a file is still as the model knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
     /// The model has not seen this file.
     Unseen,
-    /// It is the version the model knows.
+    /// It is the version that the model knows.
     Same,
-    /// It is another; what the model saw, when it was kept.
+    /// It is a different version; holds what the model saw, if that was kept.
     Changed(Option<Arc<[u8]>>),
 }
 
-/// The right to work on one file. Others wait until it is dropped.
+/// The right to work on one file. Other calls wait until it is dropped.
 pub(crate) type Turn = OwnedMutexGuard<()>;
 
 impl FileVersions {
@@ -109,7 +109,7 @@ impl FileVersions {
         while book.kept > KEPT_IN_ALL && book.drop_oldest_text() {}
     }
 
-    /// Compares the file as it is now with what the model knows.
+    /// Compares the current file with what the model knows.
     pub(crate) fn freshness(&self, path: &Path, stamp: Stamp, content: Option<&[u8]>) -> Freshness {
         let book = self.seen.lock();
         let Some(seen) = book.entries.get(path) else { return Freshness::Unseen };
@@ -120,7 +120,7 @@ impl FileVersions {
         if same { Freshness::Same } else { Freshness::Changed(seen.text.clone()) }
     }
 
-    /// Waits for the calls on this file that came before.
+    /// Waits for earlier calls on this file.
     pub async fn turn(&self, path: &Path) -> Turn {
         let queue = {
             let mut queues = self.queues.lock();

@@ -1,6 +1,6 @@
-//! find: the files and directories whose names fit a glob.
+//! find: files and directories whose names match a glob.
 //!
-//! Owns the tool's arguments and the words of its result; `walk.rs` knows where to look.
+//! Owns the tool's arguments and the wording of its result; `walk.rs` decides where to look.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::{
     Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names,
 };
 
-/// Paths shown unless the call says otherwise.
+/// The default limit of paths.
 const LIMIT: u64 = 1_000;
 
-/// The tool.
+/// The `find` tool.
 #[derive(Debug)]
 pub(crate) struct Find {
     spec: ToolSpec,
@@ -73,12 +73,13 @@ impl Tool for Find {
     }
 }
 
-/// What a name has to match.
+/// The pattern that a name must match.
 struct NamePattern {
     root: PathBuf,
-    /// A set of one: unlike a single glob it knows names and endings without an expression.
+    /// A set with one glob: unlike a single glob, it matches names and extensions without a regular
+    /// expression.
     glob: GlobSet,
-    /// False for a glob without a slash, which is compared with the name alone.
+    /// False for a glob without a slash, which is matched against the name alone.
     whole_path: bool,
 }
 
@@ -111,7 +112,7 @@ impl NamePattern {
     }
 }
 
-/// A path that fits, on its way to the answer.
+/// A matching path on its way to the answer.
 struct Hit {
     key: Vec<u8>,
     shown: String,
@@ -137,7 +138,7 @@ fn find(args: FindArgs, context: &ToolContext, wanted: &CancellationToken) -> Re
     let limit = args.limit.unwrap_or(LIMIT).max(1);
     let whole = FullResults::new(&context.scratch, "find");
     let found = Mutex::new((FirstResults::new(limit), Unreadable::default(), whole));
-    // Names are looked at before the walk makes a piece of work of each file, which costs more.
+    // Names are checked before the walk turns each file into a task, which costs more.
     let early = Arc::clone(&names);
     let walk = place.walk_through(scope, &context.cwd, Answers::Names, move |entry| {
         is_folder(entry) || early.fits(entry)

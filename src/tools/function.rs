@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
-/// A tool that calls a closure: [`function`] makes it.
+/// A tool that calls a closure, created by [`function`].
 pub struct FunctionTool<A, F> {
     spec: ToolSpec,
     run: F,
     args: PhantomData<fn(A)>,
 }
 
-/// A tool that calls `run` with the arguments of the model. Their JSON schema and their checking are derived from
-/// `A`; `description` tells the model what the tool is for. Calls count as changes of anything, so that a permission
-/// mode that asks asks about each; [`FunctionTool::read_only`] ends that.
+/// A tool that calls `run` with the model's arguments. Their JSON schema and validation are derived from
+/// `A`; `description` tells the model what the tool is for. Calls count as changes of anything, so modes
+/// that ask for permission ask about each call, unless it is marked [`FunctionTool::read_only`].
 ///
 /// ```
 /// use tau_tools::function::function;
@@ -46,7 +46,7 @@ where
 }
 
 impl<A, F> FunctionTool<A, F> {
-    /// The same for a closure that changes nothing: calls of it run unasked, and several at once.
+    /// Marks the closure as one that changes nothing: its calls run without asking, and in parallel.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.spec.read_only = true;

@@ -1,16 +1,16 @@
-//! The entries of the index of a git repository.
+//! Reads the entries of a git repository's index.
 //!
-//! Read directly, as asking git would take longer than what it is needed for. Its format: the
-//! documentation of git, `gitformat-index`.
+//! Read directly, because asking git would take too long. For the format, see git's documentation,
+//! `gitformat-index`.
 
-/// The index file of a repository, apart from its entries.
+/// The index file of a repository, without its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEnd<'a> {
-    /// With a split index most entries are in another file: the name of its hash, in bytes.
+    /// The hash that names the shared index file, in bytes. In a split index, most entries are there.
     pub shared: Option<&'a [u8]>,
 }
 
-/// An entry.
+/// An entry of the index.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexEntry<'a> {
     pub ctime: u32,
@@ -18,31 +18,31 @@ pub struct IndexEntry<'a> {
     pub inode: u32,
     pub(crate) mode: u32,
     pub size: u32,
-    /// The name of its object.
+    /// The object name.
     pub object: &'a [u8],
-    /// Whether it is merged.
+    /// True if the entry is merged.
     pub is_merged: bool,
-    /// Relative to the top of the working tree.
+    /// The path relative to the top of the working tree.
     pub path: &'a [u8],
 }
 
 impl IndexEntry<'_> {
-    /// What the entry is, without permissions.
+    /// The mask of the entry's type, without permissions.
     const KIND: u32 = 0o170_000;
 
-    /// Whether it is a file.
+    /// True if the entry is a file.
     pub fn is_file(&self) -> bool {
         self.mode & Self::KIND == 0o100_000
     }
 
-    /// Whether it names a commit of another repository: a submodule.
+    /// True if the entry names a commit of another repository: a submodule.
     pub fn is_gitlink(&self) -> bool {
         self.mode & Self::KIND == 0o160_000
     }
 }
 
-/// Reads an index whose objects have names of so many bytes. `None` if it cannot be read, or the names have
-/// another length.
+/// Reads an index with object names of `object` bytes. `None` if it is invalid or has names of another
+/// length.
 pub fn read<'a>(
     bytes: &'a [u8],
     object: usize,
@@ -89,7 +89,7 @@ pub fn read<'a>(
         let is_merged = first & 0x30 == 0;
         take_entry(IndexEntry { ctime, mtime, inode, mode, size, object, is_merged, path: &path });
     }
-    // Extensions, in any order; the hash of the file is last.
+    // Extensions, in any order; the hash of the file comes last.
     let mut shared = None;
     while rest.len() > object {
         let name = take(&mut rest, 4)?;
@@ -99,7 +99,7 @@ pub fn read<'a>(
             shared = Some(data.get(..object)?);
         }
     }
-    // Else the names of objects have another length.
+    // Otherwise, object names have another length.
     (rest.len() == object).then_some(IndexEnd { shared })
 }
 
@@ -114,7 +114,7 @@ fn number(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
 
-/// A number of variable length, as in pack files.
+/// A variable-length number, as in pack files.
 fn variable(rest: &mut &[u8]) -> Option<usize> {
     let mut byte = *take(rest, 1)?.first()?;
     let mut value = usize::from(byte & 0x7f);

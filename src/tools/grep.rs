@@ -1,7 +1,7 @@
 //! grep: lines of files that match a regular expression.
 //!
-//! Owns the tool's arguments, the words of its result and the search over many files. What one
-//! file gives is `grep/hits.rs`; where to look is `walk.rs`.
+//! Owns the tool's arguments, the wording of its result and the search across files. `grep/hits.rs` holds
+//! the matches of one file; `walk.rs` decides where to look.
 
 pub(crate) mod hits;
 
@@ -29,14 +29,14 @@ use super::{
 use crate::counted::counted;
 use hits::{HitLine, Hits, Named};
 
-/// Matches shown unless the call says otherwise.
+/// The default limit of matches.
 const LIMIT: u64 = 200;
-/// Most lines of context on each side.
+/// The maximum number of context lines on each side.
 const CONTEXT: u64 = 50;
-/// Longest line that can be searched, in bytes, and so the memory of one searching thread.
+/// The longest line that can be searched, in bytes, and therefore the memory of one search thread.
 const MAX_LINE_LEN: usize = 16 * 1024 * 1024;
 
-/// The tool.
+/// The `grep` tool.
 #[derive(Debug)]
 pub(crate) struct Grep {
     spec: ToolSpec,
@@ -134,7 +134,7 @@ fn grep(args: &GrepArgs, context: &ToolContext, wanted: &CancellationToken) -> R
     Ok(search.answer(args, scope))
 }
 
-/// The pattern, compiled.
+/// Compiles the pattern.
 fn matcher(args: &GrepArgs) -> Result<RegexMatcher, ToolError> {
     if args.pattern.is_empty() {
         return Err(ToolError::refused("`pattern` is empty; give a regular expression"));
@@ -148,7 +148,7 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, ToolError> {
         .map_err(|error| ToolError::refused(explain(&error)))
 }
 
-/// Why a pattern is refused, and what to write instead.
+/// Explains why a pattern is refused and what to write instead.
 fn explain(error: &grep_regex::Error) -> String {
     match error.kind() {
         ErrorKind::NotAllowed(_) => "`pattern` contains a line end, but a match is always within one line; \
@@ -187,11 +187,11 @@ struct Found<'a> {
 #[derive(Debug)]
 struct FileLines {
     key: Vec<u8>,
-    /// Those that the answer may show.
+    /// The lines that the answer may show.
     lines: Vec<HitLine>,
-    /// All of them.
+    /// All lines as text.
     text: String,
-    /// Matches among them, and what the lines for the answer weigh.
+    /// The number of matches, and the weight of the lines for the answer.
     count: u64,
     weight: usize,
 }
@@ -204,9 +204,9 @@ struct Search<'a> {
     limit: u64,
     wanted: &'a CancellationToken,
     found: Mutex<Found<'a>>,
-    /// True once no more matches can be kept, so that later places can be skipped.
+    /// True once no more matches fit, so that later places can be skipped.
     full: AtomicBool,
-    /// True when some match is not kept, or some place was skipped.
+    /// True if a match was dropped or a place was skipped.
     more: AtomicBool,
     searched: AtomicU64,
 }
@@ -260,7 +260,7 @@ impl<'a> Search<'a> {
         let below = self.place.below(entry.path());
         let beyond = || self.found.lock().first.is_beyond(&walk::order(below));
         if self.full.load(Ordering::Relaxed) && beyond() {
-            // Whatever comes after the last match that is shown need not be searched to know that.
+            // Places after the last match shown need not be searched to know that there is more.
             self.more.store(true, Ordering::Relaxed);
             return (WalkState::Skip, None);
         }
@@ -274,7 +274,7 @@ impl<'a> Search<'a> {
 
     /// Searches one file.
     fn one<'s>(&'s self, searcher: &mut Searcher, path: &Path, shown: &'s str, named: Named) -> Hits<'s> {
-        // A FIFO that has taken the place of a file must not be waited for.
+        // Do not wait for a FIFO that has replaced a file.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mut hits = Hits::new(self.matcher, shown, named);
         let searched =
@@ -353,13 +353,13 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The lines of all files as far as they are shown.
+/// The lines of all files, as far as they are shown.
 #[derive(Debug, Default)]
 struct ShownLines {
     text: String,
     weight: usize,
     matches: u64,
-    /// True when lines were left out.
+    /// True if lines were left out.
     cut: bool,
 }
 
@@ -383,7 +383,7 @@ impl ShownLines {
     }
 }
 
-/// A file that reads nothing more once the search is not wanted any more.
+/// A file that stops reading once the search is cancelled.
 struct Watched<'a> {
     file: File,
     wanted: &'a CancellationToken,

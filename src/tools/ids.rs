@@ -1,18 +1,18 @@
-//! Ids that nobody else has, ordered by time, whatever the clock of the machine says.
+//! Unique ids, ordered by time, whatever the machine's clock says.
 //!
-//! Independent of what they name.
+//! Independent of what the ids name.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use uuid::{NoContext, Timestamp, Uuid};
 
-/// A new id, a UUID of version 7.
+/// A new id: a UUID of version 7.
 pub fn id() -> Uuid {
     at(SystemTime::now())
 }
 
-/// A version 7 id counts from 1970. A clock that is set before that, as a machine without a
-/// battery may have it, gives ids of 1970, which differ by chance alone.
+/// Version 7 ids count from 1970. A clock set earlier, as on a machine without a battery, yields ids of
+/// 1970, which differ only in their random bits.
 fn at(now: SystemTime) -> Uuid {
     match now.duration_since(UNIX_EPOCH) {
         Ok(_) => Uuid::now_v7(),

@@ -1,8 +1,8 @@
-//! The files with ignore rules that a walk reads: `.gitignore` and its like.
+//! The files with ignore rules that a walk reads: `.gitignore` and the like.
 //!
-//! The library that walks opens them by itself, and would wait for ever at a pipe. So whatever of them is no
-//! regular file is found before: its folder is left out, and the rules of folders above or of the user are not
-//! used.
+//! The walking library opens these files itself and would block forever on a pipe. Files that are not
+//! regular are therefore detected beforehand: their folder is left out, and such rules of the user or of
+//! folders above are not used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,24 +12,24 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 
 use super::regular_files::read_capped;
 
-/// Largest file with rules that is read, in bytes.
+/// The largest rule file that is read, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// Largest file that says where a repository is, in bytes.
+/// The largest file read to locate a repository, in bytes.
 const MAX_LINK: u64 = 64 * 1024;
-/// The names of files with rules in any folder.
+/// The names of rule files in any folder.
 const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// Whether reading a file does not wait: it is regular and not too large, or cannot be opened at all.
+/// True if reading a file does not block: it is regular and not too large, or cannot be opened at all.
 fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |about| about.is_dir() || (about.is_file() && about.len() <= MAX_BYTES))
 }
 
-/// Whether all files with rules in a folder can be read.
+/// True if all rule files in a folder can be read.
 pub(crate) fn are_plain(folder: &Path) -> bool {
     NAMES.iter().all(|name| is_plain(&folder.join(name))) && is_plain_repository(folder)
 }
 
-/// The same for the rules of a repository at this folder.
+/// True if the rules of a repository at this folder can be read.
 fn is_plain_repository(folder: &Path) -> bool {
     let git = folder.join(".git");
     let Ok(about) = fs::metadata(&git) else { return true };
@@ -52,7 +52,7 @@ fn is_plain_repository(folder: &Path) -> bool {
     is_plain(&place.join("info/exclude"))
 }
 
-/// Whether the user's own rules, and the settings of git that name them, can be read.
+/// True if the user's own rules, and the git settings that name them, can be read.
 fn are_own_plain() -> bool {
     let home = std::env::home_dir();
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
@@ -63,7 +63,7 @@ fn are_own_plain() -> bool {
     files.all(|path| is_plain(&path)) && gitconfig_excludes_path().is_none_or(|path| is_plain(&path))
 }
 
-/// A walk that reads no file with rules that it would wait for.
+/// A walk that never blocks on a rule file.
 pub fn walk(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     if !are_plain(root) {
@@ -78,28 +78,28 @@ pub fn walk(root: &Path) -> WalkBuilder {
     walk
 }
 
-/// Whether a walk that reads rules goes into this entry.
+/// True if a walk that reads rules enters this entry.
 pub fn enters(entry: &ignore::DirEntry) -> bool {
     entry.depth() == 0 || entry.file_type().is_none_or(|kind| !kind.is_dir()) || are_plain(entry.path())
 }
 
 /// The file with the user's own rules.
 pub fn own_file() -> Option<PathBuf> {
-    // Finding its name reads the settings of git, which may be a pipe.
+    // Finding its name reads git's settings, which may be a pipe.
     are_own_plain().then(gitconfig_excludes_path).flatten()
 }
 
-/// What a file with rules says; nothing if it cannot be read.
+/// The text of a rule file; empty if it cannot be read.
 pub fn text(file: &Path) -> String {
     let bytes = read_capped(file, MAX_BYTES).unwrap_or_default();
     String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}').to_owned()
 }
 
-/// The rules of a text that holds for `folder`.
+/// The rules of a text, applied to `folder`.
 pub fn rules(folder: &Path, text: &str) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     for line in text.lines() {
-        // A line that is no rule leaves nothing out.
+        // An invalid rule ignores nothing.
         builder.add_line(None, line).ok();
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())

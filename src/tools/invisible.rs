@@ -1,9 +1,9 @@
-//! Characters that are part of a text and draw nothing.
+//! Characters that are part of a text but draw nothing.
 
 use std::cmp::Ordering;
 
-/// Ranges of them, in order: Default_Ignorable_Code_Point of Unicode 17 (DerivedCoreProperties.txt), anchors of
-/// interlinear annotations, controls of hieroglyphs, and signs that are blank by design.
+/// Their ranges, in order: Default_Ignorable_Code_Point of Unicode 17 (DerivedCoreProperties.txt),
+/// interlinear annotation anchors, hieroglyph controls, and signs that are blank by design.
 const INVISIBLE: [(char, char); 23] = [
     ('\u{AD}', '\u{AD}'),
     ('\u{34F}', '\u{34F}'),
@@ -14,7 +14,7 @@ const INVISIBLE: [(char, char); 23] = [
     ('\u{200B}', '\u{200F}'),
     ('\u{202A}', '\u{202E}'),
     ('\u{2060}', '\u{206F}'),
-    // A pattern of braille without dots.
+    // The braille pattern without dots.
     ('\u{2800}', '\u{2800}'),
     ('\u{3164}', '\u{3164}'),
     ('\u{FE00}', '\u{FE0F}'),
@@ -31,8 +31,8 @@ const INVISIBLE: [(char, char); 23] = [
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// Whether a character draws nothing where it stands: it has no width, joins or marks its neighbours, or is a
-/// blank that is no space. Controls and spaces are not among them.
+/// True if a character draws nothing: it has no width, joins or modifies its neighbours, or is a blank that
+/// is not a space. Controls and spaces are not included.
 pub fn is_invisible(c: char) -> bool {
     let place = |(first, last): &(char, char)| match (*first > c, *last < c) {
         (true, _) => Ordering::Greater,
@@ -46,7 +46,7 @@ pub fn is_invisible(c: char) -> bool {
 mod tests {
     use super::{INVISIBLE, is_invisible};
 
-    /// Default_Ignorable_Code_Point, as Unicode 17 lists it.
+    /// Default_Ignorable_Code_Point, as listed by Unicode 17.
     const IGNORABLE: [(u32, u32); 17] = [
         (0xAD, 0xAD),
         (0x34F, 0x34F),

@@ -1,32 +1,31 @@
-//! Output of a command, line by line, as a terminal would show it.
+//! The output of a command, line by line, as a terminal would show it.
 //!
-//! Pure. Carriage returns, backspaces and the sequences that move or erase within a line are
-//! carried out; colours (SGR) are kept or dropped; every other escape sequence and control
-//! character is dropped, except that NUL becomes visible. A fold over the tokens of
-//! `vt/sequence.rs`.
+//! Pure. Carriage returns, backspaces and sequences that move or erase within a line are carried out; colours
+//! (SGR) are kept or dropped; all other escape sequences and control characters are dropped, except NUL,
+//! which becomes visible. Folds the tokens of `vt/sequence.rs`.
 
 use super::vt::sequence::{self, Parser, Token};
 
-/// What happens to colour sequences.
+/// How colour sequences are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
-    /// For users.
+    /// Kept, for users.
     Keep,
-    /// For the model.
+    /// Dropped, for the model.
     Drop,
 }
 
-/// Sequences cannot move beyond this column, so that a short one cannot cost memory.
+/// The rightmost column that sequences can reach, so that a short sequence cannot cost much memory.
 const MAX_COLUMN: usize = 2_000;
-/// A longer pen is made of sequences that never reset, so it is replaced by the newest of them.
+/// A longer pen consists of sequences that never reset, so it is replaced by the newest of them.
 const MAX_PEN: usize = 128;
 
-/// The text as the model gets it: lines folded, without escape sequences.
+/// The text for the model: lines folded, without escape sequences.
 pub fn plain(raw: &str) -> String {
     render(raw, Colours::Drop)
 }
 
-/// The text with its lines folded, with or without its colours.
+/// The text with its lines folded, with or without colours.
 pub fn render(raw: &str, colours: Colours) -> String {
     let mut lines = FoldedLines::new(raw.len(), colours);
     Parser::default().feed(raw.as_bytes(), &mut |token| lines.take(token));
@@ -138,7 +137,7 @@ impl FoldedLines {
         let before = self.pens.get(self.pen as usize).map(String::as_str).unwrap_or_default();
         let restart = parameters.starts_with("0;") || before.len() > MAX_PEN;
         let pen = format!("{}\x1b[{parameters}m", if restart { "" } else { before });
-        // Programs switch between few pens; looking a little back keeps the table small.
+        // Programs switch between few pens; a short look back keeps the table small.
         let known = self.pens.iter().rposition(|known| *known == pen);
         let index = known.unwrap_or_else(|| {
             self.pens.push(pen);
@@ -159,7 +158,7 @@ impl FoldedLines {
             }
             self.out.push(character);
         }
-        // Every line is complete in itself, so that it can be shown without those before it.
+        // Every line is self-contained, so that it can be shown without the lines before it.
         if self.active != 0 {
             self.out.push_str("\x1b[0m");
             self.active = 0;

@@ -1,7 +1,7 @@
-//! ls: what is in one directory.
+//! ls: lists one directory.
 //!
-//! Owns the tool's arguments and the words of its result. Shows everything there is, hidden or
-//! ignored; `find` goes deeper.
+//! Owns the tool's arguments and the wording of its result. Shows all entries, hidden or ignored; `find`
+//! goes deeper.
 
 use std::fs::{self, DirEntry, FileType};
 use std::os::unix::fs::FileTypeExt;
@@ -16,10 +16,10 @@ use super::{
     Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, file_names, paths,
 };
 
-/// Entries shown unless the call says otherwise.
+/// The default limit of entries.
 const LIMIT: u64 = 500;
 
-/// The tool.
+/// The `ls` tool.
 #[derive(Debug)]
 pub(crate) struct Ls {
     spec: ToolSpec,
@@ -80,7 +80,7 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
             return Err(ToolError::aborted());
         }
         match entry {
-            // The names of folders are shown, too; what is in them is not listed here.
+            // Names of folders are shown as well; their contents are not listed here.
             Ok(entry) if !place.shows(&entry.path(), false, Answers::Names) => {}
             Ok(entry) => {
                 let line = line(&entry);
@@ -94,7 +94,7 @@ fn list(args: LsArgs, context: &ToolContext, wanted: &CancellationToken) -> Resu
     Ok(answer(first, whole, &unreadable, &place, limit))
 }
 
-/// The name, with a mark that says what it is.
+/// The name, with a mark for its type.
 fn line(entry: &DirEntry) -> String {
     let name = file_names::shown(&entry.file_name());
     match entry.file_type() {

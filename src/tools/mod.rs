@@ -1,12 +1,12 @@
 //! The tools that models call, and the contract that every tool keeps.
 //!
-//! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`] to the
-//! user. The view knows the closed set of [`Details`] shapes, but no tool's name.
-//! A call has two phases: a tool prepares it, which changes nothing, and applies what was approved
-//! (`prepared.rs`). Dropping the future of either cancels it. Approval, undo and hooks are between the
-//! phases, in the agent; no tool knows of them, and this module knows nothing of the agent above it.
+//! A tool answers twice: [`ToolOutput::content`] goes to the model, [`ToolOutput::details`] to the user. The
+//! view knows the closed set of [`Details`] shapes, but no tool's name. A call has two phases: a tool
+//! prepares it, which changes nothing, and applies what was approved (`prepared.rs`). Dropping the future of
+//! either phase cancels it. Approval, undo and hooks happen between the phases, in the agent; tools do not
+//! know of them, and this module knows nothing of the agent above it.
 //!
-//! To add a tool, see the recipe in CONTRIBUTING.md.
+//! For how to add a tool, see CONTRIBUTING.md.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tools act on the machine")]
 
@@ -76,37 +76,37 @@ use scratch::Scratch;
 pub use toolbox::Toolbox;
 use user::UserLink;
 
-/// What the model is given for a tool.
+/// The description of a tool for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolSpec {
-    /// The name the model calls it by.
+    /// The name by which the model calls it.
     pub name: String,
-    /// Its name for people. Models do not get it.
+    /// The name shown to users. Models do not get it.
     pub label: String,
     /// The prompt text, from `src/tools/<name>.md`.
     pub description: String,
-    /// JSON schema of the arguments: one flat object, no `$ref`.
+    /// The JSON schema of the arguments: one flat object, no `$ref`.
     pub parameters: Value,
-    /// True when calls never change anything, so that several of one turn may run at once.
+    /// True if calls never change anything, so that several of one turn may run in parallel.
     pub read_only: bool,
 }
 
-/// Why a call failed. The text of every variant is written for the model: lower case, with a
-/// hint that says what to do.
+/// The reason why a call failed. The text of every variant is written for the model: lower case, with a hint
+/// about what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// The call cannot be carried out; the model gets the message and continues. Carries details
-    /// for the user if there are any (a failed command still has its output).
+    /// The call cannot be carried out; the model gets the message and continues. Carries details for the
+    /// user, if any (a failed command still has output).
     #[error("{message}")]
     Refused { message: String, details: Box<Details> },
-    /// The call was aborted by the user or by the end of the run. Carries what was done so far.
+    /// The call was aborted by the user or by the end of the run. Carries the result so far.
     #[error("{message}")]
     Aborted { message: String, details: Box<Details> },
 }
 
 impl ToolError {
-    /// A refusal with a message only.
+    /// A refusal with only a message.
     pub fn refused(message: impl Into<String>) -> Self {
         ToolError::Refused { message: message.into(), details: Box::default() }
     }
@@ -117,24 +117,24 @@ impl ToolError {
     }
 }
 
-/// Where a running tool puts its answer so far. The newest value replaces the previous one, so
-/// a fast writer costs a slow reader nothing.
+/// The sink for a running tool's answer so far. The newest value replaces the previous one, so a fast writer
+/// costs a slow reader nothing.
 #[derive(Clone, Debug)]
 pub struct ToolProgress(Option<watch::Sender<ToolOutput>>);
 
 impl ToolProgress {
-    /// A progress sink and the end that watches it.
+    /// A progress sink and its receiver.
     pub fn channel() -> (Self, watch::Receiver<ToolOutput>) {
         let (sender, receiver) = watch::channel(ToolOutput::default());
         (ToolProgress(Some(sender)), receiver)
     }
 
-    /// A progress sink that nobody watches.
+    /// A progress sink without a receiver.
     pub fn none() -> Self {
         ToolProgress(None)
     }
 
-    /// Replaces what watchers see.
+    /// Replaces what receivers see.
     pub fn show(&self, output: ToolOutput) {
         if let Some(sender) = &self.0 {
             sender.send_replace(output);
@@ -142,18 +142,18 @@ impl ToolProgress {
     }
 }
 
-/// How much the model can take in one answer. Tools cut their answers accordingly.
+/// The limits of one answer to the model. Tools cut their answers accordingly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// Largest answer to the model, in bytes of text.
+    /// The largest answer to the model, in bytes of text.
     pub max_bytes: usize,
-    /// Largest answer to the model, in lines.
+    /// The largest answer to the model, in lines.
     pub max_lines: usize,
-    /// Largest answer to the model, in tokens as estimated by [`budget`].
+    /// The largest answer to the model, in tokens as estimated by [`budget`].
     pub max_tokens: usize,
-    /// The same for the lines of a file, which no other limit in bytes holds.
+    /// The largest answer that consists of a file's lines, in tokens; no other limit in bytes applies to it.
     pub max_file_tokens: usize,
-    /// Whether the model takes pictures.
+    /// True if the model accepts images.
     pub images: bool,
 }
 
@@ -175,13 +175,13 @@ impl OutputLimits {
         self.max_bytes.min(self.max_tokens.saturating_mul(budget::TOKEN))
     }
 
-    /// The same of the lines of a file.
+    /// The largest weight of a file's lines in an answer.
     pub fn file_weight(&self) -> usize {
         self.max_file_tokens.saturating_mul(budget::TOKEN)
     }
 
-    /// The same for a model with a context window of `window` tokens: one answer takes at most a
-    /// quarter of it, and the lines of a file may take all of that. 0 if the size is unknown.
+    /// The limits for a context window of `window` tokens: one answer takes at most a quarter of it, and the
+    /// lines of a file may take all of that. 0 means that the size is unknown.
     pub fn within_window(self, window: u64) -> Self {
         match usize::try_from(window / 4) {
             Ok(quarter) if quarter > 0 => {
@@ -192,50 +192,50 @@ impl OutputLimits {
     }
 }
 
-/// Everything a call gets besides its arguments.
+/// The context of a call, besides its arguments.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
-    /// Relative paths resolve against it. Absolute.
+    /// The directory that relative paths are resolved against. Absolute.
     pub cwd: Arc<Path>,
-    /// Cancelled when the call is aborted. Dropping the future has the same effect; the token
-    /// lets a tool stop in order and report what it had.
+    /// Cancelled when the call is aborted. Dropping the future has the same effect; the token lets a tool
+    /// stop cleanly and report what it has.
     pub cancel: CancellationToken,
-    /// Where the answer so far is shown.
+    /// The sink for the answer so far.
     pub progress: ToolProgress,
-    /// Which versions of which files the model has seen; also queues calls on one file.
+    /// The file versions that the model has seen; also queues calls on one file.
     pub file_versions: Arc<FileVersions>,
     /// tau's own temporary folder, for output too large for the model.
     pub scratch: Arc<Scratch>,
     /// The environment of child processes.
     pub env: Arc<ChildEnv>,
-    /// What commands may do, and which files may be changed.
+    /// The restrictions on commands and on file changes.
     pub sandbox: Arc<SandboxPolicy>,
-    /// What may be read of the files that a tool comes across.
+    /// The filter for files that a tool comes across.
     pub files: Arc<dyn FileFilter>,
-    /// The editor that the session works in, if there is one.
+    /// The editor that hosts the session, if any.
     pub editor: Option<Arc<dyn Editor>>,
-    /// The way to whoever can ask the user, if there is one.
+    /// The way to ask the user, if anyone can.
     pub user: Option<UserLink>,
-    /// What the model can take.
+    /// The limits of the model.
     pub limits: OutputLimits,
-    /// Timeout in seconds of shell calls that set none; `None` means no timeout.
+    /// The timeout in seconds for shell calls that set none; `None` means no timeout.
     pub default_timeout: Option<u64>,
 }
 
-/// A tool with typed arguments. Implement this; the loop sees it as [`AnyTool`].
+/// A tool with typed arguments. Implement this; the agent sees it as [`AnyTool`].
 pub trait Tool: Send + Sync + 'static {
-    /// The arguments. Their JSON schema and their validation are derived from this type.
+    /// The arguments. Their JSON schema and validation are derived from this type.
     type Args: DeserializeOwned + JsonSchema + Send;
 
-    /// What the model is given for it.
+    /// The tool's description for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// The head line of the panel, from arguments that may still be arriving: `args` is the
-    /// object as far as it could be read, possibly `null`.
+    /// The panel's title, from arguments that may still be streaming in: `args` is the object as far as it
+    /// could be read, possibly `null`.
     fn title(&self, args: &Value) -> String;
 
-    /// Whether preparing a call looks at nothing but its arguments, so that several calls of one answer
-    /// can be prepared, and asked about, before the first has run.
+    /// True if preparing a call depends only on its arguments, so that several calls of one answer can be
+    /// prepared, and asked about, before the first has run.
     fn prepares_from_arguments(&self) -> bool {
         false
     }
@@ -246,13 +246,13 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Repairs slips in the arguments of a model that can mean one thing only, before they are checked.
+    /// Repairs unambiguous slips in a model's arguments before they are checked.
     fn repair(&self, args: &mut Value) {
         let _ = args;
     }
 
-    /// Finds out what the call would do. Changes nothing; what is wrong with the call is an error here
-    /// already, so that nobody is asked about it.
+    /// Finds out what the call would do without changing anything. Invalid calls fail here, so that the user
+    /// is not asked about them.
     fn prepare(
         &self,
         args: Self::Args,
@@ -263,9 +263,9 @@ pub trait Tool: Send + Sync + 'static {
 /// The future of a running call.
 pub type RunningCall<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
 
-/// A tool as the agent sees it: arguments are JSON.
+/// A tool as the agent sees it, with JSON arguments.
 pub trait AnyTool: Send + Sync {
-    /// What the model is given for it.
+    /// The tool's description for the model.
     fn spec(&self) -> &ToolSpec;
 
     /// See [`Tool::title`].
@@ -282,11 +282,11 @@ pub trait AnyTool: Send + Sync {
         None
     }
 
-    /// Checks the arguments against the schema and prepares the call. A wrong argument is a refusal
-    /// that names the field.
+    /// Checks the arguments against the schema and prepares the call. An invalid argument is a refusal that
+    /// names the field.
     fn prepare(&self, args: Value, context: ToolContext) -> PreparingCall<'_>;
 
-    /// Prepares the call and carries it out as it is, with nobody in between.
+    /// Prepares the call and carries it out without approval in between.
     fn run(&self, args: Value, context: ToolContext) -> RunningCall<'_> {
         let prepared = self.prepare(args, context);
         Box::pin(async move { prepared.await?.apply(Approved::all()).await })

@@ -1,8 +1,8 @@
-//! From a path as a model gives it to a file that may be opened.
+//! Resolves paths given by a model to files that may be opened.
 //!
-//! Owns resolution, the refusal of everything that is no regular file, and the words for what
-//! went wrong. Opening never blocks: a FIFO, a socket or a device is refused, not waited for.
-//! Never changes anything on disk; see `replace_file.rs` for that.
+//! Owns resolution, the refusal of anything but regular files, and the wording of errors. Opening never
+//! blocks: a FIFO, socket or device is refused, not waited for. Never changes anything on disk; see
+//! `replace_file.rs` for that.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
@@ -15,10 +15,10 @@ use unicode_normalization::UnicodeNormalization;
 use super::ToolError;
 use super::file_names::shown_path;
 
-/// Most names of a directory that are looked at for a suggestion.
+/// The maximum number of names in a directory that are compared for a suggestion.
 const NAMES_LOOKED_AT: usize = 2_000;
 
-/// The path that `given` means: `~` is the home directory, relative paths begin at `cwd`.
+/// The path that `given` means: `~` is the home directory, relative paths start at `cwd`.
 pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
     let home = |rest: &str| std::env::home_dir().map(|home| home.join(rest));
     let expanded = match given.strip_prefix('~') {
@@ -29,8 +29,8 @@ pub fn resolve(cwd: &Path, given: &str) -> PathBuf {
     expanded.unwrap_or_else(|| cwd.join(given))
 }
 
-/// The same for a file that is to be there: where there is none, one whose name differs only in how its characters
-/// are composed (NFC, NFD) is meant, if it is the only one.
+/// Resolves the path of a file that should exist: if it does not, the only file whose name differs just in
+/// how its characters are composed (NFC, NFD) is used.
 pub fn find(cwd: &Path, given: &str) -> PathBuf {
     let path = resolve(cwd, given);
     if given.is_ascii() || path.symlink_metadata().is_ok() { path } else { recomposed(&path).unwrap_or(path) }
@@ -47,19 +47,19 @@ fn recomposed(path: &Path) -> Option<PathBuf> {
     let mut found = entries.filter(|entry| entry.file_name().to_str().is_some_and(same));
     match (found.next(), found.next()) {
         (Some(only), None) => Some(only.path()),
-        // It may be that only the directory is called otherwise.
+        // Perhaps only the directory is spelled differently.
         (None, _) => Some(parent.join(name)),
         (Some(_), Some(_)) => None,
     }
 }
 
-/// The directory, or the nearest one above it if it is gone.
+/// The directory, or its nearest existing ancestor.
 pub fn nearest_folder(path: &Path) -> &Path {
     path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
-/// One name for a file whatever path leads to it: links are followed as far as the path
-/// exists. The key of file versions and of the queue of calls.
+/// The canonical name of a file, whichever path leads to it: links are followed as far as the path exists.
+/// The key of file versions and of the queue of calls.
 pub fn identity(path: &Path) -> PathBuf {
     if let Ok(canonical) = fs::canonicalize(path) {
         return canonical;
@@ -70,7 +70,7 @@ pub fn identity(path: &Path) -> PathBuf {
     }
 }
 
-/// What the thing is when it is no regular file.
+/// The type of anything that is not a regular file.
 pub(crate) fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
     let kind = metadata.file_type();
     match () {
@@ -84,22 +84,22 @@ pub(crate) fn odd_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Opens a regular file for reading. `given` is the path as the model wrote it.
+/// Opens a regular file for reading. `given` is the path as written by the model.
 ///
 /// # Errors
-/// A refusal: missing (with near names), not a regular file (saying what it is), unreadable.
+/// A refusal: missing (with similar names), not a regular file (naming its type), unreadable.
 pub(crate) fn open_regular(path: &Path, given: &str) -> Result<(File, Metadata), ToolError> {
     let refuse_odd = |metadata: &Metadata| match odd_kind(metadata) {
         None => Ok(()),
         Some(kind) => Err(ToolError::refused(format!("{given} is {kind}, not a file{}", odd_hint(metadata)))),
     };
-    // Before opening, because opening a device can have effects.
+    // Before opening, because opening a device can have side effects.
     refuse_odd(&fs::metadata(path).map_err(|error| cannot(given, path, "read", &error))?)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())
         .map(File::from)
         .map_err(|error| cannot(given, path, "read", &error.into()))?;
-    // And again on what was opened, because the name may have changed hands in between.
+    // And again after opening, because the path may have been replaced in between.
     let metadata = file.metadata().map_err(|error| cannot(given, path, "read", &error))?;
     refuse_odd(&metadata)?;
     Ok((file, metadata))
@@ -117,7 +117,7 @@ pub fn cannot(given: &str, path: &Path, doing: &str, error: &io::Error) -> ToolE
     ToolError::refused(format!("cannot {doing} {given}: {}", reason(error)))
 }
 
-/// The reason of an I/O error in a few lower-case words.
+/// The reason for an I/O error in a few lower-case words.
 pub fn reason(error: &io::Error) -> String {
     let known = match error.kind() {
         ErrorKind::PermissionDenied => "permission denied",
@@ -142,7 +142,7 @@ pub fn reason(error: &io::Error) -> String {
     text.to_lowercase()
 }
 
-/// Says that a path does not exist, with names near it.
+/// The message that a path does not exist, with similar names.
 fn missing(given: &str, path: &Path) -> String {
     if let Ok(target) = fs::read_link(path) {
         return format!("{given} is a symbolic link to {}, which does not exist", shown_path(&target));
@@ -171,7 +171,7 @@ fn with_suggestions(text: String, names: &[String], parent: &Path) -> String {
     format!("{text}; did you mean {}?", names.join(" or "))
 }
 
-/// Up to three names in `folder` that look like `name`, best first.
+/// Up to three names in `folder` that resemble `name`, best first.
 fn near(folder: &Path, name: &str) -> Vec<String> {
     let Ok(listing) = fs::read_dir(folder) else { return Vec::new() };
     let names: Vec<(String, String)> = listing
@@ -194,7 +194,7 @@ fn near(folder: &Path, name: &str) -> Vec<String> {
     suggestions
 }
 
-/// A name for comparing: lower case, and with the plain form of look-alike characters.
+/// A name for comparison: lower case, with look-alike characters replaced by plain ones.
 fn plain(name: &str) -> String {
     name.chars().map(super::edit::normalize::look_alike).flat_map(char::to_lowercase).collect()
 }

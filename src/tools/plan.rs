@@ -1,5 +1,4 @@
-//! Plans: the model hands one in for the user to accept (`submit_plan`), and reports which of its steps are done
-//! (`plan_step`). The agent offers the first in plan mode, the second while there is a plan to carry out.
+//! Plans that the model submits (`submit_plan`) and whose finished steps it reports (`plan_step`).
 
 use std::sync::Arc;
 
@@ -9,18 +8,18 @@ use serde_json::Value;
 use super::user::{self, UserRequest};
 use super::{Access, AnyTool, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
-/// The tool that hands in a plan.
+/// The name of the tool that submits a plan.
 pub const SUBMIT: &str = "submit_plan";
-/// The tool that reports steps.
+/// The name of the tool that reports finished steps.
 pub const STEP: &str = "plan_step";
-/// Longest plan, in bytes.
+/// The maximum length of a plan, in bytes.
 const MAX_PLAN: usize = 100_000;
 
 /// A plan in numbered steps. Its texts are markdown, and not safe to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkPlan {
-    /// What comes before the first step.
+    /// The text before the first step.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub intro: String,
     pub steps: Vec<WorkStep>,
@@ -30,20 +29,20 @@ pub struct WorkPlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkStep {
-    /// Without its number, with everything up to the next step.
+    /// The text without its number, up to the next step.
     pub text: String,
     pub done: bool,
 }
 
 impl WorkStep {
-    /// Its first line, without emphasis.
+    /// The first line, without emphasis.
     pub fn title(&self) -> String {
         self.text.lines().next().unwrap_or_default().replace("**", "").replace('`', "").trim().to_owned()
     }
 }
 
 impl WorkPlan {
-    /// The plan in a markdown text: its steps are the lines that begin with a number, outside of code.
+    /// Parses a plan from markdown: its steps are the lines outside of code that begin with a number.
     pub fn parse(text: &str) -> Self {
         let (mut plan, mut fence) = (WorkPlan::default(), None);
         for line in text.trim().lines() {
@@ -66,12 +65,12 @@ impl WorkPlan {
         plan
     }
 
-    /// The whole text, the steps numbered from 1.
+    /// The whole text, with steps numbered from 1.
     pub fn markdown(&self) -> String {
         self.written(|_| "")
     }
 
-    /// The same with a mark at each step that says whether it is done.
+    /// The whole text, with a mark at each step that is done or open.
     pub fn marked(&self) -> String {
         self.written(|step| if step.done { "[x] " } else { "[ ] " })
     }
@@ -87,22 +86,22 @@ impl WorkPlan {
         text
     }
 
-    /// How many steps are done.
+    /// The number of finished steps.
     pub fn done(&self) -> usize {
         self.steps.iter().filter(|step| step.done).count()
     }
 
-    /// Whether nothing is left to do.
+    /// True if all steps are done.
     pub fn is_finished(&self) -> bool {
         self.steps.iter().all(|step| step.done)
     }
 
-    /// The first step that is not done, by index.
+    /// The index of the first unfinished step.
     pub fn next(&self) -> Option<usize> {
         self.steps.iter().position(|step| !step.done)
     }
 
-    /// Marks the steps of these numbers as done.
+    /// Marks the steps with these numbers as done.
     ///
     /// # Errors
     /// There is no such step, as a sentence for the model; nothing is marked then.
@@ -117,7 +116,7 @@ impl WorkPlan {
         Ok(())
     }
 
-    /// How far it is carried out, for the model.
+    /// The progress of the plan, for the model.
     pub fn progress(&self) -> String {
         let (done, count) = (self.done(), self.steps.len());
         match self.next().and_then(|next| Some((next, self.steps.get(next)?))) {
@@ -127,7 +126,7 @@ impl WorkPlan {
     }
 }
 
-/// What follows the number at the start of a line.
+/// The text after the number at the start of a line.
 fn step(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.len() - rest.len();
@@ -135,17 +134,17 @@ fn step(line: &str) -> Option<&str> {
     ((1..=3).contains(&digits) && !text.is_empty()).then_some(text)
 }
 
-/// The tool that hands in a plan.
+/// The tool that submits a plan.
 pub fn submit_tool() -> Arc<dyn AnyTool> {
     Arc::new(SubmitPlan::default())
 }
 
-/// The tool that reports steps.
+/// The tool that reports finished steps.
 pub fn step_tool() -> Arc<dyn AnyTool> {
     Arc::new(ReportStep::default())
 }
 
-/// The tool `submit_plan`.
+/// The `submit_plan` tool.
 #[derive(Debug)]
 pub(crate) struct SubmitPlan {
     spec: ToolSpec,
@@ -202,7 +201,7 @@ impl Tool for SubmitPlan {
     }
 }
 
-/// The tool `plan_step`.
+/// The `plan_step` tool.
 #[derive(Debug)]
 pub(crate) struct ReportStep {
     spec: ToolSpec,
@@ -240,7 +239,7 @@ impl Tool for ReportStep {
     }
 
     fn repair(&self, args: &mut Value) {
-        // One number, not in a list.
+        // A single number that is not in a list.
         if let Some(done) = args.get_mut("done").filter(|done| done.is_number()) {
             *done = Value::Array(vec![done.take()]);
         }

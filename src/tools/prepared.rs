@@ -1,7 +1,7 @@
-//! The two phases of a call: what it would do is found out first, and done later.
+//! The two phases of a call: prepare what it would do, then apply it.
 //!
-//! Between the phases the agent judges the call, asks the user, and remembers what is about to change.
-//! A tool knows nothing of that: it prepares, and applies what was approved.
+//! Between the phases the agent judges the call, asks the user, and saves what is about to change. Tools
+//! know nothing of that: they prepare, and apply what was approved.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,19 +11,19 @@ use super::access::{Access, Preview};
 use super::sandbox::SandboxPolicy;
 use super::{Content, Details, RunningCall, TerminalOutput, ToolError, ToolOutput};
 
-/// What of a prepared call is to be applied.
+/// The approved part of a prepared call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approved {
-    /// The hunks of the change to apply, by index; `None` means all of them.
+    /// The indices of the hunks to apply; `None` means all of them.
     pub hunks: Option<Vec<usize>>,
-    /// What takes the place of the model's proposal: a command, or the text of the whole file.
+    /// The user's replacement for the model's proposal: a command, or the text of the whole file.
     pub edited: Option<String>,
-    /// What the call's commands may do, in place of what [`super::ToolContext::sandbox`] says.
+    /// The sandbox for the call's commands, in place of [`super::ToolContext::sandbox`].
     pub sandbox: Option<Arc<SandboxPolicy>>,
 }
 
 impl Approved {
-    /// Everything, as the model proposed it.
+    /// Approval of everything, as the model proposed it.
     pub fn all() -> Self {
         Approved::default()
     }
@@ -34,13 +34,13 @@ pub type PreparingCall<'a> = Pin<Box<dyn Future<Output = Result<Prepared<'a>, To
 
 type Apply<'a> = Box<dyn FnOnce(Approved) -> RunningCall<'a> + Send + 'a>;
 
-/// A call that is ready to be carried out. Dropping it leaves everything as it was.
+/// A call that is ready to run. Dropping it leaves everything unchanged.
 pub struct Prepared<'a> {
     /// What the call touches.
     pub access: Access,
-    /// What the user is shown of it before.
+    /// The preview that the user sees before the call runs.
     pub preview: Preview,
-    /// The whole new text of the file, if it writes one.
+    /// The whole new text of the file, if the call writes one.
     pub proposed_text: Option<Arc<Vec<u8>>>,
     apply: Apply<'a>,
 }
@@ -52,8 +52,8 @@ impl std::fmt::Debug for Prepared<'_> {
 }
 
 impl<'a> Prepared<'a> {
-    /// A call that touches `access`, and what carries it out. A tool without anything to choose from
-    /// ignores what [`Approved`] says.
+    /// A call that touches `access`, with the closure that runs it. A tool without choices ignores
+    /// [`Approved`].
     pub fn new<F>(access: Access, apply: impl FnOnce(Approved) -> F + Send + 'a) -> Self
     where
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'a,
@@ -62,23 +62,23 @@ impl<'a> Prepared<'a> {
         Prepared { access, preview: Preview::None, proposed_text: None, apply }
     }
 
-    /// The same with a preview.
+    /// Sets the preview.
     pub fn preview(self, preview: Preview) -> Self {
         Prepared { preview, ..self }
     }
 
-    /// The same with the new text of the file.
+    /// Sets the new text of the file.
     pub fn proposed_text(self, text: Option<Arc<Vec<u8>>>) -> Self {
         Prepared { proposed_text: text, ..self }
     }
 
-    /// Carries the call out. Dropping the future cancels it.
+    /// Runs the call. Dropping the future cancels it.
     pub fn apply(self, approved: Approved) -> RunningCall<'a> {
         (self.apply)(approved)
     }
 }
 
-/// The answer of a call with a note for the model in front.
+/// The answer of a call, with a note for the model in front.
 pub fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     let noted = |message: String| format!("{note}\n{message}");
     match answer {
@@ -95,7 +95,7 @@ pub fn with_note(note: &str, answer: Result<ToolOutput, ToolError>) -> Result<To
     }
 }
 
-/// The answer of a call, with something changed in what it says of its command.
+/// The answer of a call, with its command's details changed.
 pub fn with_terminal(
     mut answer: Result<ToolOutput, ToolError>,
     change: impl FnOnce(&mut TerminalOutput),

@@ -1,13 +1,13 @@
-//! Runs commands: their session, environment and output, and the end of all their processes.
+//! Runs commands: their session, environment and output, and the termination of their processes.
 //!
-//! A command runs in its own session: without a terminal, with stdin from /dev/null and both
-//! output streams in one pipe, so that the order of what it writes is kept, or with streams of the
-//! caller's; or, for a user, in a terminal of its own. The call ends when the command exits, plus a short
-//! grace for the pipe. Parts: `process/spawn.rs` (starting it), `signals.rs` (what it must not inherit),
-//! `environment.rs` (its variables), `git.rs` (those for git), `pty.rs` (the terminal), `screen_lines.rs` (what is kept of
-//! what is drawn in it), `capture.rs` (output in bounded memory), `report.rs` (reporting it),
-//! `spill.rs` (all of it in a file), `process_tree.rs` (all processes of a command, and their
-//! end), `server.rs` (programs that run as long as tau wants them). The result for the model is written in `bash.rs`.
+//! A command runs in its own session: without a terminal, with stdin from /dev/null and both output streams
+//! in one pipe, so that their order is kept, or with streams of the caller; or, for a user, in a terminal of
+//! its own. The call ends when the command exits, plus a short grace period for the pipe. Parts:
+//! `process/spawn.rs` (start), `signals.rs` (signals it must not inherit), `environment.rs` (its variables),
+//! `git.rs` (variables for git), `pty.rs` (the terminal), `screen_lines.rs` (lines kept of a terminal's
+//! screen), `capture.rs` (output in bounded memory), `report.rs` (progress), `spill.rs` (the full output in
+//! a file), `process_tree.rs` (all processes of a command, and their end), `server.rs` (programs that run as
+//! long as tau needs them). The result for the model is written in `bash.rs`.
 
 pub mod capture;
 pub mod environment;
@@ -53,14 +53,15 @@ use screen_lines::ScreenLines;
 use spawn::{Output, PIPE_SIZE, Spawned, spawn};
 use spill::{Spill, Spilled};
 
-/// How long to wait for more output after the shell has exited. What is in the pipe by then is read all the same.
+/// How long to wait for more output after the shell has exited. Output already in the pipe is read in any
+/// case.
 const GRACE: Duration = Duration::from_millis(200);
-/// Output shown after the end, in bytes from its end.
+/// The number of bytes shown from the end of the output, once the command has ended.
 const SHOWN_ENDED: usize = 64 * 1024;
-/// One read.
+/// The size of one read.
 const PIECE: usize = 128 * 1024;
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedCommand {
     /// Its output and exit code or signal.
@@ -69,19 +70,19 @@ pub struct FinishedCommand {
     pub cancelled: bool,
     /// True if it timed out.
     pub timed_out: bool,
-    /// How long it ran, in milliseconds.
+    /// The run time in milliseconds.
     pub duration_ms: u64,
-    /// Head and tail of the raw output.
+    /// The head and tail of the raw output.
     pub capture: Capture,
-    /// Where the full output is, if it was too large for memory.
+    /// The file with the full output, if it was too large for memory.
     pub spilled: Spilled,
-    /// Background processes that keep running and hold the output open. What they write from
-    /// now on is appended to the spilled file.
+    /// Background processes that keep running and hold the output open. Their later output is appended to
+    /// the spilled file.
     pub survivors: Vec<TreeMember>,
 }
 
 impl FinishedCommand {
-    /// A command that something else ran to its end.
+    /// A command that was run to its end by something else.
     pub(crate) fn elsewhere(text: &str, exit_code: Option<i32>, duration: Duration) -> Self {
         let mut capture = Capture::default();
         capture.push(text.as_bytes());
@@ -99,40 +100,41 @@ impl FinishedCommand {
     }
 }
 
-/// What to run.
+/// The command to run.
 #[derive(Clone, Debug)]
 pub struct CommandLine<'a> {
-    /// A name that is looked for in `PATH`, or a path.
+    /// A name to look up in `PATH`, or a path.
     pub program: &'a OsStr,
     pub arguments: &'a [&'a str],
     /// Variables besides those of the [`ChildEnv`].
     pub variables: &'a [(String, String)],
     /// The directory it runs in. Absolute.
     pub cwd: &'a Path,
-    /// In seconds.
+    /// The time limit in seconds.
     pub timeout: Option<u64>,
-    /// What it and everything it starts may do.
+    /// The restrictions on the command and everything it starts.
     pub sandbox: &'a SandboxPolicy,
 }
 
-/// Where a command reads its input and writes its output.
+/// The input and output of a command.
 #[derive(Debug)]
 pub enum CommandIo {
-    /// No input, and one pipe for both streams.
+    /// No input, and one pipe for both output streams.
     Pipe(Flow),
-    /// Input from here, and one pipe for both streams; with `stdout`, for errors only.
+    /// Input from a stream, and one pipe for both output streams; with `stdout`, the pipe is for errors
+    /// only.
     Streams { flow: Flow, stdin: OwnedFd, stdout: Option<OwnedFd> },
     /// A terminal of its own.
     Terminal(Box<Pty>),
 }
 
-/// Runs a command in its own session and process group. `on_output` gets new output about
-/// every 50 ms: its text (cut between characters, raw otherwise; of a flood as much as `io` says)
-/// and the state so far. `cancel`, the timeout or dropping the future end all processes of the
-/// command: TERM, then KILL (a drop kills at once).
+/// Runs a command in its own session and process group. `on_output` gets new output about every 50 ms: its
+/// text (cut between characters, otherwise raw; in a flood, as much as `io` allows) and the state so far.
+/// `cancel`, the timeout or dropping the future end all processes of the command: TERM, then KILL (a drop
+/// kills at once).
 ///
 /// # Errors
-/// When the program cannot be started.
+/// If the program cannot be started.
 pub async fn run(
     io: CommandIo,
     command: CommandLine<'_>,
@@ -144,7 +146,7 @@ pub async fn run(
     let started = Instant::now();
     let flow = match &io {
         CommandIo::Pipe(flow) | CommandIo::Streams { flow, .. } => *flow,
-        // A screen needs everything that was written, so a flood has to wait.
+        // A screen needs all output, so a flood must wait.
         CommandIo::Terminal(_) => Flow::All,
     };
     let screen = match &io {
@@ -173,7 +175,7 @@ pub async fn run(
     Ok(finished)
 }
 
-/// Finds out what the sandbox refused the command, if it failed.
+/// Determines what the sandbox denied to the command, if it failed.
 fn find_blocked(finished: &mut FinishedCommand, command: &CommandLine<'_>, confinement: &Confinement) {
     let removed = confinement.clear_away();
     let failed = finished.output.exit_code != Some(0) && !finished.cancelled && !finished.timed_out;
@@ -210,16 +212,16 @@ enum EndReason {
 
 struct Run<'a> {
     child: Child,
-    /// None once every writer has closed it.
+    /// `None` once every writer has closed it.
     output: Option<Output>,
-    /// The screen of the terminal, when there is one.
+    /// The screen of the terminal, if there is one.
     screen: Option<ScreenLines>,
     tree: Armed,
     capture: Capture,
     spill: Spill,
     report: Report<'a>,
     status: Option<ExitStatus>,
-    /// The thread that ends all processes, once it was started.
+    /// The thread that ends all processes, once started.
     ending: Option<JoinHandle<()>>,
     why: EndReason,
 }
@@ -234,7 +236,7 @@ impl Run<'_> {
     ) -> io::Result<FinishedCommand> {
         let mut piece = vec![0; PIECE];
         let mut grace = started;
-        // A process that was left in the background may write for ever; the pipe holds no more than this.
+        // A process left in the background may write forever; the pipe holds no more than this.
         let mut late = PIPE_SIZE;
         while !self.is_over() {
             let waiting = self.status.is_none();
@@ -250,8 +252,7 @@ impl Run<'_> {
                     self.ending = None;
                     grace = grace.max(Instant::now() + GRACE);
                     if waiting {
-                        // It may have ended unnoticed. What cannot be killed is
-                        // not waited for.
+                        // It may have ended unnoticed. A process that cannot be killed is not waited for.
                         let Some(status) = self.child.try_wait()? else { break };
                         self.ended_with(status);
                     }
@@ -286,7 +287,7 @@ impl Run<'_> {
         self.status.is_some() && self.output.is_none() && self.ending.is_none()
     }
 
-    /// Ends all processes on a thread, while output is still read.
+    /// Ends all processes on a thread while output is still being read.
     fn end(&mut self, why: EndReason) {
         self.why = why;
         if let Some(tree) = self.tree.0.clone() {
@@ -316,8 +317,8 @@ impl Run<'_> {
     }
 
     async fn finish(mut self, duration: Duration, scratch: &Scratch) -> io::Result<FinishedCommand> {
-        // A command that was ended takes all its processes with it; one that ended by itself may
-        // leave some running on purpose.
+        // A command that was ended takes all its processes with it; one that exited by itself may leave some
+        // running on purpose.
         let tree = self.tree.0.take();
         if let Some(screen) = self.screen.take() {
             self.keep(&screen.rest(), scratch).await;
@@ -376,7 +377,8 @@ async fn read(output: &mut Option<Output>, piece: &mut [u8]) -> io::Result<usize
     }
 }
 
-/// What is kept of a piece: of a pipe all, of a terminal the lines that left its screen.
+/// The part of the output that is kept: everything from a pipe; from a terminal, the lines that left its
+/// screen.
 fn lines<'a>(screen: &mut Option<ScreenLines>, output: &Option<Output>, piece: &'a [u8]) -> Cow<'a, [u8]> {
     let Some(screen) = screen else { return Cow::Borrowed(piece) };
     if let Some(Output::Terminal(pty)) = output {
@@ -385,8 +387,7 @@ fn lines<'a>(screen: &mut Option<ScreenLines>, output: &Option<Output>, piece: &
     Cow::Owned(screen.take(piece))
 }
 
-/// Keeps reading for processes left in the background: a closed pipe would end a server at its
-/// next line of log.
+/// Keeps reading for background processes: a closed pipe would end a server at its next line of log.
 fn read_on(output: Output, spill: Spill) {
     tokio::spawn(async move {
         let mut piece = vec![0; 16 * 1024];

@@ -1,5 +1,4 @@
-//! A new content of a file that is not written yet: computed once, shown as hunks, and written as it
-//! was approved, if the file is still the one it was computed from.
+//! New content for a file: computed once, shown as hunks, and written after approval.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,22 +13,22 @@ use super::{
     diff, editor, paths,
 };
 
-/// Most bytes of a diff in an answer to the model.
+/// The maximum number of bytes of a diff in an answer to the model.
 pub(crate) const MAX_SHOWN: usize = 16 * 1024;
 
-/// How the text of a file becomes its bytes.
+/// How the text of a file is encoded as bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextFormat {
     pub encoding: Encoding,
-    /// The byte order mark in front.
+    /// The byte order mark at the start.
     pub mark: &'static [u8],
 }
 
 impl TextFormat {
-    /// The bytes are the text.
+    /// UTF-8 without a mark: the bytes are the text.
     pub(crate) const PLAIN: Self = TextFormat { encoding: Encoding::Utf8, mark: b"" };
 
-    /// That of these bytes; `None` if they are no text.
+    /// The format of these bytes; `None` if they are not text.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         let encoding = match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains(['\0', '\u{1b}']) => Encoding::Utf8,
@@ -38,8 +37,8 @@ impl TextFormat {
         Some(TextFormat { encoding, mark: encoding::mark(bytes, encoding) })
     }
 
-    /// The text of bytes in this format, without the mark; `None` if they cannot be made of it again. Broken
-    /// UTF-8 stays as it is.
+    /// The text of bytes in this format, without the mark; `None` if it cannot be converted back. Invalid
+    /// UTF-8 is kept.
     pub(crate) fn text(self, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
         bytes.drain(..self.mark.len());
         if self.encoding == Encoding::Utf8 {
@@ -50,10 +49,10 @@ impl TextFormat {
         (exact == Exact::Yes && same()).then(|| text.into_bytes())
     }
 
-    /// The bytes of a text.
+    /// The bytes of a text in this format.
     ///
     /// # Errors
-    /// A refusal if the encoding lacks a character of it.
+    /// A refusal if the encoding lacks one of its characters.
     fn bytes(self, text: &[u8], given: &str) -> Result<Vec<u8>, ToolError> {
         let encoded = match self.encoding {
             Encoding::Utf8 => Some(text.to_vec()),
@@ -70,37 +69,37 @@ impl TextFormat {
     }
 }
 
-/// The words of the answer, from the change that was made and the size of the file in bytes.
+/// The text of the answer, from the applied change and the size of the file in bytes.
 type Words = Box<dyn Fn(&FileDiff, usize) -> String + Send + Sync>;
 
-/// What the details say besides the change, from the same.
+/// The facts for the details, from the applied change and the size of the file in bytes.
 type Facts = Box<dyn FnOnce(&FileDiff, usize) -> ChangeFacts + Send + Sync>;
 
-/// A new content of a file.
+/// New content for a file.
 pub(crate) struct Proposal {
-    /// The text that is there; `None` if it is too large or cannot be read.
+    /// The current text; `None` if it is too large or cannot be read.
     pub old: Option<Vec<u8>>,
     pub new: Arc<Vec<u8>>,
     pub format: TextFormat,
-    /// From `old` to `new`; empty without `old`.
+    /// The change from `old` to `new`; empty without `old`.
     pub change: FileDiff,
     pub expected: Expected,
     pub words: Words,
     pub facts: Facts,
 }
 
-/// What is written in the end.
+/// The text that is finally written.
 struct Chosen {
     text: Arc<Vec<u8>>,
     change: FileDiff,
-    /// A note for the model if this is not what it proposed.
+    /// A note for the model if it differs from the proposal.
     note: Option<String>,
 }
 
-/// Computes a proposal on a thread and makes it a prepared call.
+/// Computes a proposal on a thread and wraps it in a prepared call.
 ///
 /// # Errors
-/// Those of `propose`.
+/// Errors of `propose`.
 pub(crate) async fn prepare<'a>(
     path: String,
     context: ToolContext,
@@ -128,7 +127,7 @@ pub(crate) async fn prepare<'a>(
     Ok(Prepared::new(access, apply).preview(preview).proposed_text(Some(text)))
 }
 
-/// Makes no working directory again that is gone.
+/// Refuses to recreate a working directory that is gone.
 fn check_directory(task: &FileTask, target: &Path) -> Result<(), ToolError> {
     let cwd = &*task.context.cwd;
     if cwd.is_dir() || !target.starts_with(paths::identity(cwd)) {
@@ -178,7 +177,7 @@ impl Proposal {
         };
         task.context.file_versions.record(&target, stamp, Some(bytes));
         let facts = (self.facts)(&chosen.change, bytes.len());
-        // What was proposed says nothing of another text.
+        // Facts about the proposal do not apply to a different text.
         let facts =
             Some(facts).filter(|facts| chosen.note.is_none() || matches!(facts, ChangeFacts::Written { .. }));
         let text = match chosen.note {
@@ -188,7 +187,7 @@ impl Proposal {
                 format!("Changed {} in {given}\n{note}", counted(lines, "line"))
             }
         };
-        // Without the old content the change has no hunks, but what was done is known.
+        // Without the old content the change has no hunks, but the operation is known.
         let cut = chosen.change.cut || self.old.is_none();
         let change = FileDiff { facts, path: given.clone(), cut, ..chosen.change };
         let details = Details::Diff(change);
@@ -228,7 +227,7 @@ impl Proposal {
         })
     }
 
-    /// Another text than the one proposed.
+    /// The user's text in place of the proposed one.
     fn instead(
         &self,
         given: &str,
@@ -251,8 +250,8 @@ impl Proposal {
     }
 }
 
-/// The old text with only the `wanted` hunks of its change to the new one. Lines between hunks are the
-/// same in both.
+/// The old text with only the `wanted` hunks of its change applied. Lines between hunks are the same in
+/// both.
 fn with_hunks(old: &[u8], new: &[u8], hunks: &[Hunk], wanted: &[usize]) -> Vec<u8> {
     let (mut old_lines, mut new_lines) = (old.split_inclusive(newline), new.split_inclusive(newline));
     let mut text = Vec::with_capacity(old.len().max(new.len()));

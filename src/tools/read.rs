@@ -1,7 +1,7 @@
-//! read: a window of a text file with line numbers, or a picture.
+//! read: a range of lines of a text file with line numbers, or an image.
 //!
-//! Owns the tool's arguments and the words of its result. The window is cut out by
-//! `read/window.rs`, pictures are prepared by `read/picture.rs`, `encoding.rs` knows encodings.
+//! Owns the tool's arguments and the wording of its result. `read/window.rs` extracts the lines,
+//! `read/picture.rs` prepares images, and `encoding.rs` handles encodings.
 
 pub mod picture;
 pub mod window;
@@ -23,16 +23,17 @@ use super::{
 use crate::counted::counted;
 use window::{LineWindow, WindowRequest};
 
-/// Most lines of one answer.
+/// The maximum number of lines in one answer.
 const MAX_LINES: usize = 5_000;
 /// Files up to this size are read completely, so that their content is recorded.
 const WHOLE: u64 = 4 * 1024 * 1024;
-/// How long the lines beyond the window are counted.
+/// The time limit for counting the lines after the window.
 const COUNTING: Duration = Duration::from_secs(3);
-/// The same if the model named a window that it can take, and does not ask how long the file is.
+/// The time limit for counting if the model requested a window that fits, and so does not ask for the file's
+/// length.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// The tool.
+/// The `read` tool.
 #[derive(Debug)]
 pub struct Read {
     spec: ToolSpec,
@@ -81,7 +82,7 @@ impl Tool for Read {
         }
     }
 
-    /// A window that begins before the file, is empty or is too large means the nearest one there is.
+    /// Moves a window that starts before the file, is empty or is too large to the nearest valid one.
     fn repair(&self, args: &mut serde_json::Value) {
         for (name, most) in [("offset", u64::MAX), ("column", u64::MAX), ("limit", MAX_LINES as u64)] {
             if let Some(value) = args.get_mut(name)
@@ -98,7 +99,7 @@ impl Tool for Read {
 
     async fn prepare(&self, args: ReadArgs, context: ToolContext) -> Result<Prepared<'_>, ToolError> {
         let ReadArgs { path, offset, limit, column } = args;
-        // Of a long line the rest is one page.
+        // The rest of a long line is one page.
         let limit = if column.is_some() { Some(1) } else { limit };
         let access = Access::read(paths::find(&context.cwd, &path));
         Ok(Prepared::new(access, move |_| async move {
@@ -157,12 +158,12 @@ fn read(
     answer(task, &request, limit, window, notes)
 }
 
-/// Records what the model is about to see.
+/// Records the content that the model is about to see.
 fn see(task: &FileTask, metadata: &Metadata, content: Option<&[u8]>) {
     task.context.file_versions.record(&task.key, Stamp::from(metadata), content);
 }
 
-/// The complete file, for what cannot be streamed.
+/// The complete file, for content that cannot be streamed.
 fn rest_of(task: &FileTask, mut start: Vec<u8>, file: &mut File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     if metadata.len() > MAX_FILE {
         return Err(io::Error::other(format!(
@@ -184,7 +185,7 @@ fn request(task: &FileTask, offset: Option<u64>, limit: Option<u64>) -> WindowRe
     WindowRequest {
         first: offset.unwrap_or(1),
         lines: wanted,
-        // Room for the notes around the lines.
+        // Leave space for the notes around the lines.
         weight: task.context.limits.file_weight().saturating_sub(512),
         passed: 0,
         line_end: b'\n',
@@ -209,7 +210,7 @@ fn narrow_window(
     }
     let mut window = LineWindow::cut(text.unwrap_or(start).chain(file), &request, &task.wanted)?;
     let shown: Vec<u8> = window.lines.iter().flat_map(|line| line.bytes.iter().copied()).collect();
-    // What is far behind the start may be all that is not ASCII.
+    // The only non-ASCII text may be far from the start.
     let encoding = encoding::narrow(if whole || !start.is_ascii() { start } else { &shown });
     let broken = std::str::from_utf8(&shown).is_err();
     if encoding != Encoding::Utf8 {
@@ -223,7 +224,7 @@ fn narrow_window(
     Ok((window, notes))
 }
 
-/// What is said about line ends other than LF.
+/// The note about line ends other than LF.
 fn line_ends(text: &[u8]) -> Option<String> {
     let ends = LineEnds::of(text);
     match ends.prevailing {

@@ -1,4 +1,4 @@
-//! Opening files that somebody else made: one can be a pipe, a device, a folder or a hundred megabytes.
+//! Opens files of unknown origin, which may be pipes, devices, folders or huge.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens `path` with `options`, never waiting and never taking a terminal.
+/// Opens `path` with `options`, never blocking and never acquiring a terminal.
 ///
 /// # Errors
-/// Those of the file system, and `InvalidInput` when it is no regular file.
+/// File system errors, and `InvalidInput` if it is not a regular file.
 pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    // Opening a pipe without a writer would wait for ever; so would reading some devices.
+    // Opening a pipe without a writer would block forever; so would reading some devices.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
     if file.metadata()?.is_file() {
@@ -30,7 +30,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// The content of a regular file of at most `cap` bytes.
 ///
 /// # Errors
-/// As [`open_with`], and `FileTooLarge` when there is more in it.
+/// See [`open_with`], and `FileTooLarge` if the file is larger.
 pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(cap.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -44,7 +44,7 @@ pub fn read_capped(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// The text of a regular file of at most `cap` bytes.
 ///
 /// # Errors
-/// As [`read_capped`], and `InvalidData` when it is not UTF-8.
+/// See [`read_capped`], and `InvalidData` if it is not UTF-8.
 pub fn read_text(path: &Path, cap: u64) -> io::Result<String> {
     String::from_utf8(read_capped(path, cap)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))

@@ -1,11 +1,11 @@
-//! Putting new bytes in the place of a file, so that a reader sees the old or the new.
+//! Replaces the content of a file so that readers see either the old or the new bytes.
 //!
-//! A temporary file next to the target is written, synced, given mode, owner and attributes of
-//! the old one and renamed over it; then the directory is synced. Where a rename would change
-//! what the file is (it has other hard links, or an owner that cannot be kept, or its directory
-//! takes no new files) the file is written in place and put back as it was if that fails.
-//! [`resolve`] follows symbolic links: the link stays, its target changes. From then on none is
-//! followed. Decides nothing about whether the change is wanted; `write.rs` guards that.
+//! A temporary file next to the target is written, synced, given the old file's mode, owner and attributes
+//! and renamed over it; then the directory is synced. If a rename would change the nature of the file (it
+//! has other hard links, or an owner that cannot be kept, or its directory accepts no new files), the file
+//! is written in place and restored if that fails. [`resolve`] follows symbolic links: the link stays, its
+//! target changes. After that no link is followed. Does not decide whether the change is wanted; `write.rs`
+//! guards that.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,27 +19,27 @@ use super::file_at::{FileAt, Temporary, is_behind_a_link};
 use super::file_versions::Stamp;
 use super::{ToolError, paths};
 
-/// Largest file that is edited or written, in bytes.
+/// The largest file that is edited or written, in bytes.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// How many symbolic links are followed, as Linux does.
+/// The maximum number of symbolic links that are followed, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// What must be at the target when the new bytes go there.
+/// What must be at the target when the new bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Nothing: a new file.
+    /// Nothing: the file is new.
     Nothing,
-    /// This version.
+    /// A file of this version.
     Version(Stamp),
 }
 
-/// Replaces or creates the file at `target`, to which no link leads: see [`resolve`]. Missing directories
-/// above a new file are made. Returns what the file system says of the result.
+/// Replaces or creates the file at `target`, whose path contains no link: see [`resolve`]. Creates missing
+/// directories above a new file. Returns the metadata of the result.
 ///
 /// # Errors
-/// A refusal, or [`ToolError::Aborted`] when the token was cancelled in time. In both cases the
-/// file is as it was.
+/// A refusal, or [`ToolError::Aborted`] if the token was cancelled in time. In both cases the file is
+/// unchanged.
 pub(crate) fn replace_file(
     target: &Path,
     given: &str,
@@ -54,10 +54,10 @@ pub(crate) fn replace_file(
     replace_at(&at.map_err(|error| cannot(given, &error))?, given, bytes, expected, wanted)
 }
 
-/// The same for a file whose directory is open.
+/// Replaces or creates a file in a directory that is already open.
 ///
 /// # Errors
-/// As of [`replace_file`].
+/// See [`replace_file`].
 pub fn replace_at(
     at: &FileAt,
     given: &str,
@@ -109,15 +109,15 @@ fn mode_of(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-/// The file that `path` leads to, whether there is something or not.
+/// The file that `path` leads to, whether or not it exists.
 ///
 /// # Errors
-/// A refusal naming the reason.
+/// A refusal with the reason.
 pub(crate) fn resolve(path: &Path, given: &str) -> Result<PathBuf, ToolError> {
     Ok(paths::identity(&target(path).map_err(|error| cannot(given, &error))?))
 }
 
-/// Where the symbolic links of the last component lead, whether there is something or not.
+/// The target of the symbolic links of the last component, whether or not it exists.
 fn target(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -140,7 +140,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn create(&self) -> io::Result<()> {
-        // The process's own mask applies to this mode, as for any program that makes a file.
+        // The process's own umask applies to this mode, as for any program that creates a file.
         let temporary = self.temporary(0o666)?;
         temporary.file.sync_all()?;
         self.still_wanted()?;
@@ -167,7 +167,7 @@ impl Job<'_> {
             drop(temporary);
             return self.in_place(old);
         }
-        // Once, for its bytes and its nature: a sync is what takes time here.
+        // Once, for its bytes and its metadata: syncing is the slow part.
         temporary.file.sync_all()?;
         self.unchanged(Stamp::from(&self.at.stat()?))?;
         self.still_wanted()?;
@@ -186,7 +186,7 @@ impl Job<'_> {
         Ok(temporary)
     }
 
-    /// Writes over the old bytes. Past the first write it is not aborted, only rolled back.
+    /// Overwrites the old bytes. After the first write it is not aborted, only rolled back.
     fn in_place(&self, old: &Stat) -> io::Result<()> {
         if u64::try_from(old.st_size).unwrap_or_default() > MAX_FILE {
             return Err(io::Error::other("it is too large to be overwritten in place safely"));
@@ -198,7 +198,7 @@ impl Job<'_> {
         self.still_wanted()?;
         let written = overwrite_all(&file, self.bytes);
         if written.is_err() {
-            // The old bytes fit before, so they fit again; nothing better is left to do if not.
+            // The old bytes fit before, so they fit again; if not, there is no better option.
             overwrite_all(&file, &before)?;
         }
         written
@@ -216,22 +216,22 @@ impl Job<'_> {
     }
 }
 
-/// True when the directory takes no new file, which says nothing about the file in it.
+/// True if the directory accepts no new files, which says nothing about the file in it.
 fn takes_no_files(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Gives the new file what the old one had besides its bytes.
+/// Copies mode, owner and attributes of the old file to the new one.
 fn keep_nature(file: &File, at: &FileAt, old: &Stat) -> io::Result<()> {
     let new = rustix::fs::fstat(file)?;
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         fchown(file, Some(old.st_uid), Some(old.st_gid))?;
     }
-    // After the owner, because a change of owner takes set-user-id away.
+    // After the owner, because a change of owner clears set-user-id.
     file.set_permissions(Permissions::from_mode(mode_of(old)))?;
     match at.open_file(false) {
         Ok(from) => keep_attributes(file, &from),
-        // Nor can its attributes be read.
+        // Its attributes cannot be read either.
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }
@@ -242,7 +242,7 @@ fn keep_attributes(file: &File, from: &File) -> io::Result<()> {
     let mut names = vec![0u8; 64 * 1024];
     let Ok(length) = flistxattr(from, names.as_mut_slice()) else { return Ok(()) };
     let names = names.get(..length).unwrap_or_default();
-    // Labels of the security modules are set by the kernel for the new file itself.
+    // The kernel itself sets the labels of security modules for the new file.
     let ours = |name: &&[u8]| !name.is_empty() && !name.starts_with(b"security.");
     for name in names.split(|byte| *byte == 0).filter(ours) {
         let mut value = vec![0u8; 64 * 1024];

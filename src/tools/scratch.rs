@@ -1,9 +1,9 @@
 //! tau's own temporary folder for output too large to keep in memory.
 //!
-//! One folder a process, 0700 under a random name, made when first needed. Files in it are
-//! 0600 and newly created (`O_EXCL`), so that nobody can put a link in their place. All of them together
-//! are bounded; the oldest finished ones are removed. Folders of dead processes go after some
-//! days, not at exit, because sessions name the files in them.
+//! One folder per process, with mode 0700 and a random name, created on first use. Its files have mode 0600
+//! and are newly created (`O_EXCL`), so that no one can put a link in their place. Their total size is
+//! bounded; the oldest finished ones are removed. Folders of dead processes are removed after some days, not
+//! at exit, because sessions name the files in them.
 
 use std::collections::VecDeque;
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
@@ -17,16 +17,16 @@ use parking_lot::Mutex;
 use rustix::process::Pid;
 use tempfile::TempDir;
 
-/// Begin of the names of our folders; the process number and random characters follow.
+/// The prefix of our folders' names; the process id and random characters follow.
 const PREFIX: &str = "tau-scratch-";
-/// Where the folders of commands are that have one of their own.
+/// The directory of the commands' private folders.
 const PRIVATE: &str = "private";
-/// Most bytes of all files together.
+/// The maximum number of bytes of all files together.
 const MAX_IN_ALL: u64 = 1024 * 1024 * 1024;
-/// Age at which the folder of a dead process is removed.
+/// The age at which the folder of a dead process is removed.
 const KEPT: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
-/// The folder of one process: 0700, bounded in all, old ones removed after some days.
+/// The folder of one process: mode 0700, bounded in total size, removed after some days.
 #[derive(Debug)]
 pub struct Scratch {
     base: PathBuf,
@@ -50,18 +50,18 @@ struct Kept {
 }
 
 impl Default for Scratch {
-    /// Under the system's temporary directory.
+    /// A folder in the system's temporary directory.
     fn default() -> Self {
         Scratch::bounded(&std::env::temp_dir(), MAX_IN_ALL)
     }
 }
 
 impl Scratch {
-    /// A scratch folder under `base`, which is usually the system's temporary directory. The
-    /// folder itself is made when first needed.
+    /// A scratch folder under `base`, which is usually the system's temporary directory. The folder itself
+    /// is created on first use.
     ///
     /// # Errors
-    /// When `base` is no directory.
+    /// If `base` is not a directory.
     pub fn new(base: &Path) -> io::Result<Self> {
         if !fs::metadata(base)?.is_dir() {
             return Err(ErrorKind::NotADirectory.into());
@@ -69,20 +69,20 @@ impl Scratch {
         Ok(Scratch::bounded(base, MAX_IN_ALL))
     }
 
-    /// Like [`Scratch::new`] with another bound on all files together, in bytes.
+    /// Like [`Scratch::new`], with a different limit on the total size, in bytes.
     pub fn bounded(base: &Path, most: u64) -> Self {
         let shelf = Shelf { folder: None, files: VecDeque::new(), total: 0, most, number: 0 };
         Scratch { base: base.to_path_buf(), shelf: Arc::new(Mutex::new(shelf)) }
     }
 
-    /// A new empty file. `stem` begins its name.
+    /// Creates an empty file whose name begins with `stem`.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made.
+    /// If the folder or the file cannot be created.
     pub fn create(&self, stem: &str) -> io::Result<SpillFile> {
         let mut shelf = self.shelf.lock();
         let (path, file) = match shelf.make(&self.base, stem) {
-            // Cleaners of /tmp remove folders under a running program.
+            // /tmp cleaners remove folders of running programs.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 shelf.folder = None;
                 shelf.make(&self.base, stem)?
@@ -93,10 +93,10 @@ impl Scratch {
         Ok(SpillFile { path, file, shelf: Arc::clone(&self.shelf) })
     }
 
-    /// A folder for one command's own temporary files, removed with everything in it when this is dropped.
+    /// Creates a folder for one command's temporary files, which is removed with its contents on drop.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub(crate) fn private_folder(&self) -> io::Result<TempDir> {
         let mut shelf = self.shelf.lock();
         match shelf.private_folder(&self.base) {
@@ -108,13 +108,13 @@ impl Scratch {
         }
     }
 
-    /// The folder, if it was made already.
+    /// The folder, if it has been created.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         self.shelf.lock().folder.clone()
     }
 
-    /// Removes the folders of dead processes after three days. Slow on a full disk: for a
-    /// background thread. Returns how many were removed.
+    /// Removes folders of dead processes after three days and returns their number. Slow on a full disk: use
+    /// a background thread.
     pub fn sweep(&self) -> usize {
         let Ok(entries) = fs::read_dir(&self.base) else { return 0 };
         let old = entries.filter_map(Result::ok).filter(is_left_behind);
@@ -134,7 +134,7 @@ fn is_left_behind(entry: &DirEntry) -> bool {
 }
 
 impl Shelf {
-    /// The folder, made now if it was not yet.
+    /// The folder, created on first use.
     fn folder(&mut self, base: &Path) -> io::Result<PathBuf> {
         if let Some(folder) = &self.folder {
             return Ok(folder.clone());
@@ -165,7 +165,7 @@ impl Shelf {
         Ok((path, file))
     }
 
-    /// Reserves `wanted` more bytes of the file at `path`; gives how many it may have.
+    /// Reserves `wanted` more bytes for the file at `path` and returns how many are granted.
     fn grant(&mut self, path: &Path, wanted: u64) -> u64 {
         while self.total + wanted > self.most {
             let Some(oldest) = self.files.iter().position(|file| !file.writing) else { break };
@@ -183,7 +183,7 @@ impl Shelf {
     }
 }
 
-/// A file in the scratch folder while it is written. It stays when this is dropped.
+/// A file in the scratch folder that is being written. It is kept when this is dropped.
 #[derive(Debug)]
 pub struct SpillFile {
     path: PathBuf,
@@ -192,15 +192,15 @@ pub struct SpillFile {
 }
 
 impl SpillFile {
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends, as far as the bound allows.
+    /// Appends as far as the limit allows.
     ///
     /// # Errors
-    /// [`ErrorKind::FileTooLarge`] at the bound (what fitted is written), or the disk's error.
+    /// [`ErrorKind::FileTooLarge`] at the limit (the part that fits is written), or the disk's error.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let wanted = bytes.len() as u64;
         let granted = self.shelf.lock().grant(&self.path, wanted);

@@ -9,26 +9,26 @@ use super::{AnyTool, ToolSpec, ask_user, bash, edit, find, grep, ls, read, write
 /// A built-in tool.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltInTool {
-    /// The name the model calls it by.
+    /// The name by which the model calls it.
     pub name: &'static str,
-    /// What it does, for users.
+    /// A short description for users.
     pub summary: &'static str,
-    /// When it is on by default.
+    /// The modes in which it is on by default.
     pub offered: Offered,
     make: fn() -> Arc<dyn AnyTool>,
 }
 
-/// When a built-in tool is on if the user has chosen none.
+/// The modes in which a built-in tool is on if the user has chosen no tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// In every permission mode.
     Always,
-    /// In modes that ask about commands: it saves the question about a command that does the same.
+    /// In modes that ask before commands: it saves the question about an equivalent command.
     WhereAsked,
 }
 
 impl Offered {
-    /// As lists of tools say it.
+    /// The name used in lists of tools.
     pub fn name(self) -> &'static str {
         match self {
             Offered::Always => "on",
@@ -37,7 +37,7 @@ impl Offered {
     }
 }
 
-/// A tool, made with its defaults.
+/// Creates a tool with its defaults.
 fn make<T: AnyTool + Default + 'static>() -> Arc<dyn AnyTool> {
     Arc::new(T::default())
 }
@@ -94,7 +94,7 @@ pub const TABLE: &[BuiltInTool] = &[
     },
 ];
 
-/// Comma-separated names of the built-in tools that are on then.
+/// The comma-separated names of the built-in tools with this default.
 fn names(offered: Offered) -> String {
     let names: Vec<&str> = TABLE.iter().filter(|row| row.offered == offered).map(|row| row.name).collect();
     names.join(",")
@@ -115,7 +115,7 @@ impl Toolbox {
         Self::offered(Offered::Always)
     }
 
-    /// The tools that are on by default then.
+    /// The tools that are on by default in these modes.
     pub fn offered(when: Offered) -> Self {
         Toolbox(TABLE.iter().filter(|row| row.offered == when).map(|row| (row.make)()).collect())
     }
@@ -125,7 +125,7 @@ impl Toolbox {
         Toolbox(TABLE.iter().map(|row| (row.make)()).collect())
     }
 
-    /// The tools of these names.
+    /// The tools with these names.
     ///
     /// # Errors
     /// A sentence that lists the tools, if a name is unknown.
@@ -145,20 +145,20 @@ impl Toolbox {
         Toolbox::default()
     }
 
-    /// Adds a tool, in place of one of the same name.
+    /// Adds a tool, replacing one of the same name.
     pub fn with(mut self, tool: Arc<dyn AnyTool>) -> Self {
         self.0.retain(|known| known.spec().name != tool.spec().name);
         self.0.push(tool);
         self
     }
 
-    /// Keeps only the tools named.
+    /// Keeps only the named tools.
     pub fn only(mut self, names: &[String]) -> Self {
         self.0.retain(|tool| names.contains(&tool.spec().name));
         self
     }
 
-    /// The tool of that name.
+    /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
         self.0.iter().find(|tool| tool.spec().name == name)
     }
@@ -168,7 +168,7 @@ impl Toolbox {
         self.0.iter()
     }
 
-    /// What the model is given for each tool.
+    /// The descriptions of the tools for the model.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.0.iter().map(|tool| tool.spec().clone()).collect()
     }

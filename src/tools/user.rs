@@ -1,5 +1,5 @@
-//! What tools ask the user by way of the agent, and the answers. A tool sends a [`UserRequest`] and waits;
-//! the agent asks on whichever front end there is.
+//! Questions of tools to the user, by way of the agent, and the answers. A tool sends a [`UserRequest`] and
+//! waits; the agent asks on the current front end.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,19 +23,19 @@ pub struct UserQuestion {
     pub multiple: bool,
 }
 
-/// What the user answered to one question: nothing, choices, a text, or both.
+/// The user's answer to one question: nothing, choices, a text, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UserAnswer {
-    /// The choices that were taken, by index.
+    /// The chosen answers, by index.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<usize>,
-    /// In the user's own words.
+    /// An answer in the user's own words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
 }
 
-/// What became of questions.
+/// The outcome of questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserReply {
     /// One answer for each question.
@@ -51,16 +51,18 @@ pub enum UserReply {
 pub enum UserRequest {
     /// Ask the user.
     Ask { questions: Vec<UserQuestion>, reply: oneshot::Sender<UserReply> },
-    /// Ask whether the plan is carried out. The reply is the result of the call, or why it has none.
+    /// Asks whether to carry out the plan. The reply is the result of the call, or the reason why there is
+    /// none.
     Plan { plan: WorkPlan, reply: oneshot::Sender<Result<String, String>> },
-    /// The steps of these numbers are done. The reply is what is left, or why there are no such steps.
+    /// The steps with these numbers are done. The reply is the remaining work, or the reason why there are
+    /// no such steps.
     StepsDone { numbers: Vec<usize>, reply: oneshot::Sender<Result<String, String>> },
 }
 
-/// The way to the agent.
+/// The channel to the agent.
 pub type UserLink = mpsc::UnboundedSender<UserRequest>;
 
-/// Sends a request and waits for the reply; `None` if there is nobody who takes it.
+/// Sends a request and waits for the reply; `None` if nothing receives it.
 ///
 /// # Errors
 /// The call was aborted.
@@ -75,6 +77,6 @@ pub(crate) async fn request<R>(
         return Ok(None);
     }
     let answered = stop.run_until_cancelled(answered).await;
-    // Dropped unanswered: the run ends.
+    // Dropped without an answer: the run is ending.
     answered.and_then(Result::ok).map(Some).ok_or_else(ToolError::aborted)
 }

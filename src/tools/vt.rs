@@ -1,9 +1,9 @@
-//! The screen of a terminal: what programs write to one becomes cells, a cursor and lines.
+//! A terminal's screen: turns a program's output into cells, a cursor and lines.
 //!
-//! Pure and plain data, so that the model of the screen can hold one, and safe for any input: the
-//! only sequences that leave this module are colours, as data. The stream is tokenized by
-//! `vt/sequence.rs`; what tokens do is `vt/interpret.rs`, cells are `vt/grid.rs`, colours
-//! `vt/sgr.rs`. Output that comes through a pipe has no screen: its lines are `line_output.rs`.
+//! Pure and plain data, so that the model of the screen can hold one, and safe for any input: the only
+//! sequences that leave this module are colours, as data. `vt/sequence.rs` tokenizes the stream,
+//! `vt/interpret.rs` applies the tokens, `vt/grid.rs` holds cells, `vt/sgr.rs` colours. Output from a pipe
+//! has no screen: `line_output.rs` handles its lines.
 
 pub(crate) mod grid;
 mod interpret;
@@ -14,25 +14,25 @@ use grid::Grid;
 pub use grid::{ScreenCell, ScreenLine, ScreenRow};
 use sequence::Parser;
 
-/// The most columns, and the most rows, of a screen.
+/// The maximum number of columns, and of rows, of a screen.
 const MAX_CELLS: u16 = 1_000;
-/// The most bytes of answers that wait for the program.
+/// The maximum number of bytes of answers that wait for the program.
 const MAX_ANSWERS: usize = 1_024;
 
-/// The modes of keyboard and mouse that a program has set.
+/// The keyboard and mouse modes that a program has set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// Cursor keys are sent as `ESC O A`.
     pub application_cursor: bool,
-    /// Pasted text is put between marks.
+    /// Pasted text is enclosed in marks.
     pub bracketed_paste: bool,
-    /// Presses and the wheel of the mouse are reported.
+    /// Mouse presses and the wheel are reported.
     pub mouse: bool,
-    /// They are reported in the form for large windows (SGR).
+    /// Mouse events are reported in the form for large windows (SGR).
     pub mouse_sgr: bool,
 }
 
-/// A screen, and the parser of the stream that is written to it.
+/// A screen, and the parser of the stream written to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminalScreen {
     main: Grid,
@@ -46,7 +46,7 @@ pub struct TerminalScreen {
     hidden: bool,
     /// A line feed also returns, for output that did not pass through a terminal driver.
     returns: bool,
-    /// Which of the two character sets is in use, and whether each is the line drawing set.
+    /// The active one of the two character sets, and whether each is the line drawing set.
     shifted: bool,
     line_drawing: [bool; 2],
     parser: Parser,
@@ -75,19 +75,19 @@ impl TerminalScreen {
         }
     }
 
-    /// A blank screen for output that comes through a pipe, where a line feed alone ends a line.
+    /// A blank screen for output from a pipe, where a line feed alone ends a line.
     pub fn for_pipe(columns: u16, rows: u16) -> Self {
         TerminalScreen { returns: true, ..TerminalScreen::new(columns, rows) }
     }
 
-    /// Takes the next piece of a program's output. It may be cut between any two characters.
+    /// Writes the next piece of a program's output. It may be cut between any two characters.
     pub fn write(&mut self, text: &str) {
         let mut parser = std::mem::take(&mut self.parser);
         parser.feed(text.as_bytes(), &mut |token| self.interpret(token));
         self.parser = parser;
     }
 
-    /// Changes the size of the window.
+    /// Resizes the window.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         let size = |cells: u16| usize::from(cells.clamp(1, MAX_CELLS));
         for grid in std::iter::once(&mut self.main).chain(&mut self.alternate) {
@@ -95,33 +95,33 @@ impl TerminalScreen {
         }
     }
 
-    /// Columns and rows.
+    /// The number of columns and rows.
     pub fn size(&self) -> (u16, u16) {
         let (columns, rows) = self.main.size();
         (u16::try_from(columns).unwrap_or(MAX_CELLS), u16::try_from(rows).unwrap_or(MAX_CELLS))
     }
 
-    /// Whether a program uses the alternate screen.
+    /// True if a program uses the alternate screen.
     pub fn is_full(&self) -> bool {
         self.alternate.is_some()
     }
 
-    /// The modes of keyboard and mouse that the program has set.
+    /// The keyboard and mouse modes that the program has set.
     pub fn modes(&self) -> Modes {
         self.modes
     }
 
-    /// The rows that are shown, top to bottom.
+    /// The visible rows, from top to bottom.
     pub fn rows(&self) -> impl Iterator<Item = &ScreenRow> {
         self.shown().rows()
     }
 
-    /// Rows down to the cursor or the last one that is not blank.
+    /// The number of rows down to the cursor or the last one that is not blank.
     pub fn used(&self) -> usize {
         self.shown().used().max(self.shown().cursor.row + 1)
     }
 
-    /// Column and row of the cursor, from 0; `None` while the program hides it.
+    /// The column and row of the cursor, from 0; `None` while the program hides it.
     pub fn cursor(&self) -> Option<(u16, u16)> {
         let cursor = self.shown().cursor;
         let cell = |n: usize| u16::try_from(n).unwrap_or(MAX_CELLS);
@@ -133,8 +133,8 @@ impl TerminalScreen {
         self.main.take_scrolled_off()
     }
 
-    /// The lines on the main screen: with [`ToCursor::Yes`] at least those down to the cursor,
-    /// with [`ToCursor::No`] without the blank ones at the end.
+    /// The lines on the main screen: with [`ToCursor::Yes`] at least those down to the cursor, with
+    /// [`ToCursor::No`] without trailing blank lines.
     pub fn lines(&self, to_cursor: ToCursor) -> Vec<ScreenLine> {
         let used = self.main.used();
         self.main.lines(match to_cursor {

@@ -1,8 +1,8 @@
-//! Looking through many files: where, by which rules, and which of the results are kept.
+//! Searches many files: where, by which rules, and which of the results are kept.
 //!
-//! What grep, find and ls have in common. The rules for ignored and hidden files are those of
-//! ripgrep, whose library walks. Several threads walk, so results come in any order; [`FirstResults`]
-//! keeps the first of them by path in bounded memory, so the answer is the same every time.
+//! Shared by grep, find and ls. The rules for ignored and hidden files are those of ripgrep, whose library
+//! does the walking. Several threads walk, so results arrive in any order; [`FirstResults`] keeps the first
+//! of them by path in bounded memory, so the answer is deterministic.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,38 +18,38 @@ use super::access::{FolderFilter, LeftOut};
 use super::counted::counted;
 use super::{Access, ToolContext, ToolError, ToolOutput, file_names, ignore_files, paths};
 
-/// The most that one answer of a tool that looks through files weighs, see [`super::budget`].
+/// The maximum weight of one answer of a search tool, see [`super::budget`].
 pub const MAX_BYTES: usize = 48 * 1024;
-/// Unreadable places that are named; more are counted.
+/// The number of unreadable places that are named; more are counted.
 const NAMED: usize = 3;
 
-/// Where to look.
+/// The root of a search.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchRoot {
-    /// As the model wrote it; `.` if it gave no path.
+    /// The path as written by the model; `.` if it gave none.
     pub given: String,
     /// The absolute path.
     pub root: PathBuf,
     pub metadata: Metadata,
-    /// What is left out of what is below it.
+    /// The filter for files below it.
     filter: Option<Arc<dyn FolderFilter>>,
     left_out: Arc<Mutex<LeftOutFiles>>,
 }
 
-/// What an answer is made of.
+/// What an answer consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
-    /// Names of files, which are shown even where their content is not.
+    /// Names of files, which are shown even if their content is not.
     Names,
-    /// Their content.
+    /// Content of files.
     Content,
 }
 
 impl SearchRoot {
-    /// The place `given`, or the working directory, for a call of that tool.
+    /// The place `given`, or the working directory, for a call of this tool.
     ///
     /// # Errors
-    /// A refusal: it does not exist (with near names), or cannot be looked at.
+    /// A refusal: it does not exist (with similar names), or cannot be read.
     pub fn find(context: &ToolContext, tool: &str, given: Option<String>) -> Result<Self, ToolError> {
         let given = given.filter(|given| !given.is_empty()).unwrap_or_else(|| ".".into());
         if given.contains('\0') {
@@ -61,7 +61,7 @@ impl SearchRoot {
         Ok(SearchRoot { given, root, metadata, filter, left_out: Arc::default() })
     }
 
-    /// Whether what is at this path may be part of the answer. It is noted if it may not.
+    /// True if the file at this path may be part of the answer. Otherwise it is counted as left out.
     pub fn shows(&self, path: &Path, is_folder: bool, answers: Answers) -> bool {
         let Some(filter) = &self.filter else { return true };
         let Some(left_out) = filter.leaves_out(self.below(path)) else { return true };
@@ -74,7 +74,7 @@ impl SearchRoot {
         false
     }
 
-    /// Lines about what was left out, for the end of an answer.
+    /// Notes about files that were left out, for the end of an answer.
     pub fn left_out(&self) -> String {
         self.left_out.lock().lines()
     }
@@ -84,8 +84,8 @@ impl SearchRoot {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The path for an answer, see [`file_names::shown`]. It begins as the model wrote the root, so
-    /// that it can be passed to other tools as it is; `end` is appended to its name.
+    /// The path for an answer, see [`file_names::shown`]. It begins with the root as written by the model,
+    /// so that it can be passed to other tools unchanged; `end` is appended to its name.
     pub fn shown(&self, path: &Path, end: &str) -> String {
         let below = self.below(path).as_os_str();
         let front = self.given.trim_start_matches("./").trim_end_matches('/');
@@ -103,12 +103,12 @@ impl SearchRoot {
         file_names::shown(&shown)
     }
 
-    /// A walk of the place with several threads.
+    /// A multi-threaded walk of the place.
     pub fn walk(&self, scope: Scope, cwd: &Path) -> WalkBuilder {
         self.walk_through(scope, cwd, Answers::Content, |_| true)
     }
 
-    /// A walk that leaves out the entries that are not `wanted`, and what is in them.
+    /// A walk that leaves out entries that are not `wanted`, and their contents.
     pub(crate) fn walk_through(
         &self,
         scope: Scope,
@@ -124,7 +124,7 @@ impl SearchRoot {
         if scope == Scope::All {
             walk.standard_filters(false);
         }
-        // The content of .git is no file of anybody's.
+        // The contents of .git are not anyone's files.
         let place = self.clone();
         walk.filter_entry(move |entry| {
             let git = scope == Scope::All && entry.file_name() == ".git";
@@ -140,22 +140,22 @@ impl SearchRoot {
     }
 }
 
-/// Which files count.
+/// The files to consider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Neither hidden ones nor those that .gitignore and its like name.
+    /// All but hidden and ignored files (`.gitignore` and the like).
     Usual,
-    /// All but what is in `.git`.
+    /// All files except those in `.git`.
     All,
 }
 
 impl Scope {
-    /// The scope that the argument `all` means.
+    /// The scope for the argument `all`.
     pub fn of(all: Option<bool>) -> Self {
         if all == Some(true) { Scope::All } else { Scope::Usual }
     }
 
-    /// What to add when nothing was found.
+    /// The hint for an answer without results.
     pub fn hint(self) -> &'static str {
         match self {
             Scope::Usual => "; hidden and ignored files were skipped, set `all` to include them",
@@ -164,13 +164,13 @@ impl Scope {
     }
 }
 
-/// The place of a path in the order of answers: by name, folder by folder.
+/// The sort key of a path in answers: by name, folder by folder.
 pub fn order(below: &Path) -> Vec<u8> {
     let bytes = below.as_os_str().as_encoded_bytes();
     bytes.iter().map(|byte| if *byte == b'/' { 0 } else { *byte }).collect()
 }
 
-/// The first results by key, however they come. A result may count for several.
+/// Keeps the first results by key, in whatever order they arrive. A result may count for several.
 #[derive(Debug)]
 pub(crate) struct FirstResults<T> {
     most: u64,
@@ -188,7 +188,7 @@ struct Kept<T> {
 }
 
 impl<T> FirstResults<T> {
-    /// Keeps at least `most`, if there are as many and they fit into one answer.
+    /// Keeps at least `most`, if there are that many and they fit into one answer.
     pub fn new(most: u64) -> Self {
         FirstResults { most, kept: BTreeMap::new(), count: 0, bytes: 0, seen: 0 }
     }
@@ -198,12 +198,12 @@ impl<T> FirstResults<T> {
         self.is_full() && self.kept.last_key_value().is_some_and(|(last, _)| key > last.as_slice())
     }
 
-    /// True when there are enough, though others may still take their places.
+    /// True if there are enough results, though others may still replace them.
     pub fn is_full(&self) -> bool {
         self.count >= self.most || self.bytes >= MAX_BYTES
     }
 
-    /// Takes a result that counts for `count` and takes `bytes` in the answer.
+    /// Adds a result that counts for `count` and takes `bytes` in the answer.
     pub fn push(&mut self, key: Vec<u8>, item: T, count: u64, bytes: usize) {
         self.seen += count;
         if self.is_beyond(&key) {
@@ -222,19 +222,19 @@ impl<T> FirstResults<T> {
         }
     }
 
-    /// How much was pushed, kept or not.
+    /// The number of results pushed, kept or not.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// What is kept, in order.
+    /// The kept results, in order.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = T> {
         self.kept.into_values().map(|kept| kept.item)
     }
 }
 
-/// Results of one thread on their way to those of all. They go in groups, as a lock for each
-/// would keep the threads waiting for one another.
+/// Passes the results of one thread to the shared ones in groups, since a lock for each would make threads
+/// wait for one another.
 #[derive(Debug)]
 pub(crate) struct Batch<T, F: FnMut(Vec<T>)> {
     waiting: Vec<T>,
@@ -243,15 +243,15 @@ pub(crate) struct Batch<T, F: FnMut(Vec<T>)> {
 }
 
 impl<T, F: FnMut(Vec<T>)> Batch<T, F> {
-    /// Most results that wait, and most bytes.
+    /// The maximum number of waiting results, and of their bytes.
     const MAX_WAITING: (usize, usize) = (64, 256 * 1024);
 
-    /// `give` gets the groups, the last one when the batch is dropped.
+    /// `give` receives the groups, the last one when the batch is dropped.
     pub fn new(give: F) -> Self {
         Batch { waiting: Vec::new(), bytes: 0, give }
     }
 
-    /// Adds a result of `bytes` bytes; hands the batch on when it is full.
+    /// Adds a result of `bytes` bytes; passes the batch on when it is full.
     pub fn push(&mut self, item: T, bytes: usize) {
         self.waiting.push(item);
         self.bytes += bytes;
@@ -270,7 +270,7 @@ impl<T, F: FnMut(Vec<T>)> Drop for Batch<T, F> {
     }
 }
 
-/// Places that could not be looked at.
+/// Places that could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Unreadable {
     named: BTreeMap<Vec<u8>, String>,
@@ -278,7 +278,7 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Notes one: what it is of, and why.
+    /// Records an unreadable path and the reason.
     pub fn add(&mut self, place: &SearchRoot, path: &Path, why: &str) {
         self.count += 1;
         self.named.insert(order(place.below(path)), format!("{}: {why}", place.shown(path, "")));
@@ -287,7 +287,7 @@ impl Unreadable {
         }
     }
 
-    /// Notes an error of the walk.
+    /// Records an error of the walk.
     pub(crate) fn add_walk(&mut self, place: &SearchRoot, error: &ignore::Error) {
         let path = path_of(error).unwrap_or(&place.root);
         // A file that was removed during the walk is not part of the answer.
@@ -298,7 +298,7 @@ impl Unreadable {
         }
     }
 
-    /// A line about them, if there are any.
+    /// The note about them, if there are any.
     pub fn line(&self) -> Option<String> {
         let names: Vec<&str> = self.named.values().map(String::as_str).collect();
         let more = match self.count - names.len() as u64 {
@@ -309,7 +309,7 @@ impl Unreadable {
     }
 }
 
-/// What was left out of an answer, by the reason.
+/// The files left out of an answer, by reason.
 #[derive(Debug, Default)]
 struct LeftOutFiles(BTreeMap<LeftOut, (BTreeMap<Vec<u8>, String>, u64)>);
 
@@ -349,17 +349,17 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
     }
 }
 
-/// Runs `work` on a thread. An abort, or the drop of the call, ends the call at once and cancels
-/// the token that `work` is given, at which it has to look often.
-///
-/// # Errors
-/// What a call that looks through this directory touches.
+/// The access of a call that searches this directory.
 pub(crate) fn access(cwd: &Path, given: Option<&str>) -> Access {
     let given = given.filter(|given| !given.is_empty()).unwrap_or(".");
     Access::read(paths::find(cwd, given))
 }
 
-/// Those of `work`, and [`ToolError::Aborted`].
+/// Runs `work` on a thread. An abort, or dropping the call, ends the call at once and cancels the token
+/// passed to `work`, which must check it often.
+///
+/// # Errors
+/// Errors of `work`, and [`ToolError::Aborted`].
 pub(crate) async fn on_thread(
     context: ToolContext,
     work: impl FnOnce(&ToolContext, &CancellationToken) -> Result<ToolOutput, ToolError> + Send + 'static,

@@ -1,7 +1,7 @@
 //! write: creates or replaces a file.
 //!
-//! Owns the tool's arguments, the guard against overwriting what the model has not seen
-//! change, and the words of its result. What was approved is written by `proposal.rs`.
+//! Owns the tool's arguments, the guard against overwriting changes the model has not seen, and the wording
+//! of its result. `proposal.rs` writes what was approved.
 
 use std::fs::{self, Metadata};
 use std::io::{ErrorKind, Read};
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::counted::counted;
 
-/// The tool.
+/// The `write` tool.
 #[derive(Debug)]
 pub struct Write {
     spec: ToolSpec,
@@ -95,11 +95,11 @@ struct Kept {
     old: Option<Vec<u8>>,
     new: Vec<u8>,
     format: TextFormat,
-    /// What was kept, or could not be, for the end of the answer.
+    /// The note about what was or could not be kept, for the end of the answer.
     note: String,
 }
 
-/// The new text with the encoding, byte order mark and line ends of what it replaces.
+/// The new text with the encoding, byte order mark and line ends of the old one.
 fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
     let plain = |old, content: String, note: &str| Kept {
         old,
@@ -152,7 +152,7 @@ fn kept(old: Option<Vec<u8>>, content: String) -> Kept {
     Kept { old: Some(text), new: content.into_bytes(), format, note }
 }
 
-/// The line end of a text in which all are the same; of one without any, LF.
+/// The line end of a text, if it is the same everywhere; LF for a text without any.
 fn line_end(text: &[u8]) -> Option<LineEnd> {
     let ends = LineEnds::of(text);
     let mut lines = memchr::memchr_iter(b'\n', text);
@@ -173,7 +173,7 @@ fn with_line_ends(text: &str, end: LineEnd) -> String {
     }
 }
 
-/// The old content, guarded; `None` if it is too large to show a difference.
+/// The guarded old content; `None` if it is too large to show a diff.
 fn existing(task: &FileTask, metadata: &Metadata) -> Result<Option<Vec<u8>>, ToolError> {
     if let Some(kind) = paths::odd_kind(metadata) {
         return Err(ToolError::refused(format!("{} is {kind}, not a file; choose another path", task.given)));
@@ -183,7 +183,7 @@ fn existing(task: &FileTask, metadata: &Metadata) -> Result<Option<Vec<u8>>, Too
     Ok(content)
 }
 
-/// The content when it can be read; a file that can only be written may still be overwritten.
+/// The content if it can be read; a file that can only be written may still be overwritten.
 fn readable(task: &FileTask) -> Option<Vec<u8>> {
     let (file, _) = paths::open_regular(&task.path, &task.given).ok()?;
     let mut content = Vec::new();
@@ -191,9 +191,9 @@ fn readable(task: &FileTask) -> Option<Vec<u8>> {
     Some(editor::current(task, content).0)
 }
 
-/// Refuses when the file is not the version that the model saw. A file it never saw passes:
-/// what it asks for is then all it can mean. A refusal that shows the whole change counts as
-/// seen, so that the next call passes.
+/// Refuses if the file is not the version that the model saw. A file it never saw passes: it can only mean
+/// to replace everything. A refusal that shows the whole change counts as seen, so that the next call
+/// passes.
 ///
 /// # Errors
 /// The refusal, with the change for the user.

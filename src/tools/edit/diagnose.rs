@@ -1,4 +1,4 @@
-//! Why an edit was not made: the words that let the model get it right the next time.
+//! Explains why an edit was not made, so that the model gets it right next time.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use super::matching::MatchKind;
 use super::splice::{Splice, line_number};
 use crate::counted::counted;
 
-/// Most places that are listed.
+/// The maximum number of places listed.
 const PLACES: usize = 20;
-/// Most lines of the nearest text that are shown.
+/// The maximum number of lines shown of the nearest text.
 const NEAREST: usize = 12;
-/// Most characters of a line that are shown.
+/// The maximum number of characters shown of a line.
 const WIDTH: usize = 200;
-/// Most lines that are compared character by character.
+/// The maximum number of lines compared character by character.
 const COMPARED: usize = 20_000;
 
-/// The old text is there more than once.
+/// The old text occurs more than once.
 pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind) -> String {
     let way = match how {
         MatchKind::Exact => format!("old_string occurs {} times in {given}", places.len()),
@@ -43,7 +43,7 @@ pub fn several(given: &str, text: &[u8], places: &[Range<usize>], how: MatchKind
     message
 }
 
-/// The old text is not there at all.
+/// The old text does not occur at all.
 pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
     if text.is_empty() {
         return format!("{given} is empty, so old_string is not in it; use write to give it content");
@@ -77,7 +77,7 @@ pub fn missing(given: &str, text: &[u8], change: &Replacement) -> String {
     }
 }
 
-/// The old text was found leniently, and the file already has what would be written.
+/// The old text was matched leniently, and the file already contains the new text.
 pub(crate) fn no_change(given: &str, text: &[u8], splices: &[Splice], how: MatchKind) -> String {
     let line = splices.first().map_or(1, |splice| line_number(text, splice.place.start));
     if how == MatchKind::Exact {
@@ -97,8 +97,8 @@ fn numbered(number: usize, line: &[u8]) -> String {
     format!("{number:>6}  {shown}{mark}\n")
 }
 
-/// The lines that resemble the old text most: those that share most whole lines with it, or
-/// else those around the one line that is most like its longest line.
+/// The lines most similar to the old text: those that share the most whole lines with it, or else those
+/// around the line most similar to its longest line.
 fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     let wanted: Vec<&str> = old.trim_matches('\n').lines().map(str::trim).collect();
     let size = wanted.len().clamp(1, lines.len());
@@ -112,8 +112,8 @@ fn nearest(lines: &[&[u8]], old: &str) -> Option<Range<usize>> {
     Some(start..start + size)
 }
 
-/// The line at which the wanted text would begin if as many as possible of its lines were in
-/// their places. Long lines count more; lines without a letter or digit are everywhere.
+/// The line at which the wanted text would begin so that the most of its lines are in place. Long lines
+/// weigh more; lines without a letter or digit are too common to count.
 fn most_shared(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
     let mut offsets: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
@@ -131,7 +131,7 @@ fn most_shared(lines: &[&[u8]], wanted: &[&str]) -> Option<usize> {
     best.map(|(start, _)| start)
 }
 
-/// The line that shares most pairs of letters with the wanted one, if it shares enough.
+/// The line that shares the most pairs of letters with the wanted one, if it shares enough.
 fn most_like(lines: &[&[u8]], wanted: &str) -> Option<usize> {
     let pairs = |line: &[u8]| -> Vec<[u8; 2]> {
         let line = line.trim_ascii();

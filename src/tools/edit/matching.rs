@@ -1,32 +1,32 @@
-//! Where the old text of an edit is in a file, found in layers from exact to lenient.
+//! Finds the old text of an edit in a file, in layers from exact to lenient.
 //!
-//! Pure. A lenient layer counts only when it finds exactly one place; the caller decides what
-//! several places of the exact layer mean. Places are byte ranges of the original text.
+//! Pure. A lenient layer counts only if it finds exactly one place; the caller decides what several exact
+//! matches mean. Places are byte ranges of the original text.
 
 use std::ops::Range;
 
 use super::normal_form;
 use super::normalize::{Folded, Ignore, LineEnd, LineEnds, PLAIN, fold_line};
 
-/// In which way the text was matched, from strict to lenient.
+/// The kinds of matching, from strict to lenient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchKind {
-    /// Byte by byte, line ends aside.
+    /// Byte by byte, apart from line ends.
     Exact,
-    /// Without regard to space at the end of lines.
+    /// Ignores space at the end of lines.
     TrailingSpace,
-    /// And to space at the start of lines.
+    /// Also ignores space at the start of lines.
     Indentation,
-    /// Without regard to the kind of quotes, dashes and spaces.
+    /// Ignores the kind of quotes, dashes and spaces.
     LookAlikes,
-    /// All of that.
+    /// Ignores all of the above.
     Everything,
-    /// With characters composed in another way.
+    /// Ignores how characters are composed (NFC or NFD).
     NormalForm,
 }
 
 impl MatchKind {
-    /// For the sentence "it was matched ...".
+    /// The end of the sentence "it was matched ...".
     pub fn words(self) -> &'static str {
         match self {
             MatchKind::Exact => "exactly",
@@ -41,27 +41,27 @@ impl MatchKind {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MatchOutcome {
-    /// These places, in order, not overlapping. Never empty.
+    /// The matches, in order, not overlapping. Never empty.
     Found(Vec<Range<usize>>, MatchKind),
-    /// Nothing that resembles it in any of the ways.
+    /// No match of any kind.
     Missing,
 }
 
-/// Most places that are collected.
+/// The maximum number of matches collected.
 const MAX_PLACES: usize = 1_000_000;
-/// With more places than this around which a match may be, the whole text is normalized at once.
+/// If more places than this could hold a match, the whole text is normalized at once.
 const CANDIDATES: usize = 1_000;
 
-/// Finds `old` in `text`, whose line ends these are.
+/// Finds `old` in `text`, which has these line ends.
 pub fn find(text: &[u8], old: &str, ends: LineEnds) -> MatchOutcome {
     let exact = occurrences(text, old.as_bytes());
     if !exact.is_empty() {
         return MatchOutcome::Found(exact, MatchKind::Exact);
     }
-    // TextLine ends differ when the file has CR in them; then its own are what is meant.
+    // If either has CR, line ends are compared as the kind of the file.
     if ends.has_cr || old.contains('\r') {
         let found = inside_lines(text, old, ends.prevailing, Ignore::default());
         if !found.is_empty() {
@@ -89,7 +89,7 @@ pub fn find(text: &[u8], old: &str, ends: LineEnds) -> MatchOutcome {
     if found.is_empty() { MatchOutcome::Missing } else { MatchOutcome::Found(found, MatchKind::NormalForm) }
 }
 
-/// Places of `needle`, not overlapping.
+/// The non-overlapping occurrences of `needle`.
 fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
     if needle.is_empty() {
         return Vec::new();
@@ -98,8 +98,8 @@ fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
     finder.take(MAX_PLACES).map(|at| at..at + needle.len()).collect()
 }
 
-/// The parts of the text, in whole lines, in which the folded needle can be. Folding a large
-/// text costs more than all the rest, and some piece of the needle occurs in the text unchanged.
+/// The parts of the text, in whole lines, that could contain the folded needle. Folding a large text costs
+/// more than everything else, and some piece of the needle occurs in the text unchanged.
 fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
     let whole = Range { start: 0, end: text.len() };
     let lines: Vec<&[u8]> = needle.split(|byte| *byte == b'\n').collect();
@@ -128,7 +128,7 @@ fn parts(text: &[u8], needle: &[u8], style: LineEnd, ignore: Ignore) -> Vec<Rang
     parts
 }
 
-/// Places of a text whose characters are folded one by one.
+/// Matches in a text whose characters are folded one by one.
 fn inside_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
     let needle = Folded::of(old.as_bytes(), 0..old.len(), LineEnd::Lf, ignore).text;
     let mut found = Vec::new();
@@ -141,8 +141,8 @@ fn inside_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<R
     found
 }
 
-/// Places where the lines of the old text are whole lines of the file. A last line end of the
-/// old text may be missing at the end of the file.
+/// Matches where the lines of the old text are whole lines of the file. At the end of the file, the last
+/// line end of the old text may be missing.
 fn whole_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Range<usize>> {
     let mut needle = Vec::new();
     for (index, line) in old.lines().enumerate() {
@@ -162,7 +162,7 @@ fn whole_lines(text: &[u8], old: &str, style: LineEnd, ignore: Ignore) -> Vec<Ra
     found
 }
 
-/// Places of the needle from the start of a line to the end of one.
+/// Matches of the needle from the start of a line to the end of one.
 fn lines_like(folded: &Folded, needle: &[u8], with_end: bool) -> Vec<Range<usize>> {
     let finder = memchr::memmem::Finder::new(needle);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Composed and decomposed characters (NFC and NFD), which look the same and have other bytes.
+//! Composed and decomposed characters (NFC and NFD), which look alike but differ in bytes.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use unicode_normalization::char::canonical_combining_class;
 
 use super::Replacement;
 
-/// Largest text that is decomposed for a search, in bytes.
+/// The largest text that is decomposed for a search, in bytes.
 const MAX_TEXT: usize = 4 * 1024 * 1024;
 
-/// A decomposed text, and where its characters came from.
+/// A decomposed text with the origin of each character.
 struct Decomposed {
     text: String,
-    /// Where each character begins, with what combines with it: here, and in the original.
+    /// The start of each character with its combining marks: here, and in the original.
     starts: Vec<(usize, usize)>,
 }
 
@@ -29,7 +29,7 @@ impl Decomposed {
         }
         for (from, to) in places.iter().zip(places.iter().skip(1)) {
             let part = original.get(*from..*to).unwrap_or_default();
-            // A line end is one whatever it is made of.
+            // Every kind of line end counts as one.
             if part == "\r" && original.get(*to..).is_some_and(|rest| rest.starts_with('\n')) {
                 continue;
             }
@@ -40,14 +40,14 @@ impl Decomposed {
         decomposed
     }
 
-    /// Where a character begins in the original that begins here.
+    /// The place in the original of the character that begins here.
     fn original(&self, place: usize) -> Option<usize> {
         let at = self.starts.binary_search_by_key(&place, |(start, _)| *start).ok()?;
         self.starts.get(at).map(|(_, original)| *original)
     }
 }
 
-/// Places where the text has these characters in another form.
+/// Matches where the text has these characters in another normal form.
 pub(super) fn find(text: &[u8], old: &str) -> Vec<Range<usize>> {
     let Ok(text) = std::str::from_utf8(text) else { return Vec::new() };
     if text.len() > MAX_TEXT || (text.is_ascii() || old.is_ascii()) {
@@ -58,7 +58,7 @@ pub(super) fn find(text: &[u8], old: &str) -> Vec<Range<usize>> {
     found.filter_map(|(at, _)| Some(text.original(at)?..text.original(at + old.len())?)).collect()
 }
 
-/// The change for a place with this text, in the form that the text is in.
+/// The change for this match, converted to the normal form of the text.
 pub(super) fn adapted(change: &Replacement, found: &[u8]) -> Replacement {
     let found = String::from_utf8_lossy(found);
     let new = &change.new_string;

@@ -1,12 +1,12 @@
-//! Text in a simpler form, with the way back to the original.
+//! Folds text to a simpler form and maps places back to the original.
 //!
-//! A folded text is searched when the exact one is not found: line ends become LF; trailing
-//! space, indentation and look-alike characters fall away as asked. Lines stay lines, and
-//! (look-alikes) characters stay characters, so that a place in the one is a place in the other.
+//! A folded text is searched when the exact one is not found: line ends become LF; trailing space,
+//! indentation and look-alike characters are folded as requested. Lines stay lines and (for look-alikes)
+//! characters stay characters, so that places map one to one.
 
 use std::ops::Range;
 
-/// What is folded away besides line ends.
+/// What to fold besides line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignore {
     pub trailing_space: bool,
@@ -14,7 +14,7 @@ pub struct Ignore {
     pub look_alikes: bool,
 }
 
-/// MatchKind the lines of a text mostly end.
+/// The prevailing line end of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEnd {
     Lf,
@@ -23,7 +23,7 @@ pub enum LineEnd {
 }
 
 impl LineEnd {
-    /// Its bytes.
+    /// The bytes of this line end.
     pub fn bytes(self) -> &'static [u8] {
         match self {
             LineEnd::Lf => b"\n",
@@ -32,7 +32,7 @@ impl LineEnd {
         }
     }
 
-    /// Its name.
+    /// The name of this line end.
     pub fn name(self) -> &'static str {
         match self {
             LineEnd::Lf => "LF",
@@ -41,7 +41,7 @@ impl LineEnd {
         }
     }
 
-    /// The line end that prevails. CR alone counts only in a text without LF.
+    /// The prevailing line end of a text. CR alone counts only in a text without LF.
     pub fn of(text: &[u8]) -> Self {
         if memchr::memchr(b'\r', text).is_none() {
             return LineEnd::Lf;
@@ -61,29 +61,29 @@ impl LineEnd {
     }
 }
 
-/// What is known of the line ends of a text; determined once, since texts may be large.
+/// The line ends of a text; determined once, since texts may be large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEnds {
     pub prevailing: LineEnd,
-    /// False when LF is the only one.
+    /// False if LF is the only line end.
     pub has_cr: bool,
 }
 
 impl LineEnds {
-    /// The line ends of this text.
+    /// Determines the line ends of a text.
     pub fn of(text: &[u8]) -> Self {
         LineEnds { prevailing: LineEnd::of(text), has_cr: memchr::memchr(b'\r', text).is_some() }
     }
 }
 
-/// A line of a text: where its content is and where its end (possibly empty) ends.
+/// A line of a text: its content and its line end, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextLine {
     pub content: Range<usize>,
     pub end: usize,
 }
 
-/// The lines of a part of a text. `style` says whether CR alone ends a line.
+/// The lines of a part of a text. `style` says whether a lone CR ends a line.
 pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<TextLine> {
     let byte = if style == LineEnd::Cr { b'\r' } else { b'\n' };
     let mut lines = Vec::new();
@@ -101,18 +101,18 @@ pub fn lines(text: &[u8], part: Range<usize>, style: LineEnd) -> Vec<TextLine> {
     lines
 }
 
-/// A text folded, and where its lines came from.
+/// A folded text with the origin of its lines.
 #[derive(Debug)]
 pub(crate) struct Folded {
-    /// The folded text; every line end that was there is one LF.
+    /// The folded text; every original line end is one LF.
     pub text: Vec<u8>,
-    /// Start of each line in `text`, and the line it came from.
+    /// The start of each line in `text`, and the line it came from.
     pub lines: Vec<(usize, TextLine)>,
     ignore: Ignore,
 }
 
 impl Folded {
-    /// Folds a part of the text that is made of whole lines.
+    /// Folds a part of the text that consists of whole lines.
     pub fn of(text: &[u8], part: Range<usize>, style: LineEnd, ignore: Ignore) -> Self {
         let mut folded = Folded { text: Vec::with_capacity(part.len()), lines: Vec::new(), ignore };
         for line in lines(text, part, style) {
@@ -126,17 +126,17 @@ impl Folded {
         folded
     }
 
-    /// The index of the line in which the folded place is.
+    /// The index of the line that contains the folded place.
     pub(crate) fn line_at(&self, place: usize) -> usize {
         self.lines.partition_point(|(start, _)| *start <= place).saturating_sub(1)
     }
 
-    /// True when a line begins at the folded place.
+    /// True if a line begins at the folded place.
     pub(crate) fn begins_line(&self, place: usize) -> bool {
         self.lines.get(self.line_at(place)).is_some_and(|(start, _)| *start == place)
     }
 
-    /// True when a line ends at the folded place, before or after its line end.
+    /// True if a line ends at the folded place, before or after its line end.
     pub(crate) fn ends_line(&self, place: usize) -> bool {
         place == self.text.len() || self.text.get(place) == Some(&b'\n') || self.begins_line(place)
     }
@@ -147,7 +147,7 @@ impl Folded {
         let inside = place - start;
         let content = text.get(line.content.clone()).unwrap_or_default();
         if !self.ignore.look_alikes {
-            // Behind the content there is only the line end.
+            // After the content comes only the line end.
             return if inside > content.len() { line.end } else { line.content.start + inside };
         }
         let (mut folded, mut original) = (0, 0);
@@ -168,7 +168,7 @@ impl Folded {
 pub(crate) fn fold_line(content: &[u8], ignore: Ignore, out: &mut Vec<u8>) {
     let mut content = content;
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | 0x0B | 0x0C);
-    // A look-alike space counts as space only where look-alikes count.
+    // Look-alike spaces count as space only if look-alikes are folded.
     let folded: Vec<u8>;
     if ignore.look_alikes && !content.is_ascii() {
         let mut bytes = Vec::with_capacity(content.len());
@@ -187,7 +187,7 @@ pub(crate) fn fold_line(content: &[u8], ignore: Ignore, out: &mut Vec<u8>) {
     out.extend_from_slice(content);
 }
 
-/// The characters of the bytes; a broken run counts as one.
+/// The characters of the bytes; an invalid sequence counts as one.
 fn characters(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.utf8_chunks().flat_map(|chunk| {
         let valid = chunk.valid();
@@ -209,11 +209,10 @@ fn push_look_alike(character: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What look-alikes fold to; every other byte of a folded text occurs in the original unchanged.
+/// The bytes that look-alikes fold to; every other byte of a folded text occurs unchanged in the original.
 pub const PLAIN: &[u8] = b"'\"- ";
 
-/// The plain character that this one looks like: quotes, dashes and spaces as typographers
-/// write them.
+/// The plain character that this one resembles: typographic quotes, dashes and spaces.
 pub(crate) fn look_alike(character: char) -> char {
     match character {
         '\u{2018}'..='\u{201B}' | '\u{2032}' | '\u{00B4}' | '\u{FF07}' => '\'',

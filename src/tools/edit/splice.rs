@@ -1,8 +1,8 @@
-//! The new bytes of an edit, and their way into the text.
+//! Makes the new bytes of an edit and inserts them into the text.
 //!
-//! Within a place that is replaced, lines that old and new text share keep the file's bytes,
-//! line ends included; only lines that differ are written, with the line end of their
-//! neighbours. Outside of it nothing is touched.
+//! Within a replaced range, lines that the old and new text share keep the file's bytes, including line
+//! ends; only different lines are written, with the line end of their neighbours. Nothing outside the range
+//! changes.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::Replacement;
 use super::matching::MatchKind;
 use super::normalize::{LineEnd, LineEnds, lines};
 
-/// A piece of text to put in a place.
+/// A piece of text that replaces a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splice {
     pub place: Range<usize>,
@@ -20,16 +20,16 @@ pub struct Splice {
 }
 
 impl Splice {
-    /// True when the text already is what the splice would make of it.
+    /// True if the splice would not change the text.
     pub(crate) fn changes_nothing(&self, text: &[u8]) -> bool {
         text.get(self.place.clone()) == Some(&self.bytes)
     }
 }
 
-/// Brings the splices in order.
+/// Sorts the splices.
 ///
 /// # Errors
-/// The line numbers of two that overlap.
+/// The line numbers of two splices that overlap.
 pub fn sort(text: &[u8], splices: &mut [Splice]) -> Result<(), (usize, usize)> {
     splices.sort_by_key(|splice| splice.place.start);
     for (one, next) in splices.iter().zip(splices.iter().skip(1)) {
@@ -40,7 +40,7 @@ pub fn sort(text: &[u8], splices: &mut [Splice]) -> Result<(), (usize, usize)> {
     Ok(())
 }
 
-/// This part of the text with the splices in it made; they are in order.
+/// This part of the text with its splices applied; they are in order.
 pub fn join(text: &[u8], part: Range<usize>, splices: &[Splice]) -> Vec<u8> {
     let more: usize = splices.iter().map(|splice| splice.bytes.len()).sum();
     let mut joined = Vec::with_capacity(part.len() + more);
@@ -54,13 +54,13 @@ pub fn join(text: &[u8], part: Range<usize>, splices: &[Splice]) -> Vec<u8> {
     joined
 }
 
-/// Number of the line at the place, from 1.
+/// The number of the line at this place, from 1.
 pub(crate) fn line_number(text: &[u8], place: usize) -> usize {
     let before = text.get(..place).unwrap_or_default();
     memchr::memchr_iter(b'\n', before).count() + 1
 }
 
-/// What goes into the place for this change, in a text with these line ends.
+/// The replacement text for this change, in a text with these line ends.
 pub fn make(
     text: &[u8],
     ends: LineEnds,
@@ -69,7 +69,7 @@ pub fn make(
     how: MatchKind,
 ) -> Splice {
     let found = text.get(place.clone()).unwrap_or_default();
-    // Where CR does not occur in the text there is one line end only.
+    // A text without CR has only one kind of line end.
     let same = how == MatchKind::Exact && found == change.old_string.as_bytes();
     if same && !ends.has_cr {
         return Splice { place, bytes: change.new_string.clone().into_bytes() };
@@ -80,7 +80,7 @@ pub fn make(
     let file = lines(text, place.clone(), style);
     let cut_at_end = file.last().is_some_and(|line| line.end == line.content.end);
     if cut_at_end && old.last().is_some_and(|line| line.ends_with('\n')) {
-        // The file ends without a line end; neither text gives it one.
+        // The file ends without a line end, so neither text adds one.
         for last in [old.last_mut(), new.last_mut()].into_iter().flatten() {
             last.truncate(last.trim_end_matches(['\r', '\n']).len());
         }
@@ -91,7 +91,7 @@ pub fn make(
     Splice { place, bytes }
 }
 
-/// Lines of a model's text with their ends.
+/// The lines of a model's text, with their line ends.
 fn model_lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
@@ -101,7 +101,7 @@ fn content(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The part of the file that is replaced, line by line.
+/// The replaced part of the file, line by line.
 struct File<'a> {
     text: &'a [u8],
     lines: Vec<(Range<usize>, usize)>,
@@ -118,8 +118,8 @@ impl File<'_> {
         line.and_then(|(content, end)| self.text.get(content.start..*end)).unwrap_or_default()
     }
 
-    /// The line end that a new line at this place gets: that of the line it replaces, of the
-    /// one before, of the one that the place ends in, or the prevailing one.
+    /// The line end for a new line at this place: that of the line it replaces, of the line before, of the
+    /// line in which the range ends, or the prevailing one.
     fn line_end(&self, index: usize) -> &[u8] {
         let own = |index: usize| {
             let (content, end) = self.lines.get(index)?;
@@ -129,7 +129,7 @@ impl File<'_> {
         own(index).or_else(|| before.and_then(own)).or_else(|| self.after()).unwrap_or(self.style.bytes())
     }
 
-    /// The end of the line in which the place ends, for a place inside one line.
+    /// The end of the line in which the range ends, for a range inside one line.
     fn after(&self) -> Option<&[u8]> {
         if self.style == LineEnd::Cr {
             return None;
@@ -153,7 +153,8 @@ impl Weave<'_> {
     fn bytes(&self, change: &Replacement) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.file.lines.len() != self.old.len() {
-            // Lines do not correspond (the old text counts CR differently); take it literally.
+            // The lines do not correspond (the old text counts CR differently), so use the new text
+            // literally.
             return change.new_string.clone().into_bytes();
         }
         let key = |line: &String| (content(line).to_owned(), line.ends_with('\n'));
@@ -185,7 +186,7 @@ impl Weave<'_> {
         bytes
     }
 
-    /// Writes a new line. `pair` is the line it replaces, `at` the one whose end it takes.
+    /// Writes a new line. `pair` is the line it replaces; the line end is that of `at`.
     fn write(&self, index: usize, pair: Option<usize>, at: usize, indents: &Indents, bytes: &mut Vec<u8>) {
         let Some(line) = self.new.get(index) else { return };
         let text = content(line);
@@ -196,7 +197,7 @@ impl Weave<'_> {
         }
         if line.ends_with('\n') {
             let end = self.file.line_end(at);
-            // A CR that the model writes in a file of LF is meant.
+            // A CR that the model writes for a file with LF is intended.
             let literal = line.ends_with("\r\n") && end == b"\n";
             bytes.extend_from_slice(if literal { b"\r\n" } else { end });
         } else if line.ends_with('\r') {
@@ -204,7 +205,7 @@ impl Weave<'_> {
         }
     }
 
-    /// The new line with the file's characters where old and new text agree.
+    /// The new line, with the file's characters where the old and new text agree.
     fn keep_characters(&self, old: usize, new: &str) -> Vec<u8> {
         let Ok(file) = std::str::from_utf8(self.file.content(old)) else { return new.into() };
         let file: Vec<char> = file.chars().collect();
@@ -226,11 +227,11 @@ impl Weave<'_> {
     }
 }
 
-/// MatchKind the indentation of the old text became that of the file.
+/// How the indentation of the old text maps to that of the file.
 enum Indents {
-    /// The file has this in front of every line.
+    /// The file adds this before every line.
     Deeper(Vec<u8>),
-    /// The old text has this in front of every line.
+    /// The old text adds this before every line.
     Shallower(String),
     /// Pairs of old and file indentation, longest old one first.
     Pairs(Vec<(String, Vec<u8>)>),
@@ -289,7 +290,7 @@ impl Indents {
         }
     }
 
-    /// Indentation beyond what is known, in the file's kind of space.
+    /// Indentation beyond the known pairs, in the file's kind of space.
     fn in_units(&self, beyond: &str) -> Vec<u8> {
         let Indents::Pairs(pairs) = self else { return beyond.into() };
         let tabs = |file: &[u8]| !file.is_empty() && file.iter().all(|byte| *byte == b'\t');
@@ -302,7 +303,7 @@ impl Indents {
     }
 }
 
-/// What all pairs say, when all say the same.
+/// The value that all pairs agree on, if they do.
 fn agreed<T: PartialEq>(
     pairs: &[(String, Vec<u8>)],
     says: impl Fn(&(String, Vec<u8>)) -> Option<T>,

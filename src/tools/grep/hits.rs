@@ -1,7 +1,7 @@
 //! The matching lines of one file, as they are shown.
 //!
-//! Fed by the searcher line by line. Owns the form of a line and the bounds of one file's share;
-//! knows nothing of other files.
+//! Fed by the searcher line by line. Owns the format of a line and the limits per file; knows nothing of
+//! other files.
 
 use std::io;
 
@@ -13,14 +13,14 @@ use crate::budget;
 use crate::counted::counted;
 use crate::walk::MAX_BYTES;
 
-/// Bytes of the lines of one file that are kept.
+/// The maximum number of bytes kept of one file's lines.
 const KEPT: usize = 4 * 1024 * 1024;
-/// Longest part of a line that is shown, in bytes.
+/// The maximum number of bytes shown of a line.
 const LINE: usize = 400;
-/// How much of a long line is shown in front of the match, in bytes.
+/// The number of bytes of a long line shown before the match.
 const BEFORE: usize = 120;
 
-/// What binary content does to a search.
+/// How binary content is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// The model named this file: the answer says whether there is a match.
@@ -29,11 +29,11 @@ pub enum Named {
     No,
 }
 
-/// One line of an answer, with its end.
+/// One line of an answer, with its line end.
 #[derive(Debug)]
 pub(crate) struct HitLine {
     pub text: String,
-    /// True for a match, false for its context and for notes.
+    /// True for a match, false for context and notes.
     pub matches: bool,
 }
 
@@ -45,24 +45,24 @@ pub(crate) struct Hits<'a> {
     named: Named,
     /// The lines, ready to be shown.
     pub lines: Vec<HitLine>,
-    /// Matching lines among them.
+    /// The number of matching lines.
     pub count: u64,
-    /// Bytes of them all.
+    /// The total number of bytes.
     pub bytes: usize,
-    /// True when there are more than were taken.
+    /// True if there are more matches than were kept.
     pub more: bool,
-    /// Where the first NUL is.
+    /// The position of the first NUL byte.
     binary: Option<u64>,
 }
 
 impl<'a> Hits<'a> {
-    /// Takes the matching lines of the file shown as `path`, as many as are worth keeping.
+    /// Collects matching lines of the file shown as `path`, up to the limit.
     pub fn new(matcher: &'a RegexMatcher, path: &'a str, named: Named) -> Self {
         let (lines, count, bytes) = (Vec::new(), 0, 0);
         Hits { matcher, path, named, lines, count, bytes, more: false, binary: None }
     }
 
-    /// Adds what has to be said at the end of the file.
+    /// Adds the notes for the end of the file.
     pub fn close(&mut self) {
         if let (Some(at), Named::No, 1..) = (self.binary, self.named, self.count) {
             let note = format!("[{}: binary from byte {at}; searched up to there]\n", self.path);
@@ -70,7 +70,7 @@ impl<'a> Hits<'a> {
         }
     }
 
-    /// Leaves only what one answer can show, `most` matching lines at most; what it weighs.
+    /// Drops what one answer cannot show, keeps at most `most` matching lines, and returns their weight.
     pub(crate) fn shorten(&mut self, most: u64) -> usize {
         let (mut weight, mut matches) = (0, 0);
         let fits = |line: &HitLine| {
@@ -79,7 +79,7 @@ impl<'a> Hits<'a> {
             matches <= most && weight <= MAX_BYTES
         };
         let kept = self.lines.iter().map(fits).take_while(|fits| *fits).count();
-        // One more, by which it is seen that something was cut.
+        // One more line, which shows that the rest was cut.
         self.lines.truncate(kept + 1);
         weight
     }
@@ -99,7 +99,7 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Adds a line without its end; of a long one the part around `at`.
+/// Adds a line without its line end; of a long line, the part around `at`.
 fn push_line(out: &mut String, line: &[u8], at: usize) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -109,7 +109,7 @@ fn push_line(out: &mut String, line: &[u8], at: usize) {
     let is_inside = |byte: &u8| byte & 0xC0 == 0x80;
     let mut start = if at < LINE - BEFORE { 0 } else { at.saturating_sub(BEFORE).min(line.len() - LINE) };
     let mut end = start + LINE;
-    // Cuts fall between characters.
+    // Cut between characters.
     while line.get(start).is_some_and(is_inside) {
         start += 1;
     }

@@ -1,25 +1,25 @@
-//! Output of a command in bounded memory: its head, its tail, and what was between counted.
+//! The output of a command in bounded memory: its head, its tail, and the size of the gap.
 //!
-//! Raw bytes; `line_output.rs` makes text of them. Costs one copy and one count of newlines per
-//! byte, whatever the output is.
+//! Raw bytes; `line_output.rs` turns them into text. Costs one copy and one count of newlines per byte for
+//! any output.
 
 use crate::encoding;
 use crate::line_output;
 use crate::line_output::Colours;
 
-/// Bytes kept from the start.
+/// The number of bytes kept from the start.
 const HEAD: usize = 64 * 1024;
-/// Bytes kept from the end, at least.
+/// The minimum number of bytes kept from the end.
 const TAIL: usize = 384 * 1024;
-/// The tail may grow to this before it is cut back, so that cutting is rare.
+/// The tail may grow to this size before it is trimmed, so that trimming is rare.
 const TAIL_ROOM: usize = 2 * TAIL;
 
-/// Output so far.
+/// The output so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Capture {
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Bytes that are in neither.
+    /// The number of bytes dropped between head and tail.
     dropped: u64,
     newlines: u64,
     total: u64,
@@ -27,12 +27,12 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// True when `more` bytes can be taken without forgetting any.
+    /// True if `more` bytes can be added without dropping any.
     pub(crate) fn has_room(&self, more: usize) -> bool {
         self.dropped == 0 && self.head.len() + self.tail.len() + more <= HEAD + TAIL_ROOM
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         let Some(last) = piece.last() else { return };
         self.last = *last;
@@ -51,22 +51,22 @@ impl Capture {
         self.tail.extend_from_slice(rest.get(skip..).unwrap_or_default());
     }
 
-    /// Bytes of the whole output so far.
+    /// The number of bytes of the whole output so far.
     pub(crate) fn total_bytes(&self) -> u64 {
         self.total
     }
 
-    /// Lines of the whole output so far; an unfinished one counts.
+    /// The number of lines of the whole output so far; an unfinished line counts.
     pub fn total_lines(&self) -> u64 {
         self.newlines + u64::from(self.total > 0 && self.last != b'\n')
     }
 
-    /// Everything, when nothing was forgotten.
+    /// The whole output, if nothing was dropped.
     pub fn whole(&self) -> Option<[&[u8]; 2]> {
         (self.dropped == 0).then_some([&self.head, &self.tail])
     }
 
-    /// The start and the end as text for the model; the end is empty when the start is all.
+    /// The start and the end as text for the model; the end is empty if the start is everything.
     pub fn plain(&self) -> (String, String) {
         let text = |bytes: &[u8]| line_output::plain(&encoding::output(bytes));
         if self.dropped == 0 {
@@ -75,7 +75,7 @@ impl Capture {
         (text(&self.head), text(&self.tail))
     }
 
-    /// The last lines for the user, at most `most` bytes of output, and whether that is not all.
+    /// The last lines for the user, from at most `most` bytes of output, and whether output is missing.
     pub(crate) fn tail_text(&self, most: usize) -> (String, bool) {
         let mut bytes = Vec::with_capacity(most.min(self.head.len() + self.tail.len()));
         let from_head = most.saturating_sub(self.tail.len()).min(self.head.len());

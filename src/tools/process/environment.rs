@@ -1,4 +1,4 @@
-//! The environment that commands get: that of this process without its secrets.
+//! The environment for commands: that of this process, without its secrets.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -6,13 +6,12 @@ use std::process::Command;
 
 use super::secret_variables::{is_secret_value, secret_name};
 
-/// Secrets from this length on are also looked for inside longer values.
+/// Secrets of at least this length are also searched for inside longer values.
 const LONG_SECRET: usize = 8;
-/// Variables that no command can do without. They hold no secret, though a header that counts as
-/// one (the user's name, for example) may occur in them.
+/// Variables that every command needs. They hold no secret, though a header that counts as one (the user's
+/// name, for example) may occur in them.
 const PLAIN: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "LANG", "TERM"];
-/// What tau's own helpers, git and the programs for the clipboard, need besides: where the session of the user and
-/// its display are.
+/// More variables for tau's own helpers, git and the clipboard programs: the user's session and display.
 const HELPER: &[&str] = &[
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
@@ -26,7 +25,7 @@ const HELPER: &[&str] = &[
     "XDG_RUNTIME_DIR",
 ];
 
-/// The variables that name an editor, those of programs that look at their own before or in place of `EDITOR`.
+/// The variables that name an editor, including those that programs read before or in place of `EDITOR`.
 const EDITORS: &[&str] = &[
     "EDITOR",
     "FCEDIT",
@@ -40,33 +39,33 @@ const EDITORS: &[&str] = &[
     "SVN_EDITOR",
     "VISUAL",
 ];
-/// An editor that ends at once. Programs give it to a shell, with the file behind it.
+/// An editor that exits at once. Programs pass it to a shell, followed by the file name.
 const NO_EDITOR: &str = "sh -c 'echo \"tau: no editor opens for this command; pass the text: git commit -m TEXT, git merge \
     --no-edit, GIT_EDITOR=true git rebase --continue, GIT_SEQUENCE_EDITOR=COMMAND git rebase -i, crontab FILE, or \
     EDITOR=COMMAND\" >&2; exit 1'";
 
-/// The environment that commands get.
+/// The environment for commands.
 #[derive(Clone, Default)]
 pub struct ChildEnv {
     variables: Vec<(OsString, OsString)>,
 }
 
 impl fmt::Debug for ChildEnv {
-    /// Values stay out of logs.
+    /// Keeps values out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ChildEnv({} variables)", self.variables.len())
     }
 }
 
 impl ChildEnv {
-    /// The environment of this process without secrets: variables whose value has one of `secrets` in it or
-    /// is a key by its shape, and variables whose name says that they are secret, unless listed in `pass`.
-    /// `TAU_SESSION_ID` is set, `PAGER` and `GIT_PAGER` are `cat`.
+    /// The environment of this process without secrets: omits variables whose value contains one of
+    /// `secrets` or is shaped like a key, and variables with secret-sounding names, unless listed in `pass`.
+    /// Sets `TAU_SESSION_ID`, and `PAGER` and `GIT_PAGER` to `cat`.
     pub fn new(secrets: &[String], pass: &[String], session_id: &str) -> Self {
         ChildEnv::from_variables(std::env::vars_os(), secrets, pass, session_id)
     }
 
-    /// Like [`ChildEnv::new`], from the variables given.
+    /// Like [`ChildEnv::new`], from the given variables.
     pub fn from_variables(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         secrets: &[String],
@@ -80,7 +79,7 @@ impl ChildEnv {
         ChildEnv { variables }
     }
 
-    /// The same for commands of the model: whichever editor they would open ends at once and says what to do.
+    /// The environment for commands of the model: any editor they open exits at once and says what to do.
     pub(crate) fn without_editors(&self) -> Self {
         let is_editor = |name: &OsStr| EDITORS.iter().any(|known| name == OsStr::new(known));
         let others = self.variables.iter().filter(|(name, _)| !is_editor(name)).cloned();
@@ -88,7 +87,7 @@ impl ChildEnv {
         ChildEnv { variables: others.chain(none).collect() }
     }
 
-    /// The variables without secrets, and nothing added.
+    /// The variables without secrets, with nothing added.
     pub fn without_secrets(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         secrets: &[String],
@@ -99,13 +98,14 @@ impl ChildEnv {
         ChildEnv { variables: variables.into_iter().filter(shown).collect() }
     }
 
-    /// What tau's own helpers get: git, programs for the clipboard. What is not known to be needed is left out.
+    /// The environment for tau's own helpers: git, clipboard programs. Leaves out all variables not known to
+    /// be needed.
     pub fn of_helpers() -> Self {
         let known = |name: &OsStr| PLAIN.iter().chain(HELPER).any(|known| name == OsStr::new(known));
         ChildEnv { variables: std::env::vars_os().filter(|(name, _)| known(name)).collect() }
     }
 
-    /// Gives a program this environment and no other.
+    /// Gives a program this environment and no other variables.
     pub fn apply(&self, command: &mut Command) {
         command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
     }

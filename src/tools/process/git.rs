@@ -1,12 +1,13 @@
-//! Variables that keep git from running what a repository names.
+//! Variables that keep git from running programs that a repository names.
 //!
-//! Any command may run git, so this is said in the environment and not by flags. Git takes settings from there
-//! (`GIT_CONFIG_COUNT`, see git-config(1)) before those of files. What it cannot be told this way, such as
-//! drivers with names of their own for differences and filters, the permissions look for in the files.
+//! Any command may run git, so these are set in the environment instead of by flags. Git prefers such
+//! settings (`GIT_CONFIG_COUNT`, see git-config(1)) to those of files. Settings that cannot be overridden
+//! this way, such as diff and filter drivers with names of their own, are searched for in the files by the
+//! permissions.
 
 use std::ffi::{OsStr, OsString};
 
-/// Settings of git, stronger than those of any file.
+/// Git settings that take precedence over those of any file.
 const SETTINGS: [(&str, &str); 9] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -16,12 +17,12 @@ const SETTINGS: [(&str, &str); 9] = [
     ("log.showSignature", "false"),
     ("gpg.program", "false"),
     ("credential.helper", ""),
-    // To look into a submodule, git runs another git, without these settings.
+    // To inspect a submodule, git runs another git without these settings.
     ("diff.ignoreSubmodules", "dirty"),
 ];
 
-/// Variables that git obeys: no locks that it can do without, no fetching of what is missing, no transport, no
-/// questions. See git(1).
+/// Variables that git obeys: no optional locks, no fetching of missing objects, no transport, no prompts.
+/// See git(1).
 const VARIABLES: [(&str, &str); 6] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -31,10 +32,10 @@ const VARIABLES: [(&str, &str); 6] = [
     ("GIT_EDITOR", "false"),
 ];
 
-/// The variable with the number of settings in the environment.
+/// The variable for the number of settings in the environment.
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// The variables to set, besides those that a command has: its settings of git in the environment stay.
+/// The variables to add to those of a command; the git settings in its environment are kept.
 pub fn hardened(has: &[(OsString, OsString)]) -> impl Iterator<Item = (String, String)> + use<> {
     let count = has.iter().find(|(name, _)| name == OsStr::new(COUNT));
     let count = count.and_then(|(_, value)| value.to_str()?.parse::<usize>().ok()).unwrap_or(0);

@@ -1,10 +1,9 @@
-//! All processes that came from one command, and their end.
+//! All processes that came from one command, and their termination.
 //!
-//! A command's processes are found by four marks: its session, its process group, descent (the
-//! shell is made the reaper of its orphans, so descent does not break while it lives), and a
-//! variable in their environment that survives a change of parent. Without /proc only the
-//! group is known. Processes of other users cannot be ended; nothing here waits for them
-//! longer than the limits below.
+//! A command's processes are found by four marks: their session, their process group, descent (the shell is
+//! made the reaper of its orphans, so descent stays intact while it lives), and a variable in their
+//! environment that survives a change of parent. Without /proc only the group is known. Processes of other
+//! users cannot be ended; nothing here waits for them longer than the limits below.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,14 +15,14 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 /// The variable that marks the processes of a command.
 pub const MARK: &str = "TAU_RUN_ID";
 
-/// How long processes have after TERM.
+/// The time that processes have after TERM.
 const TERM_GRACE: Duration = Duration::from_millis(1_000);
-/// How long KILL is repeated, for processes that are born while others die.
+/// How long KILL is repeated, for processes that start while others die.
 const KILL_LIMIT: Duration = Duration::from_millis(800);
-/// Pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// All processes of one command. Dropping it while armed kills all of it at once.
+/// All processes of one command. Dropping it while armed kills them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessTree {
     leader: Pid,
@@ -33,7 +32,7 @@ pub(crate) struct ProcessTree {
 /// One process of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeMember {
-    /// Its process number.
+    /// The process id.
     pub pid: i32,
     /// The command line, shortened.
     pub name: String,
@@ -45,7 +44,7 @@ struct Entry {
     group: i32,
     session: i32,
     alive: bool,
-    /// Start time in clock ticks: with the number it names a process for ever.
+    /// The start time in clock ticks; together with the id it identifies a process forever.
     start: u64,
 }
 
@@ -57,8 +56,8 @@ impl ProcessTree {
         ProcessTree { leader, mark: format!("{MARK}={id}").into_bytes() }
     }
 
-    /// Ends all of it: TERM, then KILL after at most a second. Blocks until all have ended, at
-    /// most two seconds.
+    /// Ends all processes: TERM, then KILL after at most a second. Blocks until all have ended, for at most
+    /// two seconds.
     pub fn end(&self) {
         let started = Instant::now();
         let mut known = Known::new();
@@ -81,7 +80,7 @@ impl ProcessTree {
         self.kill(&mut known, KILL_LIMIT);
     }
 
-    /// Kills all of it at once, for a call that was dropped.
+    /// Kills all processes at once, for a call that was dropped.
     pub(crate) fn kill_now(&self) {
         self.kill(&mut Known::new(), PAUSE * 3);
     }
@@ -99,7 +98,7 @@ impl ProcessTree {
         }
     }
 
-    /// Those that hold open what links in /proc/PID/fd call `link`: a pipe or a terminal.
+    /// The processes that hold open the pipe or terminal that links in /proc/PID/fd call `link`.
     pub(crate) fn survivors(&self, link: &str) -> Vec<TreeMember> {
         let holds = |entry: &&Entry| {
             let Ok(open) = fs::read_dir(format!("/proc/{}/fd", entry.pid)) else { return false };
@@ -115,8 +114,8 @@ impl ProcessTree {
             .collect()
     }
 
-    /// The living members. `known` remembers them, so that children are recognised whose
-    /// parents have died since.
+    /// The living members. `known` remembers them, so that children whose parents have since died are
+    /// recognised.
     fn members(&self, known: &mut Known) -> Vec<Entry> {
         let leader = self.leader.as_raw_pid();
         let own = i32::try_from(std::process::id()).unwrap_or(0);
@@ -160,8 +159,7 @@ fn processes() -> Vec<Entry> {
     listing.filter_map(|entry| process(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Reads /proc/PID/stat, see proc(5). The name in it may hold anything but ends at the last
-/// parenthesis.
+/// Reads /proc/PID/stat, see proc(5). The name in it may contain anything, but ends at the last parenthesis.
 fn process(pid: i32) -> Option<Entry> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);

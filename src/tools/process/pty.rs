@@ -1,9 +1,8 @@
-//! A pseudo-terminal for a command of the user: colours, progress bars, questions.
+//! A pseudo-terminal for a user's command: colours, progress bars, questions.
 //!
-//! Owns our end of a pseudo-terminal, and the command's while the shell runs, and what is typed
-//! into it. Knows nothing of what escape sequences mean. It is the command's controlling
-//! terminal, so what is in the foreground is hung up when the shell ends, as in a window that is
-//! closed.
+//! Owns our end of a pseudo-terminal, the command's end while the shell runs, and typed input. Does not
+//! interpret escape sequences. It is the command's controlling terminal, so the foreground job is hung up
+//! when the shell ends, as when a window is closed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, Ready};
 use tokio::sync::mpsc;
 
-/// Typed bytes that may wait for a program that does not read.
+/// The maximum number of typed bytes that wait for a program that does not read.
 const TYPED: usize = 64 * 1024;
 
 /// The size of a terminal, in cells.
@@ -34,12 +33,12 @@ impl From<WindowSize> for Winsize {
     }
 }
 
-/// What a user does to a terminal.
+/// An action of the user on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PtyInput {
-    /// Bytes as a terminal sends them for keys.
+    /// Bytes that a terminal sends for keys.
     Typed(Vec<u8>),
-    /// The window has another size now.
+    /// The window was resized.
     Resized(WindowSize),
 }
 
@@ -47,8 +46,8 @@ pub enum PtyInput {
 #[derive(Debug)]
 pub struct Pty {
     ours: AsyncFd<OwnedFd>,
-    /// The command's end. While the shell runs it is kept open here too, or a command that closes
-    /// its own would seem to have ended, and be hung up when it had not.
+    /// The command's end. It is kept open here too while the shell runs; otherwise, a command that closes
+    /// its own end would seem to have ended and be hung up.
     theirs: Option<OwnedFd>,
     name: String,
     window: WindowSize,
@@ -57,10 +56,10 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Opens a terminal of that size; `input` comes from the user. For a tokio runtime.
+    /// Opens a terminal of this size; `input` comes from the user. Needs a tokio runtime.
     ///
     /// # Errors
-    /// When the system has no terminal to give.
+    /// If the system has no terminal left.
     pub fn open(window: WindowSize, input: mpsc::Receiver<PtyInput>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         #[cfg(target_os = "linux")]
@@ -93,7 +92,7 @@ impl Pty {
         Ok([end()?, end()?, end()?])
     }
 
-    /// The size it has.
+    /// Its current size.
     pub(super) fn window(&self) -> WindowSize {
         self.window
     }
@@ -103,13 +102,13 @@ impl Pty {
         &self.name
     }
 
-    /// Has reads fail once no process holds the terminal any more.
+    /// Makes reads fail once no process holds the terminal any more.
     pub(super) fn let_go(&mut self) {
         self.theirs = None;
     }
 
-    /// Reads what the command wrote while it is given what was typed. Fails at the end, see
-    /// [`Pty::let_go`]. Cancel safe.
+    /// Reads the command's output while passing typed input to it. Fails at the end, see [`Pty::let_go`].
+    /// Cancel safe.
     pub(super) async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
         loop {
             let typed = !self.waiting.is_empty();
@@ -145,7 +144,7 @@ impl Pty {
             Some(PtyInput::Typed(bytes)) => self.waiting.extend(bytes),
             Some(PtyInput::Resized(window)) => {
                 self.window = window;
-                // The kernel tells the command with a signal. A size that cannot be set changes nothing.
+                // The kernel signals the command. If the size cannot be set, nothing changes.
                 rustix::termios::tcsetwinsize(self.ours.get_ref(), window.into()).ok();
             }
             None => self.input = None,
@@ -153,11 +152,11 @@ impl Pty {
     }
 }
 
-/// A descriptor whose readiness can be awaited, in the runtime that this is called in.
+/// A descriptor whose readiness can be awaited, in the current runtime.
 #[allow(unsafe_code, reason = "the only way left to await a descriptor that tokio has no type for")]
 pub fn watched(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped
-    // by the value made here, which takes it off the list first.
+    // SAFETY: an owned descriptor names the same open file until it is dropped, and it is dropped by the
+    // value made here, which deregisters it first.
     unsafe { Ok(AsyncFd::register_with_interest(descriptor, interest)?) }
 }
 

@@ -1,6 +1,6 @@
-//! Reports output while it arrives: often enough to watch, rarely enough to cost nothing.
+//! Reports output as it arrives: often enough to watch, rarely enough to cost nothing.
 //!
-//! Owns what was not reported yet, in bounded memory, and cuts it between characters.
+//! Owns the output not reported yet, in bounded memory, and cuts it between characters.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use tokio::time::Instant;
 use super::capture::Capture;
 use crate::TerminalOutput;
 
-/// Called with output: what came since the last call, and all of it so far.
+/// Called with the output since the last call, and all output so far.
 pub type OnOutput<'a> = dyn FnMut(&str, &TerminalOutput) + Send + 'a;
 
-/// Time between two reports of output: the first after a pause, and the longest. It doubles while output
-/// continues, so that the echo of a key does not wait, and a stream costs little.
+/// The time between two reports: the first after a pause, and the longest. It doubles while output
+/// continues, so that the echo of a key is immediate and a stream costs little.
 const FIRST: Duration = Duration::from_millis(2);
 const MAX_WAIT: Duration = Duration::from_millis(50);
-/// A time without output, after a report was possible, that is a pause.
+/// The time without output, after a report was possible, that counts as a pause.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Output shown while it runs, in bytes from the end.
+/// The number of bytes shown from the end of the output while the command runs.
 const SHOWN: usize = 20 * 1024;
-/// Output that is reported at once, if all of it has to be reported. A screen folds it in a fraction of a
-/// millisecond, so keys do not wait.
+/// The amount of output that is reported at once if nothing may be skipped. A screen folds it in a fraction
+/// of a millisecond, so keys do not wait.
 const FULL: usize = 16 * 1024;
 
-/// How much of a flood is reported.
+/// How much of a flood of output is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The last bytes of the output; at most this many each time.
+    /// The newest output; at most this many bytes each time.
     Newest(usize),
-    /// All of it, and no state so far: the receiver sets the pace.
+    /// All output, without the state so far: the receiver sets the pace.
     All,
 }
 
 impl Flow {
-    /// For receivers that look at the state so far and not at what is new.
+    /// For receivers that use the state so far and ignore new output.
     pub const LITTLE: Flow = Flow::Newest(2 * SHOWN);
 }
 
-/// Output that was not reported yet.
+/// Output not reported yet.
 pub(super) struct Report<'a> {
     pace: Pace,
     pending: Vec<u8>,
@@ -47,10 +47,10 @@ pub(super) struct Report<'a> {
     tell: &'a mut OnOutput<'a>,
 }
 
-/// When the next report may come.
+/// The time of the next report.
 struct Pace {
     due: Instant,
-    /// Time from the next report to the one after it.
+    /// The time from the next report to the one after it.
     interval: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Pace {
         Pace { due: now, interval: FIRST }
     }
 
-    /// Output came, and there was none that waits.
+    /// Records new output when none was waiting.
     fn came(&mut self, now: Instant) {
         if self.due + PAUSE <= now {
             self.interval = FIRST;
@@ -77,12 +77,12 @@ impl<'a> Report<'a> {
         Report { pace: Pace::new(Instant::now()), pending: Vec::new(), fresh: false, flow, tell }
     }
 
-    /// When what is fresh is to be reported.
+    /// The time at which fresh output is due.
     pub(super) fn due(&self) -> Instant {
         self.pace.due
     }
 
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub(super) fn take(&mut self, piece: &[u8]) {
         if !self.fresh {
             self.pace.came(Instant::now());
@@ -100,17 +100,17 @@ impl<'a> Report<'a> {
         self.pending.extend_from_slice(piece);
     }
 
-    /// True when it is time to report.
+    /// True if it is time to report.
     pub(super) fn is_due(&self) -> bool {
         self.pace.due <= Instant::now() || self.is_full()
     }
 
-    /// True when nothing more may be taken until this was reported.
+    /// True if no more output may be added before a report.
     pub(super) fn is_full(&self) -> bool {
         self.flow == Flow::All && self.pending.len() >= FULL
     }
 
-    /// Reports.
+    /// Reports the pending output.
     pub(super) fn now(&mut self, capture: &Capture) {
         self.fresh = false;
         self.pace.reported(Instant::now());
@@ -125,13 +125,13 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The output so far, its end of at most `most` bytes.
+/// The output so far, as at most `most` bytes from its end.
 pub(super) fn snapshot(capture: &Capture, most: usize) -> TerminalOutput {
     let (text, truncated) = capture.tail_text(most);
     TerminalOutput { text, truncated, total_lines: capture.total_lines(), ..TerminalOutput::default() }
 }
 
-/// Length without an unfinished character at the end.
+/// The length without an incomplete character at the end.
 pub(super) fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes.get(bytes.len().saturating_sub(4)..).unwrap_or_default()) {
         Err(error) if error.error_len().is_none() => bytes.len() - (bytes.len().min(4) - error.valid_up_to()),
@@ -152,8 +152,8 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// How long each of 20 pieces waits that come at these distances, in milliseconds, and how many reports
-    /// there are.
+    /// How long each of 20 pieces waits if they arrive at this interval, in milliseconds, and the number of
+    /// reports.
     fn waits(gap: u64) -> (Vec<u128>, usize) {
         let start = Instant::now();
         let mut pace = Pace::new(start);

@@ -1,7 +1,7 @@
-//! What is kept of a terminal's output: the lines that its screen showed, as plain text.
+//! The lines that a terminal's screen has shown, as plain text.
 //!
-//! Lines come once they have left the screen, so what a program drew over itself (a progress bar, a full-screen
-//! display) is not among them.
+//! Lines are added once they have left the screen, so anything a program overwrote (a progress bar, a
+//! full-screen display) is missing.
 
 use super::pty::WindowSize;
 use super::report::whole_characters;
@@ -11,7 +11,7 @@ use crate::vt::{ScreenLine, TerminalScreen, ToCursor};
 #[derive(Debug)]
 pub(crate) struct ScreenLines {
     screen: TerminalScreen,
-    /// The beginning of an incomplete character.
+    /// The start of an incomplete character.
     begun: Vec<u8>,
 }
 
@@ -21,12 +21,12 @@ impl ScreenLines {
         ScreenLines { screen: TerminalScreen::new(window.columns, window.rows), begun: Vec::new() }
     }
 
-    /// The window has another size now.
+    /// Resizes the screen.
     pub fn resize(&mut self, window: WindowSize) {
         self.screen.resize(window.columns, window.rows);
     }
 
-    /// Takes the next piece; the lines that left the screen.
+    /// Adds the next piece and returns the lines that left the screen.
     pub fn take(&mut self, piece: &[u8]) -> Vec<u8> {
         self.begun.extend_from_slice(piece);
         let whole = whole_characters(&self.begun);
@@ -44,7 +44,7 @@ impl ScreenLines {
         let lines = self.screen.lines(ToCursor::Yes);
         let mut text = Vec::new();
         lines.iter().for_each(|line| add(&mut text, line));
-        // The last line is the one that the cursor is in: nothing has ended it.
+        // The last line is the cursor's; nothing has ended it.
         text.pop();
         text
     }

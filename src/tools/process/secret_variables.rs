@@ -1,11 +1,10 @@
-//! Which variables of the environment are secret: the tables of their names, and what is a key whatever its
-//! name is.
+//! Decides which environment variables are secret, by their names and their values.
 
 use std::ffi::OsStr;
 
 use crate::recognise;
 
-/// Parts of words that make a value secret.
+/// Parts of words that mark a value as secret.
 const PARTS: [&str; 9] = [
     "KEY",
     "TOKEN",
@@ -18,19 +17,19 @@ const PARTS: [&str; 9] = [
     "CONNECTIONSTRING",
 ];
 
-/// Ends of words that do: `SSHPASS`, `MYSQL_PWD`.
+/// Word endings that mark a value as secret: `SSHPASS`, `MYSQL_PWD`.
 const ENDS: [&str; 4] = ["PASS", "PWD", "DSN", "JWT"];
 
-/// Whole words that do.
+/// Whole words that mark a value as secret.
 const WORDS: [&str; 6] = ["BEARER", "CONNSTR", "CRED", "CREDS", "MNEMONIC", "PAT"];
 
-/// Words of which the value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
+/// Words whose value may be a secret or a setting: `BASIC_AUTH=app:…`, `AUTH=required`.
 const VAGUE_WORDS: [&str; 12] = [
     "AUTH", "COOKIE", "COOKIES", "HMAC", "HTTPAUTH", "OAUTH", "OTP", "PRIVATE", "SAS", "SIGNING", "TOTP",
     "WEBHOOK",
 ];
 
-/// Words in a row that do.
+/// Pairs of words that mark a value as secret.
 const PHRASES: [[&str; 2]; 3] = [["CONNECTION", "STRING"], ["CONN", "STR"], ["CONN", "STRING"]];
 
 /// Words that only look like one of these.
@@ -54,8 +53,8 @@ const HARMLESS_WORDS: [&str; 17] = [
     "TRESPASS",
 ];
 
-/// Variables that are passed although a word of theirs is above: they say where something is, or how it is
-/// asked for.
+/// Variables that are passed although their name has such a word: they say where something is, or how to ask
+/// for it.
 const PASSED: [&str; 4] = [
     "CARGO_REGISTRY_CREDENTIAL_PROVIDER",
     "CARGO_REGISTRY_GLOBAL_CREDENTIAL_PROVIDERS",
@@ -63,20 +62,20 @@ const PASSED: [&str; 4] = [
     "SSH_AUTH_SOCK",
 ];
 
-/// Variables that hold a key although no word of theirs says so.
+/// Variables that hold a key although their name does not say so.
 const KEYS: [&str; 1] = ["BW_SESSION"];
 const KEY_BEGINNINGS: [&str; 1] = ["OP_SESSION_"];
 
-/// What the name of a variable says of its value.
+/// What a variable's name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretName {
     /// The value is a secret.
     Value,
-    /// It has to do with one, or may be one: `KEY_NAME`, `TOKEN_URL`, `BASIC_AUTH`.
+    /// The value is related to a secret, or may be one: `KEY_NAME`, `TOKEN_URL`, `BASIC_AUTH`.
     Related,
 }
 
-/// What the name says; `None` if it says nothing of secrets.
+/// Judges a variable by its name; `None` if the name does not suggest a secret.
 pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     let name = name.to_string_lossy();
     let upper = name.to_uppercase();
@@ -96,7 +95,8 @@ pub fn secret_name(name: &OsStr) -> Option<SecretName> {
     Some(if is_last { SecretName::Value } else { SecretName::Related })
 }
 
-/// The words of a name in capitals, without the digits at their ends: `dbPass_2` is `DB`, `PASS` and nothing.
+/// The words of a name in capitals, without trailing digits: `dbPass_2` becomes `DB`, `PASS` and an empty
+/// word.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
@@ -119,10 +119,10 @@ fn is_secret_word(word: &str) -> bool {
             || ENDS.iter().any(|end| word.ends_with(end)))
 }
 
-/// Names of passwords and keys within a value: `Server=db;Uid=app;Pwd=…`.
+/// The names of passwords and keys within a value: `Server=db;Uid=app;Pwd=…`.
 const FIELDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "ACCOUNTKEY", "SHAREDACCESSKEY"];
 
-/// Whether a value is a key, or holds one: it has the shape of a key, is an address with a password, a private
+/// True if a value is or contains a key: it has the shape of a key, is an address with a password, a private
 /// key, or a list of fields with a password.
 pub(crate) fn is_secret_value(value: &str) -> bool {
     let field = |part: &str| {

@@ -1,8 +1,8 @@
-//! A program that serves over its standard streams as long as tau wants it: started without a shell, and
-//! ended with everything that it started.
+//! A program that serves over its standard streams for as long as tau needs it.
 //!
-//! It runs in a session of its own, as commands do, and its processes carry the same marks
-//! (`process_tree.rs`). Should tau be killed, the kernel kills the program with it.
+//! It is started without a shell and ended with everything it started. It runs in a session of its own, as
+//! commands do, and its processes carry the same marks (`process_tree.rs`). If tau is killed, the kernel
+//! kills the program as well.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,14 +24,14 @@ use crate::scratch::Scratch;
 /// A program to start.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerCommand<'a> {
-    /// A name that is looked for in `PATH`, or a path.
+    /// A name to look up in `PATH`, or a path.
     pub program: &'a OsStr,
     pub arguments: &'a [String],
     /// The directory it starts in. Absolute.
     pub cwd: &'a Path,
     /// Variables besides those of the [`ChildEnv`].
     pub variables: &'a [(String, OsString)],
-    /// What it and everything it starts may do.
+    /// The restrictions on the program and everything it starts.
     pub sandbox: &'a SandboxPolicy,
 }
 
@@ -42,7 +42,7 @@ pub struct ServerPipes {
     pub stderr: ChildStderr,
 }
 
-/// A program that runs. Dropping it kills all of its processes.
+/// A running program. Dropping it kills all of its processes.
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
@@ -50,11 +50,11 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts the program. Has to be called on a thread that lives as long as tau does, as those of the
-    /// runtime that run tasks: the kernel ends the program when the thread that started it ends.
+    /// Starts the program. Must be called on a thread that lives as long as tau, such as the runtime's
+    /// worker threads: the kernel ends the program when the thread that started it ends.
     ///
     /// # Errors
-    /// When it cannot be started, or the sandbox cannot be set up.
+    /// If it cannot be started, or the sandbox cannot be set up.
     pub fn spawn(
         command: ServerCommand<'_>,
         env: &ChildEnv,
@@ -87,16 +87,16 @@ impl ServerProcess {
         Ok((ServerProcess { child, tree: Some(ProcessTree::new(leader, &id)) }, pipes))
     }
 
-    /// Waits for its end, and says how it ended. Cancel safe.
+    /// Waits until it ends and returns its exit status. Cancel safe.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Ends it: its input is closed already, so it has `grace` to end by itself. Then all of its processes
-    /// get TERM, and KILL at most a second later. How it ended, if it did so by itself.
+    /// Ends the program: its input is already closed, so it has `grace` to end by itself. Then all of its
+    /// processes get TERM, and KILL at most a second later. Returns its exit status if it ended by itself.
     pub async fn end(mut self, grace: Duration) -> Option<ExitStatus> {
         let status = timeout(grace, self.child.wait()).await.ok().and_then(Result::ok);
         if let Some(tree) = self.tree.clone() {
@@ -105,7 +105,7 @@ impl ServerProcess {
                 self.tree = None;
             }
         }
-        // Not to leave an entry in the table of processes.
+        // Reap it, so that no entry stays in the process table.
         self.child.try_wait().ok();
         status
     }

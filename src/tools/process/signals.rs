@@ -1,11 +1,10 @@
-//! Signals that tau was started with as ignored, which its commands must not inherit.
+//! Keeps commands from inheriting signals that tau was started with as ignored.
 //!
-//! A shell starts background jobs with SIGINT and SIGQUIT ignored, `nohup` ignores SIGHUP, and
-//! `exec` passes that on: Ctrl+C would do nothing in a command. A signal that is caught, in
-//! contrast, is reset to its default by `exec`. So whatever is ignored is caught instead, by a
-//! handler that does nothing, which is the same for this process. SIGPIPE is reset by the
-//! standard library; SIGTTIN and SIGTTOU stay as they are, since ignoring them is not the same as
-//! catching them.
+//! A shell starts background jobs with SIGINT and SIGQUIT ignored, `nohup` ignores SIGHUP, and `exec`
+//! preserves that: Ctrl+C would do nothing in a command. A caught signal, in contrast, is reset to its
+//! default by `exec`. Ignored signals are therefore caught by a handler that does nothing, which makes no
+//! difference for this process. SIGPIPE is reset by the standard library; SIGTTIN and SIGTTOU stay ignored,
+//! since ignoring them differs from catching them.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
@@ -27,8 +26,8 @@ const RESET: [Signal; 12] = [
     Signal::PROF,
 ];
 
-/// Has ignored signals caught and dropped from now on. Does nothing after the first call, nor
-/// where it is not known which signals are ignored (there is no /proc).
+/// Catches and drops ignored signals from now on. Does nothing after the first call, nor where the ignored
+/// signals are unknown (without /proc).
 pub(super) fn stop_ignoring() {
     static FIRST: Once = Once::new();
     FIRST.call_once(|| {
@@ -42,7 +41,7 @@ pub(super) fn stop_ignoring() {
     });
 }
 
-/// The set of ignored signals in the text of /proc/PID/status, signal 1 in the lowest bit.
+/// The set of ignored signals in the text of /proc/PID/status, with signal 1 in the lowest bit.
 fn ignored_in(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

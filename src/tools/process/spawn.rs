@@ -1,4 +1,4 @@
-//! Starting a command: its session, its signals, and the end of its output.
+//! Starts a command: its session, its signals, and its output.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,10 +19,10 @@ use super::{ChildEnv, CommandIo, CommandLine, git, signals};
 use crate::sandbox::confinement::{Confinement, Surroundings};
 use crate::scratch::Scratch;
 
-/// The size asked for the pipe, so that a fast writer is not woken too often.
+/// The requested pipe size; large, so that a fast writer is not woken too often.
 pub(super) const PIPE_SIZE: usize = 512 * 1024;
 
-/// Where output is read.
+/// The end from which output is read.
 pub(super) enum Output {
     Pipe(pipe::Receiver),
     Terminal(Box<Pty>),
@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// What links in /proc/PID/fd call the other end.
+    /// The other end's name in the links of /proc/PID/fd.
     pub(super) fn link(&self) -> String {
         match self {
             Output::Pipe(pipe) => {
@@ -48,7 +48,7 @@ impl Output {
     }
 }
 
-/// A command that was started.
+/// A running command.
 pub(super) struct Spawned {
     pub(super) child: Child,
     pub(super) output: Output,
@@ -58,7 +58,7 @@ pub(super) struct Spawned {
     pub(super) private: Option<TempDir>,
 }
 
-/// Starts the program, confined if it is to be. Its end of the pipe or terminal is closed here when this
+/// Starts the program, confined if requested. Its end of the pipe or terminal is closed here before this
 /// returns.
 pub(super) fn spawn(
     io: CommandIo,
@@ -109,15 +109,15 @@ pub(super) fn spawn(
     Ok(Spawned { child, output, tree: ProcessTree::new(leader, &id), confinement, private })
 }
 
-/// A pipe for output, and the end that is written to.
+/// A pipe for output, and its write end.
 fn output_pipe() -> io::Result<(Output, io::PipeWriter)> {
     let (reader, writer) = io::pipe()?;
-    // A larger pipe is only faster; a limit on the pipes of a user is no reason to fail.
+    // A larger pipe is only faster; a limit on the user's pipes is no reason to fail.
     rustix::pipe::fcntl_setpipe_size(&reader, PIPE_SIZE).ok();
     Ok((Output::Pipe(pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?), writer))
 }
 
-/// What the command is confined by; `None` if by nothing.
+/// The confinement of the command; `None` if there is none.
 fn confinement(
     io: &CommandIo,
     command: &CommandLine<'_>,
@@ -141,20 +141,20 @@ fn confinement(
     Confinement::prepare(command.sandbox, around).map(Some).map_err(failed)
 }
 
-/// Names a run: unique among the processes of this machine and the runs of this process.
+/// The id of a run, unique among the processes of this machine and the runs of this process.
 pub(super) fn run_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", crate::ids::id().simple(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What a child is started for.
+/// The purpose of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// A command, which may leave processes running on purpose.
     Command,
-    /// The same, in the terminal that is its standard input.
+    /// A command in the terminal that is its standard input.
     InTerminal,
-    /// A program that is of use to tau only: the kernel kills it when the thread that started it ends.
+    /// A program that only tau uses: the kernel kills it when the thread that started it ends.
     Program,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn own_session(child: &mut Command, life: Life) {
     #[cfg(target_os = "linux")]
     let parent = rustix::process::getpid();
     let prepare = move || {
-        // Whatever this process blocks is nothing that the command asked for.
+        // Signals that this process blocks must not stay blocked in the command.
         SigSet::empty().thread_set_mask()?;
         rustix::process::setsid()?;
         if life == Life::InTerminal {
@@ -171,20 +171,20 @@ pub(super) fn own_session(child: &mut Command, life: Life) {
         }
         #[cfg(target_os = "linux")]
         {
-            // Orphans of the child become its children, so that they are found when it has to end.
+            // Orphans of the child become its children, so that they are found when it must end.
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
             if life == Life::Program {
                 rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
                 if rustix::process::getppid() != Some(parent) {
-                    // tau ended in between.
+                    // tau ended in the meantime.
                     return Err(rustix::io::Errno::SRCH.into());
                 }
             }
         }
         Ok(())
     };
-    // SAFETY: between fork and exec only system calls are made; nothing is allocated and no
-    // lock is taken, so the state of other threads at the fork does not matter.
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated and no lock is taken,
+    // so the state of other threads at the fork does not matter.
     unsafe {
         child.pre_exec(prepare);
     }

@@ -1,4 +1,4 @@
-//! Writes large output to a file, on a thread of its own so that reading and writing overlap.
+//! Writes large output to a file, on its own thread so that reading and writing overlap.
 
 use std::path::PathBuf;
 
@@ -9,32 +9,32 @@ use super::capture::Capture;
 use crate::paths;
 use crate::scratch::{Scratch, SpillFile};
 
-/// Pieces under way between reader and writer; with the reader's piece size, the memory used.
+/// Pieces in transit between reader and writer; times the reader's piece size, the memory used.
 const UNDER_WAY: usize = 4;
 
-/// Where the full output is.
+/// The location of the full output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spilled {
     /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// Why the file is incomplete or missing.
+    /// The reason why the file is incomplete or missing.
     pub trouble: Option<String>,
 }
 
-/// Output that may go to a file.
+/// Output that may be written to a file.
 #[derive(Debug, Default)]
 pub(crate) enum Spill {
-    /// All of it is in memory.
+    /// All output is in memory.
     #[default]
     Nothing,
-    /// A thread writes it.
+    /// A thread is writing the file.
     Writing { path: PathBuf, pieces: mpsc::Sender<Vec<u8>>, thread: JoinHandle<Option<String>> },
-    /// It cannot be written, for this reason.
+    /// The file cannot be written, for this reason.
     Failed(String),
 }
 
 impl Spill {
-    /// Begins a file with what was captured so far, unless there is one.
+    /// Creates a file with the output captured so far, unless there is one.
     pub async fn begin(&mut self, scratch: &Scratch, so_far: &Capture) {
         if !matches!(self, Spill::Nothing) {
             return;
@@ -53,17 +53,17 @@ impl Spill {
         }
     }
 
-    /// Passes the next piece to the writer, if there is one. Waits while the writer is slower.
+    /// Passes the next piece to the writer, if there is one. Waits while the writer is behind.
     pub async fn write(&self, piece: &[u8]) {
         if let Spill::Writing { pieces, .. } = self
             && !piece.is_empty()
         {
-            // A closed queue is a writer that has failed; `finish` reports it.
+            // A closed queue means that the writer has failed; `finish` reports it.
             pieces.send(piece.to_vec()).await.ok();
         }
     }
 
-    /// The file's path while it is written.
+    /// The path of the file while it is being written.
     pub fn path(&self) -> Option<&PathBuf> {
         match self {
             Spill::Writing { path, .. } => Some(path),
@@ -85,7 +85,7 @@ impl Spill {
     }
 }
 
-/// Writes until the end or the first failure, which it gives back.
+/// Writes until the end or the first failure, and returns the failure.
 fn write_all(mut file: SpillFile, mut queue: mpsc::Receiver<Vec<u8>>) -> Option<String> {
     while let Some(piece) = queue.blocking_recv() {
         if let Err(error) = file.append(&piece) {

@@ -1,8 +1,7 @@
-//! Images for models that take them: decoded as a check, and made small enough for all providers. Where
-//! they come from is up to the caller.
+//! Images for models: decoded as a check, and scaled to a size that all providers accept.
 //!
-//! A broken picture in a request fails it, and every later request with it, so a picture is
-//! decoded before it is let in. Decoding is bounded in memory.
+//! The caller decides where images come from. A broken image in a request fails it and every later request
+//! that includes it, so an image is decoded before it is accepted. Decoding is bounded in memory.
 
 use std::io::Cursor;
 
@@ -14,14 +13,14 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::{Content, Details, ToolError, ToolOutput};
 
-/// Longest side that all providers take without scaling it themselves, in pixels.
+/// The longest side that all providers accept without scaling, in pixels.
 const MAX_SIDE: u32 = 2_000;
-/// Most bytes of base64, below the 5 MB that providers take.
+/// The maximum number of bytes of base64, below the providers' limit of 5 MB.
 const MAX_BASE64: usize = 4_500_000;
-/// Most memory for decoding, in bytes.
+/// The memory limit for decoding, in bytes.
 const MAX_DECODED: u64 = 512 * 1024 * 1024;
 
-/// The format, by the first bytes, when it is one that models take.
+/// The format, detected from the first bytes, if models accept it.
 pub fn format(start: &[u8]) -> Option<ImageFormat> {
     match start {
         [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some(ImageFormat::Png),
@@ -32,12 +31,11 @@ pub fn format(start: &[u8]) -> Option<ImageFormat> {
     }
 }
 
-/// The answer for a picture that is called `given`, for a model that takes pictures or not. `hint` says what
-/// to do about a broken one. `check` says whether the answer is still wanted; it is asked before what takes
-/// long.
+/// The answer for an image called `given`, for a model that does or does not accept images. `hint` says what
+/// to do about a broken one. `check` reports cancellation; it is called before slow steps.
 ///
 /// # Errors
-/// A refusal when it is broken or too large, and what `check` says.
+/// A refusal if the image is broken or too large, and errors of `check`.
 pub fn answer(
     (given, hint): (&str, &str),
     takes_images: bool,
@@ -69,8 +67,8 @@ pub fn answer(
     Ok(ToolOutput { content: vec![Content::text(note), image], details })
 }
 
-/// A picture from anywhere (base64 and its MIME type) as all providers take it: not too large, and called what it
-/// is. `None` if it is so already, or if it cannot be decoded. The same picture always gives the same answer.
+/// Converts an image (base64 and its MIME type) for all providers: scaled down if necessary, with the right
+/// type. `None` if nothing needs to change, or if it cannot be decoded. Deterministic.
 pub fn fitted(data: &str, mime_type: &str) -> Option<(String, String)> {
     let bytes = BASE64_STANDARD.decode(data).ok()?;
     let format = format(&bytes)?;
@@ -87,7 +85,7 @@ fn is_small((width, height): (u32, u32), bytes: &[u8]) -> bool {
     width.max(height) <= MAX_SIDE && base64_length(bytes.len()) <= MAX_BASE64
 }
 
-/// The picture, upright.
+/// The image, rotated upright.
 fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
@@ -111,8 +109,8 @@ struct Shrunk {
     height: u32,
 }
 
-/// Smaller and smaller until it fits: as PNG while that is small (screenshots stay sharp),
-/// else as JPEG.
+/// Scales the image down until it fits: as PNG while that is small (screenshots stay sharp), otherwise as
+/// JPEG.
 fn shrink(picture: &DynamicImage) -> image::ImageResult<Shrunk> {
     let mut side = MAX_SIDE;
     loop {

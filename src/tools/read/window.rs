@@ -1,7 +1,7 @@
-//! Cutting a window of lines out of a stream, in the memory of the window.
+//! Extracts a window of lines from a stream, in memory bounded by the window.
 //!
-//! Lines before the window are counted, not kept; lines after it are counted only when asked
-//! and not longer than asked. A long line keeps its start only.
+//! Lines before the window are counted, not kept; lines after it are counted only on request and within a
+//! time limit. Only the start of a long line is kept.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
@@ -12,70 +12,70 @@ use crate::budget;
 use crate::counted::counted;
 use crate::encoding::{self, Encoding};
 
-/// Most bytes kept of one line before decoding.
+/// The maximum number of bytes kept of one line before decoding.
 const LINE_BYTES: usize = 8 * 1024;
-/// Most characters shown of one line.
+/// The maximum number of characters shown of one line.
 const LINE_CHARACTERS: usize = 2_000;
-/// The same of the line that is read from a column on.
+/// The maximum number of characters shown of a line that is read from a column on.
 const PAGED_CHARACTERS: usize = 20_000;
-/// What a line number with its spaces weighs.
+/// The weight of a line number with its spaces.
 const NUMBER: usize = 15;
-/// One read.
+/// The size of one read.
 const PIECE: usize = 256 * 1024;
 
-/// Which window.
+/// The requested window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowRequest {
-    /// First line, from 1.
+    /// The first line, from 1.
     pub first: u64,
-    /// Most lines.
+    /// The maximum number of lines.
     pub lines: usize,
-    /// Most that the lines with their numbers weigh, see [`budget::token_weight`].
+    /// The maximum weight of the lines with their numbers, see [`budget::token_weight`].
     pub weight: usize,
-    /// Bytes of each line that are passed over; if any are, more of a line is shown.
+    /// The number of bytes of each line to skip; if there are any, more of a line is shown.
     pub passed: u64,
     /// The byte that ends a line.
     pub line_end: u8,
-    /// How long to count the lines after the window; `None` not to count them.
+    /// How long to count the lines after the window; `None` to skip counting.
     pub count: Option<Duration>,
 }
 
 /// A window of lines.
 #[derive(Debug, Default)]
 pub(crate) struct LineWindow {
-    /// The lines, without their ends.
+    /// The lines, without their line ends.
     pub lines: Vec<WindowLine>,
-    /// Lines of the stream as far as it was read.
+    /// The number of lines in the part of the stream that was read.
     pub counted: u64,
-    /// True when the stream was read to its end, so that `counted` is all.
+    /// True if the stream was read to its end, so that `counted` is the total.
     pub complete: bool,
-    /// True when lines follow the window.
+    /// True if more lines follow the window.
     pub more: bool,
 }
 
 /// One line.
 #[derive(Debug, Default)]
 pub(crate) struct WindowLine {
-    /// Its start, or what follows the part that was passed over.
+    /// The start of the line, or of the part after the skipped bytes.
     pub bytes: Vec<u8>,
-    /// Bytes of it that were not kept.
+    /// The number of bytes that were not kept.
     pub dropped: u64,
-    /// Bytes that were passed over.
+    /// The number of bytes that were skipped.
     pub passed: u64,
-    /// How many bytes of the file what is shown of it is, if it was decoded.
+    /// The length in the file of the shown part, in bytes, if the line was decoded.
     shown: Option<usize>,
 }
 
 impl WindowRequest {
-    /// Most characters shown of one line.
+    /// The maximum number of characters shown of this line.
     fn characters(&self) -> usize {
         if self.passed == 0 { LINE_CHARACTERS } else { PAGED_CHARACTERS }
     }
 }
 
 impl WindowLine {
-    /// The line as text, cut with a mark when it is very long. NUL is made visible, because it
-    /// would break the request it is part of.
+    /// The line as text; a very long one is cut, with a mark. NUL is made visible, because it would break
+    /// the request.
     pub fn text(&self) -> String {
         let bytes = self.bytes.strip_suffix(b"\r").filter(|_| self.dropped == 0).unwrap_or(&self.bytes);
         let text = String::from_utf8_lossy(bytes);
@@ -93,14 +93,15 @@ impl WindowLine {
         if self.passed == 0 { LINE_CHARACTERS } else { PAGED_CHARACTERS }
     }
 
-    /// Where the line continues behind what is shown of it, in bytes from its start; `None` if nothing follows.
+    /// The offset of the rest of the line after the shown part, in bytes from its start; `None` if nothing
+    /// follows.
     pub(crate) fn next(&self) -> Option<u64> {
         let shown = self.shown_bytes();
         let all = if self.shown.is_some() { usize::MAX } else { self.bytes.len() };
         (self.dropped > 0 || shown < all).then_some(self.passed + shown as u64)
     }
 
-    /// Makes UTF-8 of a line in another encoding.
+    /// Converts a line in another encoding to UTF-8.
     pub(crate) fn decode(&mut self, encoding: Encoding) {
         let text = encoding::decode(&self.bytes, encoding).0;
         let shown = budget::start_within_characters(&text, self.characters());
@@ -129,7 +130,7 @@ impl WindowLine {
         shown
     }
 
-    /// True when it holds bytes that are not UTF-8, the end of a cut line aside.
+    /// True if it contains bytes that are not UTF-8, apart from the end of a cut line.
     pub(crate) fn is_broken(&self) -> bool {
         match std::str::from_utf8(&self.bytes) {
             Ok(_) => false,
@@ -139,10 +140,10 @@ impl WindowLine {
 }
 
 impl LineWindow {
-    /// Cuts the window out.
+    /// Extracts the window.
     ///
     /// # Errors
-    /// Those of the stream, and [`ErrorKind::Interrupted`] when no longer wanted.
+    /// Errors of the stream, and [`ErrorKind::Interrupted`] if cancelled.
     pub fn cut(
         mut stream: impl Read,
         request: &WindowRequest,
@@ -180,12 +181,12 @@ impl LineWindow {
 struct Cutter<'a> {
     request: &'a WindowRequest,
     window: LineWindow,
-    /// The line being read, when it is in the window.
+    /// The line being read, if it is in the window.
     line: WindowLine,
-    /// True when the last byte did not end a line.
+    /// True if the last byte did not end a line.
     open: bool,
     weight: usize,
-    /// Since when the window is full.
+    /// The time since which the window has been full.
     full: Option<Instant>,
 }
 
@@ -217,7 +218,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Passes over lines before the window; gives what is left of the piece.
+    /// Skips lines before the window and returns the rest of the piece.
     fn skip<'a>(&mut self, piece: &'a [u8]) -> &'a [u8] {
         let wanted = self.request.first - 1 - self.window.counted;
         let inside = memchr::memchr_iter(self.request.line_end, piece).count() as u64;
@@ -270,10 +271,10 @@ impl Cutter<'_> {
         }
     }
 
-    /// True when nothing more has to be read.
+    /// True if nothing more needs to be read.
     fn is_done(&self) -> bool {
         match (self.full, self.request.count) {
-            // Whether anything follows is known after one more byte.
+            // One more byte shows whether anything follows.
             (Some(_), None) => self.window.more,
             (Some(since), Some(patience)) => self.window.more && since.elapsed() > patience,
             (None, _) => false,
@@ -305,7 +306,7 @@ mod tests {
         }
     }
 
-    /// A stream that gives its bytes in pieces of one size.
+    /// A stream that delivers its bytes in pieces of one size.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

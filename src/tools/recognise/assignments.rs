@@ -1,20 +1,20 @@
-//! Values of variables, fields, flags and headers whose names say that they are secret.
+//! Finds values of variables, fields, flags and headers whose names mark them as secret.
 
 use super::names::{self, Kind};
 use super::text::{Run, before, line_before, prefix_length};
 use super::values::{Place, plausible};
 
-/// Longest name, in bytes.
+/// The longest name, in bytes.
 const NAME: usize = 80;
-/// Most blanks between a name and its value.
+/// The maximum number of blanks between a name and its value.
 const BLANKS: usize = 40;
-/// Longest value, in bytes. A longer one is no secret.
+/// The longest value, in bytes. A longer one is not a secret.
 const VALUE: usize = 8 * 1024;
 
-/// From this length on, in bytes, a value is looked at once.
+/// The length, in bytes, from which a value is examined only once.
 const BLOB: usize = 200;
 
-/// Which bytes names consist of. As a table, since most of the time goes into finding where names end.
+/// The bytes that names consist of. A table, since finding the ends of names takes most of the time.
 static OF_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0u8;
@@ -25,15 +25,15 @@ static OF_NAME: [bool; 256] = {
     table
 };
 
-/// What was found at a word that may be part of a name.
+/// The result at a word that may be part of a name.
 pub(super) struct Assigned {
-    /// How far the text was looked at: words before that belong to the name.
+    /// The end of the examined text: words before it belong to the name.
     pub(super) seen: usize,
-    /// Where the value begins and ends, and what kind of secret it is.
+    /// The start and end of the value, and its kind of secret.
     pub(super) value: Option<(usize, usize, &'static str)>,
 }
 
-/// The value of the name that the word at `at` is part of.
+/// The value assigned to the name that contains the word at `at`.
 pub(super) fn assigned(text: &str, at: usize) -> Assigned {
     let of_name = |byte: u8| OF_NAME[usize::from(byte)];
     let tail = Run::forward(text, at, NAME, of_name).text;
@@ -55,12 +55,12 @@ pub(super) fn assigned(text: &str, at: usize) -> Assigned {
     if plausible(value, kind, place) {
         return Assigned { seen: name_end, value: Some((start, end, kind.name())) };
     }
-    // A long value without blanks is not looked at again for every name that seems to be in it.
+    // A long value without blanks is not examined again for every name that seems to occur in it.
     let is_blob = end - start > BLOB && !value.contains([' ', '"', '\'']);
     Assigned { seen: if is_blob { end } else { name_end }, value: None }
 }
 
-/// Whether what follows the name can assign a value to it. Most names that are met in code stop here.
+/// True if the text after the name can assign a value to it. Most names in code stop here.
 fn may_assign(text: &str, end: usize) -> bool {
     let after = text.as_bytes().get(end..).unwrap_or_default();
     match after.first() {
@@ -76,8 +76,8 @@ fn may_assign(text: &str, end: usize) -> bool {
     }
 }
 
-/// What kind of secret has this name. Of names with blanks (`Secret access key: …`) the word before
-/// counts too.
+/// The kind of secret that this name suggests. For names with blanks (`Secret access key: …`) the previous
+/// word counts too.
 fn kind_of(text: &str, start: usize, name: &str) -> Option<Kind> {
     if name.eq_ignore_ascii_case("key") && before(text, start) == Some(b' ') {
         let word = Run::backward(text, start - 1, 16, |byte| byte.is_ascii_alphabetic()).text;
@@ -91,7 +91,7 @@ fn kind_of(text: &str, start: usize, name: &str) -> Option<Kind> {
     names::kind(name)
 }
 
-/// A name that says its value is secret.
+/// A name that marks its value as secret.
 struct Name<'t> {
     text: &'t str,
     start: usize,
@@ -99,7 +99,7 @@ struct Name<'t> {
     kind: Kind,
 }
 
-/// Where a value begins and ends, and where it stands.
+/// The start and end of a value, and its place.
 type Value = (usize, usize, Place);
 
 impl Name<'_> {
@@ -115,7 +115,7 @@ impl Name<'_> {
         at + Run::forward(self.text, at, BLANKS, |byte| matches!(byte, b' ' | b'\t')).text.len()
     }
 
-    /// The value after the name, if what is between them assigns.
+    /// The value after the name, if the text between them is an assignment.
     fn value(&self) -> Option<Value> {
         let opened = before(self.text, self.start).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
         let mut at = self.end;
@@ -152,7 +152,7 @@ impl Name<'_> {
         }
     }
 
-    /// Whether the value is the next word: after a flag, and in the file of passwords of FTP and curl.
+    /// True if the value is the next word: after a flag, and in the password file of FTP and curl.
     fn takes_word(&self) -> bool {
         let name = self.text.get(self.start..self.end).unwrap_or_default();
         let line = || line_before(self.text, self.start).unwrap_or_default();
@@ -167,7 +167,7 @@ impl Name<'_> {
         (self.byte(at + value.len()) == Some(b'<')).then_some((at, at + value.len(), Place::Quoted))
     }
 
-    /// A value between quotes, which may be escaped and have a letter before them (`b"…"`).
+    /// A value between quotes, which may be escaped and follow a letter (`b"…"`).
     fn quoted(&self, at: usize, close: bool) -> Option<Value> {
         let letters = Run::forward(self.text, at, 2, |byte| b"fFbBrRuU".contains(&byte)).text.len();
         let mut from = at + letters;
@@ -236,7 +236,7 @@ impl Name<'_> {
         Some((at, at + value.len(), place))
     }
 
-    /// Whether the name begins its line, after what scripts and lists put before names.
+    /// True if the name begins its line, after anything that scripts and lists put before names.
     fn begins_line(&self) -> bool {
         let Some(line) = line_before(self.text, self.start) else { return false };
         let line = line.get(prefix_length(line)..).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Private keys in PEM: many lines, or one with escaped line ends.
+//! Private keys in PEM format: on many lines, or on one with escaped line ends.
 
 use super::text::prefix_length;
 
-/// How a block begins and ends.
+/// The marks of a block's start and end.
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
-/// Longest block, in bytes.
+/// The longest block, in bytes.
 const MAX_LEN: usize = 64 * 1024;
 
 /// A private key in a text.
@@ -19,7 +19,7 @@ pub(super) struct Block {
     pub(super) closed: bool,
 }
 
-/// The name of a block whose mark (`-----BEGIN `) stands at the start of `text`, if it is a private key.
+/// The length of the mark (`-----BEGIN …-----`) at the start of `text`, if it is that of a private key.
 fn label(text: &str, mark: &str) -> Option<usize> {
     let rest = text.strip_prefix(mark)?;
     let (name, _) = rest.split_once(DASHES).filter(|(name, _)| name.len() <= 40)?;
@@ -27,14 +27,14 @@ fn label(text: &str, mark: &str) -> Option<usize> {
     private.then_some(mark.len() + name.len() + DASHES.len())
 }
 
-/// One line of a block, and where it ends in the text, line end included.
+/// One line of a block, and its end in the text, including the line end.
 struct Line<'t> {
     text: &'t str,
     end: usize,
     broken: bool,
 }
 
-/// The next line from `at` on. Line ends may be written as `\n`.
+/// The next line from `at`. Line ends may be written as `\n`.
 fn line(text: &str, at: usize) -> Option<Line<'_>> {
     // No line of a key is longer.
     let most = text.floor_char_boundary(text.len().min(at + 8 * 1024));
@@ -48,8 +48,8 @@ fn line(text: &str, at: usize) -> Option<Line<'_>> {
     Some(Line { text: rest.get(..length)?, end: at + length + mark, broken: mark > 0 })
 }
 
-/// The part of a line that belongs to the block: base64 or a header, without what surrounds it. `None` if the
-/// line does not belong to a block.
+/// The part of a line that belongs to the block (base64 or a header), without its surroundings. `None` if
+/// the line is not part of a block.
 fn body(line: &str) -> Option<&str> {
     let line = line.get(prefix_length(line)..)?;
     let outer = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '\\' | '|' | '>' | '#' | '*');
@@ -62,7 +62,7 @@ fn body(line: &str) -> Option<&str> {
     (header || trimmed.chars().all(base64)).then_some(trimmed)
 }
 
-/// The private key whose `-----BEGIN ` stands at `at`.
+/// The private key whose `-----BEGIN ` is at `at`.
 pub(super) fn block(text: &str, at: usize) -> Option<Block> {
     let mark = label(text.get(at..)?, BEGIN)?;
     let mut end = at + mark;
@@ -99,7 +99,7 @@ pub(super) fn block(text: &str, at: usize) -> Option<Block> {
     any.then(|| Block { start: at, end, value: value(text, at, end), closed: at_line < text.len() })
 }
 
-/// Whether the `-----BEGIN ` at `at` may be that of a key of which the rest has not arrived yet.
+/// True if the `-----BEGIN ` at `at` may start a key that has not fully arrived yet.
 pub(super) fn may_continue(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let label_cut = rest.len() < 60 && !rest.contains('\n');
@@ -108,8 +108,8 @@ pub(super) fn may_continue(text: &str, at: usize) -> bool {
     label_cut || begun || block(text, at).is_some_and(|block| !block.closed)
 }
 
-/// The rest of a private key of which the text has the end only: where it begins, for the `-----END `
-/// at `at`, and where it ends. Lines are looked at from `from` on.
+/// The rest of a private key of which the text has only the end: its start, given the `-----END ` at `at`,
+/// and its end. Only lines after `from` are considered.
 pub(super) fn tail(text: &str, from: usize, at: usize) -> Option<Block> {
     let stop = at + label(text.get(at..)?, END)?;
     let from = from.max(text.floor_char_boundary(at.saturating_sub(MAX_LEN)));
@@ -130,7 +130,7 @@ pub(super) fn tail(text: &str, from: usize, at: usize) -> Option<Block> {
     (lines > 0).then(|| Block { start, end: stop, value: value(text, start, stop), closed: true })
 }
 
-/// The key as it is in its file: without the numbers that tools put in front of lines.
+/// The key as in its file, without line numbers added by tools.
 fn value(text: &str, start: usize, end: usize) -> String {
     let all = text.get(start..end).unwrap_or_default();
     let line_start = text.get(..start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);

@@ -1,8 +1,8 @@
-//! Recognises secrets in any text: what tools read, what commands write, sessions that are exported.
+//! Recognises secrets in any text: tool results, command output, exported sessions.
 //!
-//! One pass looks for words that a secret must have near it (beginnings of keys, parts of names,
-//! `://`, `-----BEGIN`); only there the text is looked at closer, a bounded number of bytes each.
-//! Avoiding false positives matters as much: see `values`. docs/secrets.md has the figures.
+//! One pass searches for words that occur near every secret (prefixes of keys, parts of names, `://`,
+//! `-----BEGIN`); only there is the text examined more closely, a bounded number of bytes each. Avoiding
+//! false positives matters as much: see `values`. docs/secrets.md has the figures.
 
 mod assignments;
 mod blocks;
@@ -22,13 +22,13 @@ use values::{Place, is_placeholder, plausible, random};
 /// A secret in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     pub start: usize,
-    /// Where it ends.
+    /// The end, in bytes.
     pub end: usize,
-    /// What kind of secret it is.
+    /// The kind of secret.
     pub kind: &'static str,
-    /// Its value, if that differs from the text.
+    /// The value, if it differs from the text.
     pub value: Option<String>,
 }
 
@@ -47,10 +47,10 @@ enum Anchor {
 /// Parts of names.
 const NAMES: [&str; 9] = ["pass", "pwd", "secret", "token", "key", "credential", "auth", "bearer", "_dsn"];
 
-/// Parameters that are too short for a part of a name.
+/// Parameters too short to be parts of names.
 const PARAMETERS: [&str; 3] = ["&sig=", "?sig=", "-signature="];
 
-/// The words to look for, and what each may be part of.
+/// The words to search for, and what each may be part of.
 fn anchors() -> Vec<(&'static str, Anchor)> {
     let shapes = SHAPES.iter().enumerate().map(|(index, shape)| (shape.begin, Anchor::Shape(index)));
     let marked = MARKED.iter().enumerate().map(|(index, marked)| (marked.mark, Anchor::Marked(index)));
@@ -64,13 +64,13 @@ fn anchors() -> Vec<(&'static str, Anchor)> {
     shapes.chain(marked).chain(names).chain(marks).collect()
 }
 
-/// Shortest value that is looked for where it stands alone, in bytes: a shorter one is as likely to be a word.
+/// The shortest value, in bytes, that is searched for on its own: a shorter one is as likely to be a word.
 pub const MIN_LEN: usize = 8;
 
 type Words = (AhoCorasick, Vec<Anchor>);
 
-/// The words, and the automaton that finds them. Without it nothing would be found, and a test holds
-/// that it can be built.
+/// The words, and the automaton that finds them. Nothing is found without it; a test ensures that it can be
+/// built.
 static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
     let anchors = anchors();
     let automaton = AhoCorasick::builder()
@@ -82,7 +82,7 @@ static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| {
     Some((automaton, anchors.into_iter().map(|(_, anchor)| anchor).collect()))
 });
 
-/// The words in `text`, in order, with their place.
+/// The matches of the words in `text`, in order, with their positions.
 fn hits<'t>(
     (automaton, anchors): &'t Words,
     text: &'t str,
@@ -96,7 +96,7 @@ fn hits<'t>(
 pub fn find(text: &str) -> Vec<Found> {
     let Some(words) = WORDS.as_ref() else { return Vec::new() };
     let mut found: Vec<Found> = Vec::new();
-    // Words before this place belong to something that was looked at.
+    // Words before this place belong to something already examined.
     let (mut named, mut block_end, mut no_token) = (0, 0, 0);
     for (at, end, anchor) in hits(words, text) {
         if at < block_end {
@@ -123,7 +123,7 @@ pub fn find(text: &str) -> Vec<Found> {
             },
             Anchor::Name if at < named => None,
             Anchor::Name => {
-                // A parameter has its mark before it and its sign behind it.
+                // A parameter has its separator before it and its `=` after it.
                 let at = if end - at == 5 && matches!(before(text, at + 1), Some(b'&' | b'?')) {
                     at + 1
                 } else {
@@ -153,10 +153,10 @@ fn of_block(block: blocks::Block) -> Found {
     Found { start: block.start, end: block.end, kind: "private key", value: Some(block.value) }
 }
 
-/// Kinds that say only what the name of a value says.
+/// Kinds that only repeat the name of a value.
 const VAGUE: [&str; 5] = ["password", "token", "secret", "api key", "key"];
 
-/// In order, and those that overlap as one, which has the kind that says more.
+/// Sorts secrets and merges those that overlap into one of the more specific kind.
 pub fn joined(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
     let mut out: Vec<Found> = Vec::with_capacity(found.len());
@@ -166,7 +166,7 @@ pub fn joined(mut found: Vec<Found>) -> Vec<Found> {
                 (last.end, last.value) = (next.end, None);
             }
             Some(last) if last.value.is_none() && VAGUE.contains(&last.kind) => {
-                // A sign behind a key belongs to the sentence.
+                // Punctuation after a key belongs to the sentence.
                 let trimmed = next.start == last.start && last.end - next.end == 1;
                 last.end = if trimmed { next.end } else { last.end };
                 last.kind = next.kind;
@@ -178,7 +178,7 @@ pub fn joined(mut found: Vec<Found>) -> Vec<Found> {
     out
 }
 
-/// Longest user name and password of an address, in bytes.
+/// The longest user name and password of an address, in bytes.
 const USER: usize = 300;
 
 /// The password, or the token in its place, of the address whose `://` ends at `at`.
@@ -198,14 +198,14 @@ fn password(text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
     secret.then_some((start, start + password.len(), "password"))
 }
 
-/// The passwords of all addresses in `text`, whatever they look like.
+/// The passwords of all addresses in `text`, whatever their form.
 pub fn passwords(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("://").filter_map(|(at, mark)| {
         let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let rest = text.get(at + mark.len()..)?.split(ends).next()?;
         let (name, after) = rest.split_once(':')?;
         let host = after.split(['/', '?', '#']).next()?;
-        // A slash in a password should be encoded, and often is not.
+        // A slash in a password should be encoded, but often is not.
         let (password, _) = host.rsplit_once('@').or_else(|| after.rsplit_once('@'))?;
         let port = password.bytes().take_while(u8::is_ascii_digit).count();
         let is_port = port > 0 && password.get(port..).is_some_and(|rest| rest.starts_with('/'));
@@ -213,8 +213,8 @@ pub fn passwords(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How much of a text that continues can be shown: from there on something may turn out to be a secret
-/// once its rest has arrived.
+/// The length of the part of an unfinished text that can be shown: the text after it may turn out to be a
+/// secret once the rest has arrived.
 pub fn settled(text: &str) -> usize {
     let Some(words) = WORDS.as_ref() else { return text.len() };
     let line = text.rfind('\n').map_or(0, |at| at + 1);
@@ -225,7 +225,7 @@ pub fn settled(text: &str) -> usize {
             Anchor::Block if blocks::may_continue(text, at) => open_block = open_block.or(Some(at)),
             Anchor::Block | Anchor::BlockEnd => {}
             _ if at < line => {}
-            // A name alone says nothing: what is held back begins with its value.
+            // A name alone proves nothing: only its value is held back.
             Anchor::Name => first = first.min(value_start(text, end).unwrap_or(first)),
             Anchor::Address => first = first.min(end),
             Anchor::Shape(_) | Anchor::WebToken if begins_word(text, at) => first = first.min(at),
@@ -238,21 +238,21 @@ pub fn settled(text: &str) -> usize {
     first.min(open_block.unwrap_or(text.len())).min(begun_word(text))
 }
 
-/// Where a word begins that is looked for, if the text ends within it.
+/// The start of a searched word that is cut off at the end of the text.
 fn begun_word(text: &str) -> usize {
     let begins = |length: &usize| {
         let Some(end) = text.len().checked_sub(*length).and_then(|at| text.get(at..)) else { return false };
         let keys = SHAPES.iter().map(|shape| shape.begin).chain(["-----BEGIN "]);
         let at = text.len() - length;
-        // Dashes may as well be the end of a mark.
+        // Dashes may also be the end of a mark.
         let ends_mark = end.starts_with('-') && before(text, at) == Some(b'-');
         keys.into_iter().any(|begin| begin.starts_with(end)) && begins_word(text, at) && !ends_mark
     };
     text.len() - (2..24).rev().find(begins).unwrap_or(0)
 }
 
-/// Where the value begins that follows the name around `at`, if something was written of it. A prompt
-/// that asks for a password has none.
+/// The start of the value after the name around `at`, if any of it was written. A prompt for a password has
+/// none.
 fn value_start(text: &str, at: usize) -> Option<usize> {
     let of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let name_end = at + Run::forward(text, at, 80, of_name).text.len();
@@ -262,21 +262,21 @@ fn value_start(text: &str, at: usize) -> Option<usize> {
     (start < text.len() && sign.contains(['=', ':', '>', ','])).then_some(start)
 }
 
-/// Whether a value is found where it stands alone too, once it is known: it must not be a word or a
-/// number that may mean something else there.
+/// True if a known value can be found on its own as well: it must not be a word or number with another
+/// meaning.
 pub fn is_telling(value: &str) -> bool {
     let digit = value.bytes().any(|byte| byte.is_ascii_digit());
     let letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
     value.len() >= MIN_LEN && digit && letter
 }
 
-/// Whether a value of a variable that has to do with secrets looks like one.
+/// True if the value of a variable related to secrets looks like one.
 pub fn looks_secret(value: &str) -> bool {
     is_telling(value) && plausible(value, names::Kind::Secret, Place::Variable)
 }
 
-/// Whether the value of a variable whose name says that it is secret can be looked for: it stands for no other
-/// one and is no path, address or number.
+/// True if the value of a variable with a secret-sounding name can be searched for: it is not a placeholder,
+/// path, address or number.
 pub fn is_own_secret(value: &str) -> bool {
     looks_secret(value) || (!is_placeholder(value) && !values::is_reference(value))
 }

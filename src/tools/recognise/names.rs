@@ -1,18 +1,18 @@
-//! Names of variables, fields and flags that say that their value is secret.
+//! Names of variables, fields and flags that mark their values as secret.
 
-/// What a name says of its value.
+/// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Password,
     Token,
     Secret,
     ApiKey,
-    /// Keys of any sort: only what looks generated counts.
+    /// Keys of any sort: only values that look generated count.
     Generic,
 }
 
 impl Kind {
-    /// What placeholders say.
+    /// The name used in placeholders.
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Password => "password",
@@ -24,8 +24,8 @@ impl Kind {
     }
 }
 
-/// Ends of names, without separators, that have this last letter. One table would be looked through for every
-/// name in a text.
+/// Name endings, without separators, with this last letter. Split by letter, since one table would be
+/// searched for every name in a text.
 fn ends(last: u8) -> &'static [(&'static str, Kind)] {
     match last {
         b'd' => &[("password", Kind::Password), ("passwd", Kind::Password), ("pwd", Kind::Password)],
@@ -60,7 +60,7 @@ fn ends(last: u8) -> &'static [(&'static str, Kind)] {
     }
 }
 
-/// Ends of names that only sound secret.
+/// Name endings that only sound secret.
 const INNOCENT: &[&str] = &[
     "nexttoken",
     "pagetoken",
@@ -101,7 +101,7 @@ const INNOCENT: &[&str] = &[
     "localstoragekey",
 ];
 
-/// Longest name that is examined, in bytes.
+/// The longest name that is examined, in bytes.
 const MAX_LEN: usize = 96;
 
 /// The letters and digits of a name, in lower case.
@@ -130,33 +130,33 @@ impl Letters {
         self.buffer.get(..self.length).unwrap_or_default()
     }
 
-    /// The longest known end.
+    /// The longest known ending.
     fn end(&self) -> Option<(&'static str, Kind)> {
         let all = self.all();
         let known = ends(*all.last()?).iter().filter(|(end, _)| all.ends_with(end.as_bytes()));
         known.max_by_key(|(end, _)| end.len()).copied()
     }
 
-    /// Whether the name only sounds secret.
+    /// True if the name only sounds secret.
     fn is_innocent(&self) -> bool {
         INNOCENT.iter().any(|end| self.all().ends_with(end.as_bytes()))
     }
 }
 
-/// What the name says, or `None` if it says nothing of secrets.
+/// The kind of value that the name suggests; `None` if it does not suggest a secret.
 pub(super) fn kind(name: &str) -> Option<Kind> {
     let letters = Letters::of(name.as_bytes());
     said(name, &letters).filter(|_| !letters.is_innocent())
 }
 
-/// The same of a key that has this word before it: `Secret access key`.
+/// The kind of a key preceded by this word: `Secret access key`.
 pub(super) fn kind_of_key(word: &str) -> Option<Kind> {
     let mut letters = Letters::of(word.as_bytes());
     letters.add(b"key");
     letters.end().map(|(_, kind)| kind).filter(|_| !letters.is_innocent())
 }
 
-/// What the end of the name says; `letters` are those of the name.
+/// The kind suggested by the ending of the name; `letters` are those of the name.
 fn said(name: &str, letters: &Letters) -> Option<Kind> {
     let lower = letters.all();
     if lower == b"pass"
@@ -168,7 +168,7 @@ fn said(name: &str, letters: &Letters) -> Option<Kind> {
     if lower == b"sig" || lower == b"xamzsignature" {
         return Some(Kind::Generic);
     }
-    // A signature is secret in the parameters of addresses only.
+    // A signature is secret only in the parameters of addresses.
     let named = letters.end().filter(|(end, _)| *end != "signature").map(|(_, kind)| kind);
     named.or_else(|| {
         let ends = name.ends_with("_KEY") || name.ends_with("_DSN") || name.ends_with("_CREDENTIALS");

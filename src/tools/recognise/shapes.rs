@@ -1,25 +1,25 @@
-//! The shapes in which providers write their keys.
+//! The formats of provider keys.
 //!
-//! A shape is a beginning, the characters that may follow, and how many. Sources: the documentation
-//! of the providers, and keys as they hand them out.
+//! A shape is a prefix, the characters that may follow, and their number. Sources: the providers'
+//! documentation, and keys they issued.
 
 use std::ops::RangeInclusive;
 
 use super::text::{Run, begins_word};
 use super::values::{is_placeholder, random};
 
-/// Which characters a key is made of.
+/// The characters of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     /// Letters, digits, `-` and `_`.
     Word,
-    /// The same, and `.`.
+    /// Letters, digits, `-`, `_` and `.`.
     Dotted,
     /// Letters and digits.
     Alnum,
     /// Capitals and digits.
     Upper,
-    /// Hexadecimal digits in lower case.
+    /// Lower-case hexadecimal digits.
     Hex,
 }
 
@@ -35,20 +35,20 @@ impl Set {
     }
 }
 
-/// A shape of keys.
+/// A format of keys.
 pub(super) struct Shape {
-    /// How they begin.
+    /// The prefix.
     pub(super) begin: &'static str,
-    /// What they are.
+    /// The kind of secret.
     pub(super) kind: &'static str,
     set: Set,
-    /// How many characters follow at least.
+    /// The minimum number of characters after the prefix.
     least: usize,
-    /// How many follow at most. A longer run is something else.
+    /// The maximum number of characters after the prefix. A longer run is something else.
     most: usize,
 }
 
-/// Longest key without an end of its own, in bytes.
+/// The longest key without a fixed length, in bytes.
 const MAX_LEN: usize = 300;
 
 const fn shape(begin: &'static str, kind: &'static str, set: Set, least: usize) -> Shape {
@@ -59,7 +59,7 @@ const fn exact(begin: &'static str, kind: &'static str, set: Set, length: usize)
     Shape { begin, kind, set, least: length, most: length }
 }
 
-/// The shapes. A beginning that begins with another one stands before it.
+/// The shapes. A prefix that starts with another one comes before it.
 pub(super) const SHAPES: &[Shape] = &[
     shape("sk-ant-", "anthropic key", Set::Word, 20),
     shape("sk-or-", "openrouter key", Set::Word, 20),
@@ -131,7 +131,7 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 impl Shape {
-    /// The end of a key of this shape that begins at `at`.
+    /// The end of a key of this shape that starts at `at`.
     pub(super) fn end(&self, text: &str, at: usize) -> Option<usize> {
         let from = at + self.begin.len();
         if text.get(at..from)? != self.begin || !begins_word(text, at) {
@@ -144,18 +144,18 @@ impl Shape {
         let key = text.get(at..from + rest.len())?;
         let fits = (self.least..=self.most).contains(&rest.len());
         let mixed = rest.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
-        // Words with dashes are not as long without a break.
+        // Words with dashes have no unbroken run of that length.
         let solid = rest.split(['-', '_', '.', '/']).map(str::len).max().unwrap_or(0) >= 10;
         (fits && mixed && solid && !is_placeholder(rest) && !rest.ends_with("EXAMPLE"))
             .then_some(at + key.len())
     }
 }
 
-/// Longest token that is examined, in bytes.
+/// The longest token that is examined, in bytes.
 const MAX_TOKEN_LEN: usize = 16 * 1024;
 
-/// The end of a JSON web token that begins at `at`: three parts in base64. Where there is none, the
-/// end of what was looked at.
+/// The end of a JSON web token at `at`: three parts in base64. If there is none, the end of the examined
+/// text.
 pub(super) fn web_token_end(text: &str, at: usize) -> Result<usize, usize> {
     if text.get(at..at + 3) != Some("eyJ") || !begins_word(text, at) {
         return Err(at);
@@ -168,7 +168,7 @@ pub(super) fn web_token_end(text: &str, at: usize) -> Result<usize, usize> {
     if whole && token.len() > 60 { Ok(at + token.len()) } else { Err(at + run.text.len()) }
 }
 
-/// A key with a mark in its middle: how many characters stand before the mark and after it.
+/// A key with a mark in its middle: the number of characters before and after it.
 pub(super) struct Marked {
     pub(super) mark: &'static str,
     kind: &'static str,
@@ -177,7 +177,7 @@ pub(super) struct Marked {
     others: &'static [u8],
 }
 
-/// Keys that are known by what is in their middle.
+/// Keys that are recognised by a mark in their middle.
 pub(super) const MARKED: &[Marked] = &[
     Marked { mark: "8Q~", kind: "azure client secret", before: 3..=4, after: 31..=34, others: b"-_.~" },
     Marked { mark: ":AA", kind: "telegram token", before: 8..=11, after: 32..=34, others: b"-_" },
@@ -185,7 +185,7 @@ pub(super) const MARKED: &[Marked] = &[
 ];
 
 impl Marked {
-    /// Where the key around the mark at `at` begins and ends, and what it is.
+    /// The start, end and kind of the key around the mark at `at`.
     pub(super) fn range(&self, text: &str, at: usize) -> Option<(usize, usize, &'static str)> {
         let from = at + self.mark.len();
         let holds = |byte: u8| byte.is_ascii_alphanumeric() || self.others.contains(&byte);
@@ -196,7 +196,7 @@ impl Marked {
     }
 }
 
-/// The secret that follows an AWS key id which ends at `at`, on the same line or the next.
+/// The secret that follows an AWS key id ending at `at`, on the same line or the next.
 pub(super) fn aws_secret(text: &str, at: usize) -> Option<(usize, usize)> {
     let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let window = Run::forward(text, at, 160, |_| true).text;

@@ -1,4 +1,4 @@
-//! Looking around in a text, a bounded number of bytes at a time.
+//! Scans a bounded number of bytes of a text around a position.
 
 /// A stretch of text.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(super) fn before(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at.checked_sub(1)?).copied()
 }
 
-/// Whether a word can begin at `at`: letters before it must belong to an escape, as in `\nghp_…` and
+/// True if a word can begin at `at`: letters before it must belong to an escape, as in `\nghp_…` and
 /// `%3Dghp_…`.
 pub(super) fn begins_word(text: &str, at: usize) -> bool {
     let back = |steps: usize| at.checked_sub(steps).and_then(|at| text.as_bytes().get(at)).copied();
@@ -43,17 +43,17 @@ pub(super) fn begins_word(text: &str, at: usize) -> bool {
     }
 }
 
-/// Longest line of which the beginning is looked at, in bytes.
+/// The longest line whose start is examined, in bytes.
 const LINE: usize = 400;
 
-/// The line up to `at`; of a long line only the end, with `None` for what is before it.
+/// The line up to `at`; `None` if its start is too far away.
 pub(super) fn line_before(text: &str, at: usize) -> Option<&str> {
     let run = Run::backward(text, at, LINE, |byte| byte != b'\n');
     (run.text.len() < LINE - 4).then_some(run.text)
 }
 
-/// The length, in bytes, of what `read`, `grep` and `git diff` put before a line: a number, a path with a
-/// number, a mark.
+/// The length, in bytes, of the prefix that `read`, `grep` and `git diff` put before a line: a number, a
+/// path with a number, a mark.
 pub(super) fn prefix_length(line: &str) -> usize {
     numbered(line).or_else(|| searched(line)).unwrap_or(0)
 }

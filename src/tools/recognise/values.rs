@@ -1,21 +1,21 @@
-//! Which values can be secrets: not placeholders, references, code, words, paths, hashes or numbers.
+//! Decides which values can be secrets: not placeholders, references, code, words, paths, hashes or numbers.
 
 use super::names::Kind;
 
-/// Where a value stands, which says how much it has to look like a secret.
+/// The place of a value, which determines how much it must look like a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// `NAME=value`, or the password of an address.
     Variable,
     /// Between quotes, or in an element.
     Quoted,
-    /// Without quotes, but all there is on its line, or directly after `=`.
+    /// Without quotes, but alone on its line, or directly after `=`.
     Bare,
     /// Somewhere in a sentence or in code.
     Loose,
 }
 
-/// Parts of values that stand for a value.
+/// Parts of values that mark a placeholder.
 const PLACEHOLDERS: &[&str] = &[
     "your",
     "example",
@@ -52,7 +52,7 @@ const PLACEHOLDERS: &[&str] = &[
     "[secret ",
 ];
 
-/// Whole values that stand for a value, or say nothing.
+/// Whole values that are placeholders or meaningless.
 const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -87,7 +87,7 @@ const WORDS: &[&str] = &[
     "function",
 ];
 
-/// Beginnings of references to where the value is.
+/// Prefixes of references to the actual value.
 const REFERENCES: &[&str] = &[
     "arn:",
     "op://",
@@ -116,14 +116,14 @@ const REFERENCES: &[&str] = &[
     "data:",
 ];
 
-/// Names of algorithms, whose digits are no sign of a secret.
+/// Names of algorithms, whose digits do not suggest a secret.
 const ALGORITHMS: &[&str] = &[
     "sha256", "sha512", "sha384", "sha224", "sha1", "base64", "base32", "base58", "utf8", "utf16", "hs256",
     "rs256", "es256", "x509", "aes256", "aes128", "ed25519", "x25519", "p256", "oauth2", "auth0", "md5",
     "pkcs8", "pkcs12", "http2", "http3", "ipv4", "ipv6", "i18n", "win32", "x86_64",
 ];
 
-/// Whether the value stands for another one.
+/// True if the value is a placeholder for another one.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let angled = lower.starts_with('<') || (lower.contains('<') && lower.contains('>'));
@@ -135,7 +135,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || longest_series(lower.as_bytes()) >= 8.min(value.len())
 }
 
-/// How many characters at most are the same, or count up, one after the other.
+/// The length of the longest run of equal or ascending characters.
 fn longest_series(bytes: &[u8]) -> usize {
     let longest = |step: u8| {
         let (mut best, mut now) = (0, 1);
@@ -146,17 +146,17 @@ fn longest_series(bytes: &[u8]) -> usize {
         }
         best
     };
-    // Five times the same is rarer in a key than eight in order.
+    // Five equal characters are rarer in a key than eight in order.
     let same = longest(0);
     (if same >= 5 { 8 } else { same }).max(longest(1))
 }
 
-/// How many of the characters are digits.
+/// The number of digits.
 fn digits(value: &str) -> usize {
     value.bytes().filter(u8::is_ascii_digit).count()
 }
 
-/// Whether it looks like what a generator of keys gives.
+/// True if it looks like the output of a key generator.
 pub(super) fn random(value: &str) -> bool {
     let bytes = value.as_bytes();
     let class = |byte: &u8| match byte {
@@ -174,7 +174,7 @@ pub(super) fn random(value: &str) -> bool {
     bytes.len() >= 12 && mixed && changes * 6 >= bytes.len() && distinct >= 8.min(bytes.len() / 2)
 }
 
-/// Whether it consists of words, with few digits.
+/// True if it consists of words, with few digits.
 fn wordy(value: &str) -> bool {
     let mut in_words = 0;
     let mut run = 0;
@@ -189,7 +189,7 @@ fn wordy(value: &str) -> bool {
     let mut last_lower = false;
     for c in value.chars() {
         if c.is_alphabetic() {
-            // A capital begins a word of a name in camel case.
+            // A capital begins a word of a camel-case name.
             if c.is_uppercase() && last_lower {
                 end_of_run(&mut run, &mut upper);
             }
@@ -207,7 +207,7 @@ fn wordy(value: &str) -> bool {
     solid == 0 || (in_words * 4 >= solid * 3 && digits(value) <= 2)
 }
 
-/// Whether the value can only mean where the secret is, or what it is made from.
+/// True if the value can only say where the secret is, or what it is made from.
 pub(super) fn is_reference(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let path = ["/", "./", "../", "~/", "c:\\"].iter().any(|begin| lower.starts_with(begin));
@@ -220,7 +220,7 @@ pub(super) fn is_reference(value: &str) -> bool {
         || REFERENCES.iter().any(|begin| lower.starts_with(begin))
 }
 
-/// Whether a value without quotes is code: a call, a path of names, a type.
+/// True if a value without quotes is code: a call, a path of names, a type.
 fn is_code(value: &str) -> bool {
     let first = value.chars().next().unwrap_or(' ');
     let marks = ["::", "->", "&&", "||", "?.", "=="].iter().any(|mark| value.contains(mark));
@@ -240,7 +240,7 @@ fn is_code(value: &str) -> bool {
         || matches!(first, '&' | '*' | '!' | '@' | '\\' | '-')
 }
 
-/// Whether an identifier has too many digits for a name.
+/// True if an identifier has too many digits for a name.
 fn has_telling_digits(value: &str) -> bool {
     let mut rest = value.to_ascii_lowercase();
     for name in ALGORITHMS {
@@ -251,10 +251,10 @@ fn has_telling_digits(value: &str) -> bool {
     digits(&rest) >= 3 || (random(value) && digits(&rest) >= 2)
 }
 
-/// Longest value, in bytes.
+/// The longest value, in bytes.
 const MAX_LEN: usize = 8 * 1024;
 
-/// Whether `value` is a secret if a name of that kind says so.
+/// True if `value` is a secret, given a name of this kind.
 pub(super) fn plausible(value: &str, kind: Kind, place: Place) -> bool {
     let password = kind == Kind::Password;
     let least = match (password, place) {

@@ -1,8 +1,8 @@
-//! A policy made ready for one command, and applied to it between fork and exec.
+//! A sandbox policy prepared for one command, and applied to it between fork and exec.
 //!
-//! Everything that can be prepared is prepared before: directories are read, rules and filters made. The
-//! child then makes system calls only. Restrictions of the kernel hold for the process and all its
-//! descendants, for ever, whatever becomes of tau.
+//! Everything possible is prepared beforehand: directories are read, rules and filters built. The child then
+//! only makes system calls. The kernel's restrictions hold for the process and all its descendants forever,
+//! whatever becomes of tau.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,33 +16,33 @@ use super::support::Support;
 use super::system_calls::Allowed;
 use super::{SandboxPolicy, protected};
 
-/// What else a command needs.
+/// The command's context.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// The directory it starts in.
     pub cwd: &'a Path,
     /// The terminal it runs in, if it has one of its own.
     pub terminal: Option<&'a Path>,
-    /// Directories of tau's in the temporary directory.
+    /// tau's own directories in the temporary directory.
     pub scratch: Option<&'a Path>,
-    /// The temporary folder of a command that nobody was asked about, which is its own.
+    /// The private temporary folder of a command that runs without approval.
     pub private: Option<&'a Path>,
 }
 
-/// How a sandboxed command's protected files were kept from it.
+/// How protected files are kept from a sandboxed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// There are none.
     NotNeeded,
     /// By mounts.
     Mounts,
-    /// By rules for the entries around them: nothing can be made or removed directly in the directories
+    /// By rules for the entries around them: nothing can be created or removed directly in the directories
     /// that lead to them.
     Entries,
 }
 
 impl Guard {
-    /// The one this machine uses where there is something to guard.
+    /// The guard used on this machine if there is something to protect.
     pub fn here() -> Self {
         #[cfg(target_os = "linux")]
         if super::mounts::Namespaces::here().is_none() {
@@ -52,12 +52,12 @@ impl Guard {
     }
 }
 
-/// A policy made ready for one command.
+/// A policy prepared for one command.
 #[derive(Debug)]
 pub struct Confinement {
-    /// How protected files are kept.
+    /// How protected files are kept from it.
     pub guard: Guard,
-    /// The repositories that it can change, as they were.
+    /// The state of the repositories that the command can change.
     watch: RepositoryWatch,
     #[cfg(target_os = "linux")]
     child: Option<InChild>,
@@ -71,17 +71,17 @@ struct InChild {
     mounts: Option<super::mounts::MountPlan>,
     rules: Option<landlock::RulesetCreated>,
     filters: Vec<seccompiler::BpfProgram>,
-    /// The powers of root that are kept.
+    /// The capabilities of root that are kept.
     powers: rustix::thread::CapabilitySet,
 }
 
 #[cfg(target_os = "linux")]
 impl Confinement {
-    /// Makes `policy` ready for a command. What this kernel cannot enforce is left out, see
+    /// Prepares `policy` for a command. Leaves out anything this kernel cannot enforce, see
     /// [`super::support::Support::enforced`].
     ///
     /// # Errors
-    /// When something that this kernel can enforce cannot be made ready.
+    /// If something that this kernel can enforce cannot be prepared.
     pub fn prepare(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
         use super::mounts::{MountPlan, Namespaces};
 
@@ -97,7 +97,7 @@ impl Confinement {
         let mut mounts = None;
         let namespaces = if policy.namespaces && !roots.is_empty() { Namespaces::here() } else { None };
         if let Some(namespaces) = namespaces {
-            // Files in there are opened by tau: nobody must put links in their place.
+            // tau opens files in there: no one may put links in their place.
             let scratch = around.scratch.and_then(|path| path.canonicalize().ok());
             let all: Vec<PathBuf> = guarded.iter().cloned().chain(scratch).collect();
             mounts = MountPlan::new(namespaces, &roots, &all, around.cwd).ok();
@@ -125,7 +125,8 @@ impl Confinement {
         Ok(Confinement { guard, watch, child: Some(child) })
     }
 
-    /// The same for a command that nobody was asked about. All of it holds, or the command does not run.
+    /// Prepares the policy of a command that runs without approval. All of it is enforced, or the command
+    /// does not run.
     fn prepare_unasked(policy: &SandboxPolicy, around: Surroundings<'_>) -> io::Result<Self> {
         if !Support::here().confines_unasked() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -138,7 +139,7 @@ impl Confinement {
         Ok(Confinement { guard: Guard::NotNeeded, watch: RepositoryWatch::default(), child: Some(child) })
     }
 
-    /// Has `command` confined when it is started, once.
+    /// Confines `command` when it is started, once.
     pub fn apply(&mut self, command: &mut Command) {
         let Some(mut child) = self.child.take() else { return };
         before_exec(command, move || child.enter());
@@ -147,7 +148,7 @@ impl Confinement {
 
 #[cfg(target_os = "linux")]
 impl InChild {
-    /// System calls only.
+    /// Makes only system calls.
     fn enter(&mut self) -> io::Result<()> {
         use rustix::io::Errno;
 
@@ -168,7 +169,7 @@ impl InChild {
     }
 }
 
-/// What root can do to files and users.
+/// The capabilities of root on files and users.
 #[cfg(target_os = "linux")]
 fn kept_powers() -> rustix::thread::CapabilitySet {
     use rustix::thread::CapabilitySet;
@@ -184,7 +185,7 @@ fn kept_powers() -> rustix::thread::CapabilitySet {
         | CapabilitySet::NET_BIND_SERVICE
 }
 
-/// Gives up what root can do beyond that. A program cannot get it back: `no_new_privs` follows.
+/// Drops all other capabilities of root. A program cannot regain them: `no_new_privs` follows.
 #[cfg(target_os = "linux")]
 fn drop_powers(kept: rustix::thread::CapabilitySet) -> io::Result<()> {
     use rustix::thread::{capabilities, set_capabilities};
@@ -201,8 +202,8 @@ fn drop_powers(kept: rustix::thread::CapabilitySet) -> io::Result<()> {
 fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
     use std::os::unix::process::CommandExt;
 
-    // SAFETY: between fork and exec only system calls are made: `InChild::enter` allocates
-    // nothing where it succeeds and takes no lock, so the state of other threads at the fork does not matter.
+    // SAFETY: between fork and exec only system calls are made: `InChild::enter` allocates nothing where it
+    // succeeds and takes no lock, so the state of other threads at the fork does not matter.
     unsafe {
         command.pre_exec(prepare);
     }
@@ -210,7 +211,7 @@ fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + 
 
 #[cfg(not(target_os = "linux"))]
 impl Confinement {
-    /// Makes `policy` ready for a command. What this system cannot enforce is left out, see
+    /// Prepares `policy` for a command. Leaves out anything this system cannot enforce, see
     /// [`super::support::Support::enforced`].
     ///
     /// # Errors
@@ -223,8 +224,7 @@ impl Confinement {
         Ok(Confinement { guard: Guard::NotNeeded, watch, profile })
     }
 
-    /// Has `command` confined when it is started: its program becomes an argument of the one that
-    /// confines it.
+    /// Confines `command` when it is started: its program becomes an argument of the confining one.
     pub fn apply(&mut self, command: &mut Command) {
         if self.profile.is_empty() {
             return;
@@ -241,7 +241,7 @@ impl Confinement {
 }
 
 impl Confinement {
-    /// Undoes what the command made that would have git run something, and says so.
+    /// Removes files that the command created and that would make git run something, and reports them.
     pub fn clear_away(&self) -> Option<SandboxDenial> {
         self.watch.settle().first().map(|path| SandboxDenial::protected(path))
     }

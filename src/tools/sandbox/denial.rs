@@ -1,8 +1,8 @@
-//! What the sandbox refused: as data, in words, and recognised in the output of a command.
+//! A sandbox denial: as data, in words, and detected in the output of a command.
 //!
-//! A kernel that refuses something tells the program, not tau. So what was refused is read from the
-//! messages of a command that failed, and believed only if the sandbox does refuse it and tau
-//! itself could have done it. That is a good guess, and the words say so.
+//! When a kernel denies something it tells the program, not tau. Denials are therefore read from the
+//! messages of a failed command, and believed only if the sandbox does deny the operation and tau itself
+//! could have done it. That is a good guess, and the wording says so.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,48 +15,48 @@ use super::support::Enforced;
 use super::{SandboxLevel, SandboxPolicy, protected};
 use crate::paths;
 
-/// Most lines of output that are read, from its end.
+/// The maximum number of lines read from the end of the output.
 const MAX_LINES: usize = 200;
-/// Longest line that is read, in bytes.
+/// The longest line that is read, in bytes.
 const MAX_LINE_LEN: usize = 2_000;
 
-/// The part of the policy that refused something.
+/// The part of the policy that denied something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SandboxRule {
-    /// Only the workspace, the temporary directory and what was added can be changed.
+    /// Only the workspace, the temporary directory and added paths can be changed.
     Outside,
     /// The workspace is the home directory, or leads to it.
     Home,
     /// Nothing can be changed.
     ReadOnly,
-    /// What makes git run programs, and tau's own files, cannot be changed.
+    /// Files that make git run programs, and tau's own files, cannot be changed.
     Protected,
-    /// Nothing can be made or removed directly in a directory that leads to something protected. On
-    /// systems without namespaces only.
+    /// Nothing can be created or removed directly in a directory that leads to something protected. Only on
+    /// systems without namespaces.
     NewEntries,
     /// No network.
     Network,
-    /// No services of this machine that listen on Unix sockets.
+    /// No local services that listen on Unix sockets.
     LocalServices,
-    /// No signals to and no tracing of processes that the command did not start.
+    /// No signals to, and no tracing of, processes that the command did not start.
     OtherProcesses,
-    /// Calls to the kernel that are ways out.
+    /// No system calls that would escape the sandbox.
     SystemCalls,
     /// Files with keys cannot be read.
     Hidden,
 }
 
-/// Something that the sandbox refused.
+/// A denial by the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxDenial {
-    /// The rule that refused it.
+    /// The rule that denied it.
     pub rule: SandboxRule,
     /// The path concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether it was refused because nobody was asked about the command.
+    /// True if it was denied because the command ran without approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
 }
@@ -86,7 +86,7 @@ impl SandboxDenial {
         SandboxDenial { rule, path: None, unasked: false }
     }
 
-    /// The path that has to be added to `sandbox.writable` for this to work; `None` where none helps.
+    /// The path to add to `sandbox.writable` to allow this; `None` if none helps.
     pub fn to_add(&self) -> Option<&Path> {
         match self.rule {
             SandboxRule::Outside | SandboxRule::NewEntries => self.path.as_deref().map(Path::new),
@@ -103,7 +103,7 @@ impl SandboxDenial {
 }
 
 impl fmt::Display for SandboxDenial {
-    /// What was refused and by which rule, to follow "the sandbox blocked ".
+    /// The denied operation and its rule, to follow "the sandbox blocked ".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.as_deref().unwrap_or("a file");
         match self.rule {
@@ -145,20 +145,20 @@ impl fmt::Display for SandboxDenial {
     }
 }
 
-/// How a sandboxed command ended.
+/// The end of a sandboxed command.
 #[derive(Clone, Copy, Debug)]
 pub struct FailedCommand<'a> {
     /// The directory it started in.
     pub cwd: &'a Path,
-    /// What it wrote, without escape sequences.
+    /// Its output, without escape sequences.
     pub output: &'a str,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// How what is protected was kept from it.
+    /// How protected files were kept from it.
     pub guard: Guard,
 }
 
-/// The rule that probably refused a command that failed.
+/// The rule that probably denied an operation of a failed command.
 pub fn recognise(
     policy: &SandboxPolicy,
     enforced: Enforced,
@@ -199,10 +199,10 @@ const REFUSALS: [&str; 9] = [
     "erofs",
 ];
 
-/// What programs put around a name.
+/// The quotes that programs put around a name.
 const QUOTES: [char; 5] = ['\'', '"', '`', '\u{2018}', '\u{2019}'];
 
-/// What programs say when names cannot be resolved or sockets not be made.
+/// Messages of programs that cannot resolve names or create sockets.
 const NETWORK: [&str; 13] = [
     "could not resolve",
     "couldn't resolve",
@@ -218,10 +218,10 @@ const NETWORK: [&str; 13] = [
     "dial tcp",
     "temporary failure resolving",
 ];
-/// Words that make a refusal one of the network.
+/// Words that attribute a denial to the network.
 const SOCKETS: [&str; 8] =
     ["socket", "connect", "network", "bind", "listen", "http", "ping", "uv_interface_addresses"];
-/// Words of what listens on Unix sockets.
+/// Words for services that listen on Unix sockets.
 const SERVICES: [&str; 7] = ["docker", ".sock", "unix", "agent", "bus", "display", "socket"];
 
 fn in_line(
@@ -266,8 +266,8 @@ fn in_line(
     Some(SandboxDenial::of(rule))
 }
 
-/// What may be a path in a message, the likeliest first: between quotes, between colons, or a word. What is
-/// before the first colon is usually the program that complains.
+/// The possible paths in a message, most likely first: text between quotes, text between colons, or a word.
+/// Before the first colon is usually the name of the program.
 fn candidates(line: &str) -> Vec<&str> {
     let (program, message) = line.split_once(": ").unwrap_or(("", line));
     let words = |text| {
@@ -286,8 +286,8 @@ fn is_program(path: &str) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Whether the sandbox keeps `given` from being read, or from being changed although tau could change it.
-/// `is_named` says that the message names it as what was refused.
+/// True if the sandbox keeps `given` from being read, or from being changed although tau could change it.
+/// `is_named` says that the message names it as the denied path.
 fn denied(
     policy: &SandboxPolicy,
     command: FailedCommand<'_>,
@@ -301,7 +301,7 @@ fn denied(
             return Some(SandboxDenial::at(SandboxRule::Hidden, &path));
         }
     }
-    // A word that only looks like a name in the present directory is not taken for one.
+    // A word that only looks like a name in the current directory does not count.
     let exists = path.symlink_metadata().is_ok();
     let of_process = path.strip_prefix("/proc").ok().and_then(|rest| rest.components().next());
     if of_process.is_some_and(|number| number.as_os_str().to_string_lossy().parse::<u32>().is_ok()) {

@@ -1,10 +1,10 @@
-//! Landlock: which files a command can change, and whom it can signal.
+//! Landlock: the files that a command can change, and the processes it can signal.
 //!
-//! A rule allows something for a directory and everything in it, and nothing can be taken out of
-//! it again. So what is protected within a writable directory is either kept read-only by a mount
-//! (see `mounts`), or the directory gets no rule and its entries get one each: then nothing can be made
-//! or removed directly in it, since a right to do that would hold for what is protected, too.
-//! Reading is free, and Landlock knows no right to change modes, owners, times and attributes.
+//! A rule allows something for a directory and everything in it, without exceptions. A protected path within
+//! a writable directory is therefore either kept read-only by a mount (see `mounts`), or the directory gets
+//! no rule and its entries get one each: then nothing can be created or removed directly in it, since that
+//! right would extend to the protected path. Reading is unrestricted, and Landlock has no rights for
+//! changing modes, owners, times and attributes.
 
 use std::fs;
 use std::io;
@@ -19,19 +19,19 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{SandboxLevel, SandboxPolicy};
 
-/// The newest interface whose rights are used; those that a kernel lacks are left out.
+/// The newest Landlock version whose rights are used; rights that a kernel lacks are left out.
 const NEWEST: ABI = ABI::V6;
 /// Devices that every command may write to.
 const DEVICES: [&str; 7] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
-/// Devices that a command may write to that nobody was asked about: nothing comes of it.
+/// Devices that a command without approval may write to, as this has no effect.
 const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
-/// Where memory is shared by name.
+/// The directory of named shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
-/// Most entries of directories that get a rule each.
+/// The maximum number of directory entries that get a rule each.
 const MAX_ENTRIES: usize = 10_000;
 
-/// The version of Landlock's interface that this kernel has; 0 without it.
+/// The Landlock version of this kernel; 0 without Landlock.
 pub(super) fn version() -> u8 {
     // The only way to ask is to restrict a thread, here one that does nothing else.
     let asked = std::thread::Builder::new().spawn(|| {
@@ -47,11 +47,11 @@ pub(super) fn version() -> u8 {
     }
 }
 
-/// The rules for a command. `roots` may be changed but for `protected`, unless mounts protect that
-/// already (`is_mounted`); `terminal` is the command's own. `None` where there is nothing to restrict.
+/// The rules for a command. `roots` may be changed except for `protected`, unless mounts already protect
+/// that (`is_mounted`); `terminal` is the command's own. `None` if there is nothing to restrict.
 ///
 /// # Errors
-/// When the kernel refuses a rule.
+/// If the kernel rejects a rule.
 pub(super) fn ruleset(
     policy: &SandboxPolicy,
     roots: &[PathBuf],
@@ -82,18 +82,18 @@ pub(super) fn ruleset(
     }
     for root in roots {
         let inside = |path: &&PathBuf| path.starts_with(root);
-        // What is within a protected directory was named as writable itself.
+        // A path within a protected directory was itself named as writable.
         let without: Vec<&PathBuf> = protected.iter().filter(inside).collect();
         rules.allow_without(root, if is_mounted { &[] } else { &without })?;
     }
     Ok(Some(rules.ruleset))
 }
 
-/// The rules for a command that nobody was asked about: it can change what is in `private`, and read everything
-/// but `hidden`. Both are without links. Names can be listed everywhere.
+/// The rules for a command without approval: it can change the contents of `private`, and read everything
+/// except `hidden`. Both are without links. Names can be listed everywhere.
 ///
 /// # Errors
-/// When the kernel refuses a rule.
+/// If the kernel rejects a rule.
 pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetCreated> {
     let rights = AccessFs::from_write(NEWEST) | AccessFs::ReadFile;
     let mut ruleset = Ruleset::default().handle_access(rights).map_err(io::Error::other)?;
@@ -110,7 +110,7 @@ pub(super) fn unasked(private: &Path, hidden: &[PathBuf]) -> io::Result<RulesetC
     Ok(rules.ruleset)
 }
 
-/// All that can be done to what is in a directory, but for making devices.
+/// All rights to the contents of a directory, except creating devices.
 fn of_directory() -> BitFlags<AccessFs> {
     AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
@@ -125,34 +125,34 @@ fn of_device() -> BitFlags<AccessFs> {
 
 struct Rules {
     ruleset: RulesetCreated,
-    /// How many entries may still get a rule.
+    /// The number of entries that may still get a rule.
     left: usize,
 }
 
-/// Adds the rule for a path of which nothing is left out.
+/// Adds the rule for a path without exceptions.
 type AllowPath = dyn Fn(&mut Rules, &Path) -> io::Result<()>;
 
 impl Rules {
-    /// Allows everything at `path` but what is at or in `without`.
+    /// Allows everything at `path` except paths at or in `without`.
     fn allow_without(&mut self, path: &Path, without: &[&PathBuf]) -> io::Result<()> {
         self.allow_beside(path, without, &|rules, path| {
             let Ok(metadata) = path.symlink_metadata() else { return Ok(()) };
             match metadata.is_dir() {
                 true => rules.allow(path, of_directory()),
-                // What a link leads to has its own rule, or none.
+                // The target of a link has its own rule, or none.
                 false if metadata.is_symlink() => Ok(()),
                 false => rules.allow(path, of_file()),
             }
         })
     }
 
-    /// Allows reading everything at `path` but what is at or in `hidden`. A directory that cannot be listed stays
-    /// hidden, too.
+    /// Allows reading everything at `path` except paths at or in `hidden`. A directory that cannot be listed
+    /// stays hidden, too.
     fn allow_reading(&mut self, path: &Path, hidden: &[&PathBuf]) -> io::Result<()> {
         self.allow_beside(path, hidden, &|rules, path| rules.allow(path, AccessFs::ReadFile.into()))
     }
 
-    /// Calls `allow` for `path`, or, where something in it is left out, for each entry beside that.
+    /// Calls `allow` for `path`, or, if something in it is left out, for each entry beside that.
     fn allow_beside(&mut self, path: &Path, without: &[&PathBuf], allow: &AllowPath) -> io::Result<()> {
         if without.iter().any(|left_out| *left_out == path) {
             return Ok(());
@@ -172,7 +172,7 @@ impl Rules {
         Ok(())
     }
 
-    /// What cannot be opened gets no rule: then nothing in it can be changed.
+    /// Adds a rule. A path that cannot be opened gets none: then nothing in it can be changed.
     fn allow(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> io::Result<()> {
         let Ok(file) = open(path) else { return Ok(()) };
         (&mut self.ruleset).add_rule(PathBeneath::new(file, rights)).map_err(io::Error::other)?;
@@ -180,7 +180,7 @@ impl Rules {
     }
 }
 
-/// Names the file without opening it; a link is not followed, so that nobody can put one in its place.
+/// Names the file without opening it; links are not followed, so that no one can put one in its place.
 fn open(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?)

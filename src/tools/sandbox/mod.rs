@@ -1,15 +1,15 @@
-//! What commands may do to this machine: the sandbox.
+//! The sandbox: what commands may do to this machine.
 //!
-//! [`SandboxPolicy`] says what is wanted, as plain data. [`support`] finds out what this kernel can
-//! enforce, and [`support::Enforced`] what that makes of a policy: nothing is claimed that is not
-//! enforced. [`confinement`] applies it to one command, between fork and exec: `mounts` (what
-//! stays read-only although a folder above it is writable), `file_rules` (Landlock: what can be
-//! changed), `system_calls` (seccomp: sockets and ways out). [`denial`] recognises in the output of
-//! a command what was blocked; `repository_watch` undoes what makes git run something and could not be
-//! kept from appearing; [`seatbelt`] is the same policy as a profile for macOS. `workspace_program`
-//! tells which programs of the user's are confined as well, because commands can change them.
+//! [`SandboxPolicy`] is the requested policy, as plain data. [`support`] finds out what this kernel can
+//! enforce, and [`support::Enforced`] is the part of a policy in force: nothing is claimed that is not
+//! enforced. [`confinement`] applies it to one command, between fork and exec: `mounts` (paths that stay
+//! read-only in a writable folder), `file_rules` (Landlock: which files can be changed), `system_calls`
+//! (seccomp: sockets and ways out). [`denial`] detects blocked operations in the output of a command;
+//! `repository_watch` undoes new files that make git run something and could not be prevented; [`seatbelt`]
+//! is the same policy as a profile for macOS. `workspace_program` decides which of the user's programs are
+//! confined as well, because commands can change them.
 //!
-//! What is promised and what is not is in docs/sandbox.md.
+//! docs/sandbox.md says what is guaranteed and what is not.
 
 pub mod confinement;
 pub mod denial;
@@ -47,14 +47,14 @@ pub enum SandboxLevel {
     /// Everything.
     #[default]
     Off,
-    /// The workspace, the temporary directory, and what is added by name.
+    /// The workspace, the temporary directory, and paths added by name.
     WorkspaceWrite,
     /// Nothing.
     ReadOnly,
 }
 
 impl SandboxLevel {
-    /// Every level, the least strict first.
+    /// Every level, least strict first.
     pub const ALL: [SandboxLevel; 3] =
         [SandboxLevel::Off, SandboxLevel::WorkspaceWrite, SandboxLevel::ReadOnly];
 
@@ -68,7 +68,7 @@ impl SandboxLevel {
     }
 }
 
-/// What commands may do. Plain data; nothing is enforced by making one.
+/// The restrictions on commands. Plain data; creating one enforces nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SandboxPolicy {
@@ -78,7 +78,7 @@ pub struct SandboxPolicy {
     pub network: bool,
     /// The directory that the session works in. Absolute.
     pub workspace: PathBuf,
-    /// The user's home directory, if known. Absolute. A workspace that is or holds it cannot be changed.
+    /// The user's home directory, if known. Absolute. A workspace that is or contains it cannot be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub home: Option<PathBuf>,
     /// Directories for temporary files. Absolute.
@@ -87,10 +87,10 @@ pub struct SandboxPolicy {
     pub writable: Vec<PathBuf>,
     /// tau's own directories, which commands can never change. Absolute.
     pub own: Vec<PathBuf>,
-    /// Whether mount and user namespaces may be used, where there are any.
+    /// True if mount and user namespaces may be used, where available.
     pub namespaces: bool,
-    /// Whether it is for a command that nobody was asked about: that changes nothing, not even a file's times,
-    /// and makes no socket. It gets a temporary folder of its own.
+    /// True for a command that runs without approval: it changes nothing, not even a file's times, and
+    /// creates no socket. It gets a temporary folder of its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
     /// Files and directories that such a command cannot read. Absolute.
@@ -121,7 +121,7 @@ impl SandboxPolicy {
         }
     }
 
-    /// The policy for a command that nobody was asked about, which cannot read tau's own directories nor these
+    /// The policy for a command that runs without approval, which cannot read tau's own directories or these
     /// `secrets` either.
     #[must_use]
     pub fn for_unasked(&self, secrets: Vec<PathBuf>) -> Self {
@@ -136,18 +136,18 @@ impl SandboxPolicy {
         }
     }
 
-    /// Whether it asks for no restriction.
+    /// True if the policy restricts nothing.
     pub fn is_off(&self) -> bool {
         self.level == SandboxLevel::Off && self.network
     }
 
-    /// The same policy for a session that works in another directory.
+    /// The policy for a session in another directory.
     #[must_use]
     pub fn in_workspace(&self, workspace: &Path) -> Self {
         SandboxPolicy { workspace: workspace.to_path_buf(), ..self.clone() }
     }
 
-    /// The same policy with another path that may be changed.
+    /// Adds a path that may be changed.
     #[must_use]
     pub fn with_writable(&self, path: &Path) -> Self {
         let mut policy = self.clone();
@@ -155,9 +155,9 @@ impl SandboxPolicy {
         policy
     }
 
-    /// The directories and files that may be changed with everything in them, without links. Those
-    /// that do not exist are left out, and so is a workspace that holds the home directory: programs read their
-    /// start-up files there, which a command could change or make.
+    /// The directories and files that may be changed with everything in them, without links. Leaves out
+    /// those that do not exist, and a workspace that contains the home directory: a command could change or
+    /// create start-up files of programs there.
     pub(crate) fn roots(&self) -> Vec<PathBuf> {
         if self.level != SandboxLevel::WorkspaceWrite {
             return Vec::new();
@@ -171,15 +171,15 @@ impl SandboxPolicy {
         roots
     }
 
-    /// Whether the workspace cannot be changed because it is the home directory or leads to it.
+    /// True if the workspace cannot be changed because it is the home directory or leads to it.
     pub fn leaves_out_workspace(&self) -> bool {
         self.level == SandboxLevel::WorkspaceWrite
             && self.holds_home()
             && !protected::within(&paths::identity(&self.workspace), &self.roots())
     }
 
-    /// Whether the workspace is the home directory, one above it, or one above a link on the way to it. Directories
-    /// are compared as such: they can have several names.
+    /// True if the workspace is the home directory, one above it, or one above a link on the way to it.
+    /// Compares directories themselves, as they can have several names.
     fn holds_home(&self) -> bool {
         let directory = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
         let (Some(home), Some(workspace)) = (&self.home, directory(&self.workspace)) else { return false };
@@ -188,11 +188,11 @@ impl SandboxPolicy {
         home.ancestors().any(leads)
     }
 
-    /// Whether a file tool may change the file at `path`, which is absolute: links are followed as
-    /// far as the path exists.
+    /// Checks that a file tool may change the file at `path`, which is absolute: links are followed as far
+    /// as the path exists.
     ///
     /// # Errors
-    /// What forbids it.
+    /// The denial.
     pub fn check_write(&self, path: &Path) -> Result<(), SandboxDenial> {
         if self.level == SandboxLevel::Off {
             return Ok(());
@@ -200,7 +200,8 @@ impl SandboxPolicy {
         self.check_entry(&paths::identity(&plain(path)))
     }
 
-    /// The same for the entry of this name itself, which may be a link. The directory it is in is without links.
+    /// Like [`Self::check_write`], for the entry itself, which may be a link. Its directory is without
+    /// links.
     fn check_entry(&self, real: &Path) -> Result<(), SandboxDenial> {
         let roots = self.roots();
         let within = |folders: &[PathBuf]| {
@@ -221,8 +222,9 @@ impl SandboxPolicy {
     }
 }
 
-/// Where a writable path really is, if that is where it was when this process first asked. A command that can
-/// rename a directory above it could put a link there, and the next command could write where that leads.
+/// The real location of a writable path, if it has not moved since this process first asked. A command that
+/// can rename a directory above it could put a link there, and the next command could write to the link's
+/// target.
 fn unmoved(path: &Path) -> Option<PathBuf> {
     static FIRST: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
 
@@ -231,8 +233,8 @@ fn unmoved(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|real| real == known)
 }
 
-/// The path without `.` and `..`, as a tool that takes it apart by name would read it. Where that
-/// differs from what the kernel reads, [`paths::identity`] has followed the links before.
+/// The path without `.` and `..`, resolved by name. Where the kernel would resolve it differently,
+/// [`paths::identity`] has followed the links before.
 fn plain(path: &Path) -> PathBuf {
     use std::path::Component;
 
@@ -241,7 +243,7 @@ fn plain(path: &Path) -> PathBuf {
         match part {
             Component::CurDir => {}
             Component::ParentDir => {
-                // What is above a link is above its target.
+                // A path above a link is above its target.
                 real = paths::identity(&real);
                 real.pop();
             }

@@ -1,10 +1,11 @@
 //! Mounts that keep files read-only although the directory above them can be changed.
 //!
-//! In a mount namespace of its own a command sees what is protected through a read-only mount, and the
-//! directories that lead there through mounts of themselves: a mount point can be neither renamed nor
-//! removed, so no other directory takes its place. With it comes an IPC namespace: memory, semaphores and queues
-//! with names are its own. For users without powers both need a user namespace, which some systems forbid. Neither can be undone by the command: Landlock and
-//! the filter of system calls refuse all calls on mounts.
+//! In a mount namespace of its own, a command sees protected paths through a read-only mount, and the
+//! directories that lead there through mounts onto themselves: a mount point can be neither renamed nor
+//! removed, so no other directory can take its place. An IPC namespace comes with it: named memory,
+//! semaphores and queues are the command's own. Unprivileged users need a user namespace for both, which
+//! some systems forbid. The command can undo neither: Landlock and the system call filter deny all mount
+//! calls.
 
 use std::ffi::CString;
 use std::io;
@@ -22,14 +23,14 @@ use rustix::thread::UnshareFlags;
 /// How this process gets a mount namespace for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Namespaces {
-    /// It has the power.
+    /// Directly, since it has the capability.
     Direct,
-    /// With a user namespace.
+    /// Through a user namespace.
     User,
 }
 
 impl Namespaces {
-    /// What works here; `None` if nothing does. ProbeResult once, with a program that does nothing.
+    /// The way that works here; `None` if none does. Probed once, with a program that does nothing.
     pub(super) fn here() -> Option<Self> {
         static HERE: OnceLock<Option<Namespaces>> = OnceLock::new();
         *HERE.get_or_init(|| [Namespaces::Direct, Namespaces::User].into_iter().find(|way| way.works()))
@@ -66,7 +67,7 @@ fn run_before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()
 #[derive(Debug)]
 struct Mount {
     path: CString,
-    /// The flags it gets; `None` leaves them as they are.
+    /// Its flags; `None` keeps the existing ones.
     flags: Option<MountFlags>,
 }
 
@@ -75,7 +76,7 @@ struct Mount {
 pub(super) struct MountPlan {
     namespaces: Namespaces,
     mounts: Vec<Mount>,
-    /// Entered again afterwards: what a process stands in is not replaced by a mount over it.
+    /// Entered again afterwards: a mount over a process's current directory does not replace it.
     cwd: CString,
     user: CString,
     group: CString,
@@ -85,7 +86,7 @@ impl MountPlan {
     /// Plans the mounts that protect these paths within these roots.
     ///
     /// # Errors
-    /// `Unsupported` when one of them is a symbolic link, which nothing can be mounted on.
+    /// `Unsupported` if one of them is a symbolic link, which cannot be a mount point.
     pub(super) fn new(
         namespaces: Namespaces,
         roots: &[PathBuf],
@@ -101,7 +102,7 @@ impl MountPlan {
             steps.push((path.clone(), false));
             steps.extend(leading_to(path, roots).map(|folder| (folder.to_path_buf(), true)));
         }
-        // What is writable within something protected.
+        // Writable paths within a protected one.
         let nested = roots.iter().filter(|root| protected.iter().any(|path| root.starts_with(path)));
         steps.extend(nested.map(|root| (root.clone(), true)));
         steps.sort();
@@ -127,16 +128,16 @@ impl MountPlan {
         })
     }
 
-    /// Makes the namespace and the mounts. System calls only: for a child after the fork.
+    /// Creates the namespace and the mounts. Only system calls: for a child after the fork.
     ///
     /// # Errors
-    /// When the kernel refuses one of them.
+    /// If the kernel denies one of them.
     pub(super) fn enter(&mut self) -> io::Result<()> {
         match self.namespaces {
             Namespaces::Direct => unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?,
             Namespaces::User => {
                 unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC)?;
-                // The files below belong to root in a process that cannot be dumped, as tau.
+                // These files belong to root in a process that is not dumpable, such as tau.
                 let dumpable = rustix::process::dumpable_behavior()?;
                 rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?;
                 write(c"/proc/self/setgroups", c"deny")?;
@@ -145,7 +146,7 @@ impl MountPlan {
                 rustix::process::set_dumpable_behavior(dumpable)?;
             }
         }
-        // Mounts made outside still appear in here, and none of these out there.
+        // Mounts made outside still appear in here, but none of these outside.
         let private = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         rustix::mount::mount_change(c"/", private)?;
         for mount in &self.mounts {
@@ -166,7 +167,7 @@ fn leading_to<'a>(path: &'a Path, roots: &'a [PathBuf]) -> impl Iterator<Item = 
         .filter(|folder| roots.iter().any(|root| folder.starts_with(root) && folder != root))
 }
 
-/// What the mount at `path` has, as flags for a new one: what is locked must be repeated.
+/// The flags of the mount at `path`, for a new one: locked flags must be repeated.
 fn flags_of(path: &Path, read_only: bool) -> io::Result<MountFlags> {
     let has = rustix::fs::statvfs(path)?.f_flag;
     let kept = [

@@ -1,8 +1,7 @@
-//! Repositories within the working tree of another: those that its index names, and what they would have git
-//! run.
+//! Nested repositories: the ones that an index names, and what they would make git run.
 //!
-//! `git status` enters every submodule that the index names, and does there what its configuration says. So
-//! a folder that a command has made one is looked at.
+//! `git status` enters every submodule that the index names and obeys its configuration there. Folders that
+//! a command has turned into submodules are therefore checked.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -15,13 +14,13 @@ use std::sync::Arc;
 use crate::{git_index, paths};
 use parking_lot::Mutex;
 
-/// Largest index that is read, in bytes.
+/// The largest index that is read, in bytes.
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
-/// Largest file of configuration that is read, in bytes.
+/// The largest configuration file that is read, in bytes.
 const MAX_CONFIG: u64 = 256 * 1024;
-/// How deep submodules may be within each other.
+/// The maximum depth of nested submodules.
 const MAX_DEPTH: usize = 5;
-/// Settings of a repository that have git run nothing, read nothing elsewhere and convert nothing. With `*`,
+/// Repository settings that make git run nothing, read nothing elsewhere and convert nothing. `*` means
 /// everything in the section.
 const PLAIN: [(&str, &[&str]); 7] = [
     (
@@ -43,13 +42,13 @@ const PLAIN: [(&str, &[&str]); 7] = [
     ("advice", &["*"]),
     ("init", &["*"]),
 ];
-/// What a plain repository does not have in its folder.
+/// Files that a plain repository does not have in its folder.
 const NOT_PLAIN: [&str; 4] = ["commondir", "config.worktree", "info/attributes", "modules"];
 
 /// The submodules that an index names, as paths relative to the top of the working tree.
 pub(super) type GitLinks = Arc<BTreeSet<PathBuf>>;
 
-/// What tells one version of a file from another.
+/// The metadata that distinguishes versions of a file.
 type Version = (u64, u64, i64, i64, i64, i64);
 
 /// The submodules that the index of the repository in `dir` names.
@@ -99,8 +98,8 @@ fn read_links(dir: &Path, path: &Path) -> BTreeSet<PathBuf> {
     links
 }
 
-/// Whether git runs nothing in the folder `top` because of what is in there: it is no repository, or one as
-/// `git init` and `git clone` make them. `modules` holds what submodules may be kept in.
+/// True if the contents of the folder `top` make git run nothing: it is no repository, or one as created by
+/// `git init` and `git clone`. `modules` is where the repositories of submodules may be kept.
 pub(super) fn is_plain(top: &Path, modules: &Path, depth: usize) -> bool {
     let git = top.join(".git");
     let Ok(metadata) = git.symlink_metadata() else { return true };
@@ -135,7 +134,7 @@ fn is_plain_folder(git: &Path) -> bool {
     no_hooks && plain_config && !NOT_PLAIN.iter().any(|name| has(name))
 }
 
-/// Whether a file of configuration has nothing but plain settings. What is not understood is not plain.
+/// True if a configuration file has only plain settings. Anything not understood is not plain.
 fn is_plain_config(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let mut section = String::new();
@@ -144,7 +143,7 @@ fn is_plain_config(text: &[u8]) -> bool {
             continue;
         }
         if let Some(rest) = line.strip_prefix('[') {
-            // Nothing may follow in the same line: git would take that for a setting.
+            // Nothing may follow on the same line: git would treat it as a setting.
             let Some(name) = rest.strip_suffix(']') else { return false };
             if name.contains(']') {
                 return false;
@@ -155,7 +154,7 @@ fn is_plain_config(text: &[u8]) -> bool {
         let key = line.split(['=', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
         let allowed = PLAIN.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys);
         let is_allowed = |keys: &[&str]| keys.iter().any(|allowed| *allowed == "*" || *allowed == key);
-        // A line that continues in the next one is not followed.
+        // Lines that continue on the next one are not followed.
         if line.ends_with('\\') || !allowed.is_some_and(is_allowed) {
             return false;
         }
@@ -163,7 +162,7 @@ fn is_plain_config(text: &[u8]) -> bool {
     true
 }
 
-/// A regular file that is not too large; never waits.
+/// The content of a regular file that is not too large; never blocks.
 fn read(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let (file, metadata) = paths::open_regular(path, "").ok()?;
     let mut bytes = Vec::new();

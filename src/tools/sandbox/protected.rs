@@ -1,21 +1,20 @@
-//! What stays as it is although a directory above it may be changed: the parts of a repository that
-//! make git run programs, and tau's own files.
+//! Paths that stay protected in a writable directory: what makes git run programs, and tau's own files.
 
 use std::path::{Path, PathBuf};
 
 use super::SandboxPolicy;
 use super::nested_git::git_links;
 
-/// The names in a repository that say which programs git runs, or that lead to other such files.
-/// `modules` holds the repositories of submodules. Those that do not exist are not protected, except
-/// the hooks: [`prepare`] makes their directory. See `repository_watch` for the others.
+/// The names in a repository that decide which programs git runs, or that lead to other such files.
+/// `modules` holds the repositories of submodules. Missing ones are not protected, except the hooks:
+/// [`prepare`] creates their directory. See `repository_watch` for the others.
 const GIT: [&str; 6] = ["hooks", "config", "config.worktree", "modules", "commondir", "info/attributes"];
-/// The same in the folder of a working tree.
+/// The corresponding names in the folder of a working tree.
 const WORKING_TREE: [&str; 3] = ["config.worktree", "commondir", "gitdir"];
-/// Most repositories and submodules at a root that are protected.
+/// The maximum number of repositories and submodules that are protected at a root.
 const MAX_REPOSITORIES: usize = 1_000;
 
-/// What cannot be changed within these writable `roots`. Every path exists and its directory is
+/// The paths that cannot be changed within these writable `roots`. Every path exists and its directory is
 /// without links; the last name may be one.
 pub(super) fn protected(policy: &SandboxPolicy, roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = roots.iter().flat_map(|root| of_repository(root)).collect();
@@ -26,12 +25,12 @@ pub(super) fn protected(policy: &SandboxPolicy, roots: &[PathBuf]) -> Vec<PathBu
     paths
 }
 
-/// Whether a path is in one of these directories.
+/// True if a path is in one of these directories.
 pub(super) fn within(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| path.starts_with(root))
 }
 
-/// The repositories at a root and of the submodules in it: the directory of each, without links.
+/// The directories of the repositories at a root and of the submodules in it, without links.
 pub(super) fn repositories(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut tops = vec![root.to_path_buf()];
@@ -52,12 +51,12 @@ pub(super) fn top_of(dir: &Path) -> &Path {
     dir.parent().filter(|_| dir.ends_with(".git")).unwrap_or(dir)
 }
 
-/// Whether no link leads from the root to a path.
+/// True if there is no link on the way from the root to a path.
 fn is_real(path: &Path, root: &Path) -> bool {
     path.ancestors().take_while(|above| *above != root).all(|above| !above.is_symlink())
 }
 
-/// The folders of the working trees that a repository has besides its own.
+/// The folders of a repository's additional working trees.
 pub(super) fn working_trees(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir.join("worktrees")).into_iter().flatten().flatten();
     entries.take(MAX_REPOSITORIES).map(|entry| entry.path()).collect()
@@ -83,7 +82,7 @@ fn of_repository(root: &Path) -> Vec<PathBuf> {
         let files = inner.iter().map(|link| top.join(link)).filter(|top| is_real(top, root));
         paths.extend(files.map(|top| top.join(".git")).filter(|git| exists(git) && !is_repository(git)));
     }
-    // A file or a link that says where the repository is, or a folder that is not a repository yet.
+    // A file or link that points to the repository, or a folder that is not a repository yet.
     let own = root.join(".git");
     if exists(&own) && !is_repository(&own) {
         paths.push(own);
@@ -91,8 +90,8 @@ fn of_repository(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Makes the directories that have to exist to be protected: hooks of repositories, and tau's own. One
-/// that cannot be made cannot be made by a command either, or is found missing later.
+/// Creates the directories that must exist to be protected: hooks of repositories, and tau's own. One that
+/// cannot be created here cannot be created by a command either, or is found missing later.
 #[cfg(target_os = "linux")]
 pub(super) fn prepare(policy: &SandboxPolicy, roots: &[PathBuf]) {
     let hooks = roots.iter().flat_map(|root| repositories(root)).map(|folder| folder.join("hooks"));
@@ -100,7 +99,7 @@ pub(super) fn prepare(policy: &SandboxPolicy, roots: &[PathBuf]) {
         std::fs::create_dir(folder).ok();
     }
     let own = policy.own.iter().map(|path| super::paths::identity(path));
-    // A workspace that is gone is not made again.
+    // A workspace that is gone is not recreated.
     let there: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
     for folder in own.filter(|path| within(path, &there) && path.symlink_metadata().is_err()) {
         std::fs::create_dir_all(folder).ok();

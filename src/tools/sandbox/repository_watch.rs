@@ -1,5 +1,4 @@
-//! What a command left in a repository that would have git run something, and that no mount could keep from
-//! appearing: it is undone when the command has ended.
+//! Undoes changes to repositories that would make git run something and that no mount could prevent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +13,14 @@ use crate::ids;
 use crate::process::ChildEnv;
 
 /// Files that must not appear in a repository or the folder of a working tree: git would read its
-/// configuration or that of others from there, or run what they name.
+/// configuration or that of others from there, or run programs they name.
 const MUST_NOT_APPEAR: [&str; 4] = ["commondir", "config.worktree", "info/attributes", "modules"];
-/// What git still has to do in a rebase. Lines with `exec` are commands.
+/// The remaining steps of a rebase. Lines with `exec` are commands.
 const TO_DO: &str = "rebase-merge/git-rebase-todo";
-/// Largest list of that kind that is read, in bytes.
+/// The largest such list that is read, in bytes.
 const MAX_TO_DO: u64 = 16 * 1024 * 1024;
 
-/// The repositories that a command can change, as they were before it.
+/// The repositories that a command can change, in their state before it.
 #[derive(Debug, Default)]
 pub(super) struct RepositoryWatch {
     repositories: Vec<Repository>,
@@ -33,9 +32,9 @@ struct Repository {
     top: PathBuf,
     /// Its `.git`.
     dir: PathBuf,
-    /// What was there of what must not appear.
+    /// The forbidden files that already existed.
     there: BTreeSet<PathBuf>,
-    /// The commands of rebases that have not ended.
+    /// The commands of unfinished rebases.
     commands: BTreeSet<String>,
     links: GitLinks,
     /// The submodules that have a repository.
@@ -43,13 +42,13 @@ struct Repository {
 }
 
 impl RepositoryWatch {
-    /// Looks at the repositories at these writable roots.
+    /// Records the state of the repositories at these writable roots.
     pub(super) fn new(roots: &[PathBuf]) -> Self {
         let all = roots.iter().flat_map(|root| protected::repositories(root));
         RepositoryWatch { repositories: all.map(Repository::new).collect() }
     }
 
-    /// Undoes what must not be; the paths concerned.
+    /// Undoes forbidden changes and returns the paths concerned.
     pub(super) fn settle(&self) -> Vec<PathBuf> {
         self.repositories.iter().flat_map(Repository::settle).collect()
     }
@@ -78,7 +77,7 @@ impl Repository {
         undone
     }
 
-    /// Takes the commands out of a list that the command put there; whether there were any.
+    /// Removes the commands that the command added to a list; true if there were any.
     fn without_new_commands(&self, list: &Path) -> bool {
         if list.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return remove(list);
@@ -92,7 +91,7 @@ impl Repository {
         replace(list, kept.as_bytes()).is_ok() || remove(list)
     }
 
-    /// Has git no longer enter the submodules that the command has made, if it would run something in there.
+    /// Keeps git from entering submodules that the command has made, if it would run something in there.
     fn settle_links(&self) -> Vec<PathBuf> {
         let modules = self.dir.join("modules");
         let modules = if self.there.contains(&modules) { modules } else { PathBuf::from("/dev/null") };
@@ -115,7 +114,7 @@ impl Repository {
         planted.into_iter().map(|link| self.top.join(link).join(".git")).collect()
     }
 
-    /// Takes submodules out of the index. Should git not be able to, they stay there without a repository.
+    /// Removes submodules from the index. If git fails to do so, they stay there without a repository.
     fn forget(&self, links: &[&PathBuf]) {
         use std::os::unix::ffi::OsStrExt;
 
@@ -144,13 +143,13 @@ impl Repository {
     }
 }
 
-/// What must not appear in a repository and its working trees.
+/// The forbidden files of a repository and its working trees.
 fn candidates(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let names = MUST_NOT_APPEAR.map(|name| dir.join(name)).into_iter();
     names.chain(protected::working_trees(dir).into_iter().map(|tree| tree.join("config.worktree")))
 }
 
-/// The lists of what is to be done, of a repository and its working trees.
+/// The lists of remaining rebase steps, of a repository and its working trees.
 fn to_do_lists(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let trees = protected::working_trees(dir).into_iter();
     trees.chain([dir.to_path_buf()]).map(|dir| dir.join(TO_DO)).filter(|list| exists(list))
@@ -160,7 +159,7 @@ fn commands(text: &str) -> Vec<String> {
     text.lines().filter_map(command).map(str::to_owned).collect()
 }
 
-/// The command that a line of such a list has git run.
+/// The command that a line of such a list makes git run.
 fn command(line: &str) -> Option<&str> {
     let (word, rest) = line.trim_start().split_once(|c: char| c.is_whitespace())?;
     matches!(word, "exec" | "x").then_some(rest.trim())
@@ -170,7 +169,7 @@ fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// The text of a regular file; nothing of any other.
+/// The text of a regular file; empty for any other.
 fn read(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = FileAt::find(path).and_then(|at| at.open_file(false)) {
@@ -186,7 +185,7 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     temporary.replace()
 }
 
-/// Removes a file, or a directory with everything in it; whether there was something.
+/// Removes a file, or a directory with everything in it; true if there was something.
 fn remove(path: &Path) -> bool {
     match path.symlink_metadata() {
         Err(_) => false,

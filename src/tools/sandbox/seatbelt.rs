@@ -1,15 +1,15 @@
-//! The policy as a profile for sandbox-exec of macOS. Untested: written from the documents of that
-//! language and the profiles that macOS ships, and never run by those who wrote it.
+//! The policy as a profile for macOS's sandbox-exec. Untested: written from the documents of that language
+//! and the profiles that macOS ships, and never run.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::{SandboxLevel, SandboxPolicy, protected};
 
-/// The program that confines another one. By its whole path: one in `PATH` could be anything.
+/// The program that confines another one. By its full path: one in `PATH` could be anything.
 pub const PROGRAM: &str = "/usr/bin/sandbox-exec";
 
-/// The profile. Rules that come later win.
+/// The profile. Later rules win.
 pub fn profile(policy: &SandboxPolicy, terminal: Option<&Path>) -> String {
     let mut text = String::from("(version 1)\n(allow default)\n");
     // Writing to a string does not fail.
@@ -45,7 +45,7 @@ pub fn profile(policy: &SandboxPolicy, terminal: Option<&Path>) -> String {
     text
 }
 
-/// As the language writes text.
+/// A path as a string literal of the profile language.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{text}\"")

@@ -1,29 +1,29 @@
-//! What this machine can enforce, and what it therefore makes of a policy.
+//! Finds out what this machine can enforce, and how much of a policy is therefore in force.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use super::{SandboxLevel, SandboxPolicy};
 
-/// The version of Landlock's interface from which on nothing that changes a file is left out:
-/// before it, files can be emptied everywhere.
+/// The first Landlock version that covers every change of a file; before it, files can be truncated
+/// everywhere.
 const WHOLE: u8 = 3;
-/// The version from which on signals and abstract sockets can be confined.
+/// The first Landlock version that can confine signals and abstract sockets.
 const SCOPES: u8 = 6;
 
-/// What the kernel offers.
+/// The capabilities of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Support {
-    /// The version of Landlock's interface; 0 without Landlock.
+    /// The Landlock version; 0 without Landlock.
     pub landlock: u8,
-    /// Whether system calls can be filtered on this kind of machine.
+    /// True if system calls can be filtered on this kind of machine.
     pub filters: bool,
-    /// Whether the sandbox is that of macOS.
+    /// True if the sandbox is that of macOS.
     pub seatbelt: bool,
 }
 
 impl Support {
-    /// What this machine offers. Asked once.
+    /// The capabilities of this machine. Determined once.
     pub fn here() -> Self {
         static HERE: OnceLock<Support> = OnceLock::new();
         *HERE.get_or_init(Support::probe)
@@ -44,17 +44,17 @@ impl Support {
         Support { seatbelt, ..Support::default() }
     }
 
-    /// Whether signals and abstract sockets are kept in.
+    /// True if signals and abstract sockets are confined.
     pub(super) fn scopes(self) -> bool {
         self.landlock >= SCOPES
     }
 
-    /// Whether a command that nobody was asked about can be kept from changing anything.
+    /// True if a command without approval can be kept from changing anything.
     pub fn confines_unasked(self) -> bool {
         self.filters && self.landlock >= WHOLE
     }
 
-    /// What is enforced of `policy`.
+    /// The enforced part of `policy`.
     pub fn enforced(self, policy: &SandboxPolicy) -> Enforced {
         let files = self.seatbelt || self.landlock > 0;
         let level = if files { policy.level } else { SandboxLevel::Off };
@@ -66,19 +66,19 @@ impl Support {
         }
     }
 
-    /// Whether anything of what the policy asks for is enforced here.
+    /// True if any part of the policy is enforced here.
     pub fn enforces_some(self, policy: &SandboxPolicy) -> bool {
         let enforced = self.enforced(policy);
         enforced.level != SandboxLevel::Off || enforced.no_network
     }
 
-    /// Whether the policy asks for something of which nothing is enforced here.
+    /// True if the policy restricts something and none of it is enforced here.
     pub fn is_missing(self, policy: &SandboxPolicy) -> bool {
         let enforced = self.enforced(policy);
         policy.level != enforced.level || policy.network == enforced.no_network
     }
 
-    /// Why a policy is not, or not wholly, enforced, and what is: a sentence for the user.
+    /// Explains why a policy is not fully enforced and which part is, in a sentence for the user.
     pub fn shortfall(self, policy: &SandboxPolicy) -> Option<String> {
         let enforced = self.enforced(policy);
         let mut lacks = Vec::new();
@@ -100,16 +100,16 @@ impl Support {
     }
 }
 
-/// What of a policy is in force.
+/// The part of a policy in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Enforced {
-    /// How much is kept from being changed.
+    /// How much is protected from changes.
     pub level: SandboxLevel,
-    /// Whether files outside cannot even be emptied.
+    /// True if files outside cannot be truncated either.
     pub whole: bool,
-    /// Whether the network is out of reach.
+    /// True if the network is unreachable.
     pub no_network: bool,
-    /// Whether signals to other processes are kept in.
+    /// True if signals to other processes are blocked.
     pub scopes: bool,
 }
 

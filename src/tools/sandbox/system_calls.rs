@@ -1,10 +1,10 @@
-//! seccomp: system calls that commands cannot make.
+//! seccomp: the system calls that commands cannot make.
 //!
-//! Filters see numbers and arguments in registers, never what pointers lead to. So sockets
-//! are told apart by family, not by address, and `clone3`, whose flags are behind a pointer, does not
-//! exist in here: the C libraries fall back to `clone`, and from `openat2` to `openat`. `io_uring` does not exist
-//! either, since it makes calls that no filter sees, nor do calls that are newer than this file. Other system call
-//! tables are closed: 32-bit programs are ended, x32 calls do not exist.
+//! Filters see numbers and arguments in registers, never the memory behind pointers. Sockets are therefore
+//! distinguished by family, not by address, and `clone3`, whose flags are behind a pointer, is missing: the
+//! C libraries fall back to `clone`, and from `openat2` to `openat`. `io_uring` is missing too, since its
+//! calls bypass filters, and so are calls newer than this file. Other system call tables are closed: 32-bit
+//! programs are killed, x32 calls are missing.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,7 +17,7 @@ use seccompiler::{
     TargetArch,
 };
 
-/// Refused whatever the arguments are.
+/// Denied with any arguments.
 const REFUSED: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -27,7 +27,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_process_mrelease,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // Keys of the kernel, which outlive the command.
+    // Kernel keys, which outlive the command.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
@@ -73,7 +73,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
-/// Calls that programs find missing, so that they do without.
+/// Calls reported as missing, so that programs do without them.
 const MISSING: &[i64] = &[
     libc::SYS_clone3,
     // Its flags and its mode are behind a pointer.
@@ -83,17 +83,17 @@ const MISSING: &[i64] = &[
     libc::SYS_io_uring_register,
 ];
 
-// Set by their numbers, which are the same on every processor: not in all headers.
+// Given by number, which is the same on every processor: not all headers have them.
 const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
-/// The first call that this file does not know: from here on, calls do not exist.
+/// The first call unknown to this file: from here on, calls are reported as missing.
 const FIRST_UNKNOWN: u32 = 470;
 
-/// System V's shared memory, semaphores and queues, and the queues of POSIX: they have names that all
-/// processes of a user share.
+/// System V shared memory, semaphores and queues, and POSIX queues: their names are shared by all processes
+/// of a user.
 const SHARED_BY_NAME: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -110,7 +110,7 @@ const SHARED_BY_NAME: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Modes, owners, times and attributes of files, which Landlock does not know.
+/// Modes, owners, times and attributes of files, which Landlock does not cover.
 const METADATA: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
@@ -151,22 +151,22 @@ const SIGNALS: &[i64] = &[
     libc::SYS_pidfd_send_signal,
 ];
 
-/// How much is allowed of what some commands may do.
+/// The permissions that differ between commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Allowed {
     /// Internet sockets.
     pub(super) network: bool,
     /// Connected pairs of sockets.
     pub(super) pairs: bool,
-    /// Memory, semaphores and queues with names: harmless in a namespace of the command's own.
+    /// Named memory, semaphores and queues: harmless in a namespace of the command's own.
     pub(super) shared_names: bool,
-    /// Signals: harmless where Landlock keeps them in.
+    /// Signals: harmless where Landlock confines them.
     pub(super) signals: bool,
-    /// Changes of modes, owners, times and attributes of files.
+    /// Changes to modes, owners, times and attributes of files.
     pub(super) metadata: bool,
 }
 
-/// New namespaces, in which a command would have powers. See clone(2).
+/// New namespaces, in which a command would have capabilities. See clone(2).
 const NAMESPACES: [libc::c_int; 8] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWUSER,
@@ -179,7 +179,7 @@ const NAMESPACES: [libc::c_int; 8] = [
     0x80,
 ];
 
-/// Whether there is a filter for this kind of processor. Every kernel that tau runs on has seccomp.
+/// True if there is a filter for this kind of processor. Every kernel that tau runs on has seccomp.
 pub(super) fn are_filtered() -> bool {
     target().is_some() && rustix::thread::secure_computing_mode().is_ok()
 }
@@ -191,7 +191,7 @@ fn target() -> Option<TargetArch> {
 /// The filters to apply, in this order.
 ///
 /// # Errors
-/// When there is no filter for this kind of processor.
+/// If there is no filter for this kind of processor.
 pub(super) fn filters(allowed: Allowed) -> io::Result<Vec<BpfProgram>> {
     filters_for(target().ok_or(io::ErrorKind::Unsupported)?, allowed)
 }
@@ -230,7 +230,7 @@ fn program(
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Everything that is refused.
+/// Everything that is denied.
 fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     sockets(&mut rules, allowed)?;
@@ -241,7 +241,7 @@ fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
         }
         add(&mut rules, libc::SYS_unshare, vec![when(0, MaskedEq(flag), flag)?])?;
     }
-    // Characters put into the input of a terminal, and the console's own requests.
+    // Characters pushed into a terminal's input, and the console's own requests.
     for request in [u64::from(libc::TIOCSTI as u32), 0x541C] {
         add(&mut rules, libc::SYS_ioctl, vec![when(1, Eq, request)?])?;
     }
@@ -256,9 +256,9 @@ fn rules(allowed: Allowed) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Sockets: of the internet where that is allowed, else only connected pairs, if those. Services of this
-/// machine that listen on Unix sockets would act for the command outside the sandbox. A pair that keeps no
-/// connection could send to them, too: a datagram names its receiver.
+/// Sockets: internet sockets if allowed, otherwise only connected pairs, if those are. Local services that
+/// listen on Unix sockets would act for the command outside the sandbox. A connectionless pair could send to
+/// them, too: a datagram names its receiver.
 fn sockets(rules: &mut Rules, allowed: Allowed) -> Result<(), seccompiler::BackendError> {
     if allowed.network {
         let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
@@ -273,7 +273,7 @@ fn sockets(rules: &mut Rules, allowed: Allowed) -> Result<(), seccompiler::Backe
         return Ok(());
     }
     add(rules, libc::SYS_socketpair, vec![when(0, Ne, u64::from(libc::AF_UNIX.unsigned_abs()))?])?;
-    /// What of the second argument is the type. See linux/net.h.
+    /// The bits of the second argument that are the type. See linux/net.h.
     const TYPE: u64 = 0xF;
     let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.unsigned_abs()));
     for kind in (0..=TYPE).filter(|kind| !connected.contains(kind)) {
@@ -282,8 +282,8 @@ fn sockets(rules: &mut Rules, allowed: Allowed) -> Result<(), seccompiler::Backe
     Ok(())
 }
 
-/// Requests of btrfs make and remove subvolumes in a directory that is open for reading; what clones ranges of
-/// files stays. See linux/btrfs.h.
+/// btrfs requests that create and remove subvolumes in a directory that is open for reading; cloning ranges
+/// of files stays allowed. See linux/btrfs.h.
 fn subvolumes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     const CLONING: [u64; 3] = [0x4004_9409, 0x4020_940D, 0xC018_9436];
     let mut all = vec![when(1, MaskedEq(0xFF00), 0x9400)?];
@@ -294,7 +294,7 @@ fn subvolumes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
 }
 
 /// Limits, priorities, processors and memory of processes that are named by a number. A process names itself
-/// by 0; what reads only is free.
+/// by 0; reading is unrestricted.
 fn other_processes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let by_first = [
         libc::SYS_sched_setscheduler,
@@ -309,7 +309,7 @@ fn other_processes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     }
     let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, Ne, 0)?;
     add(rules, libc::SYS_prlimit64, vec![when(0, Ne, 0)?, sets])?;
-    // All processes of a user are a third kind: PRIO_USER, IOPRIO_WHO_USER.
+    // A third kind is all processes of a user: PRIO_USER, IOPRIO_WHO_USER.
     for (call, of_user) in [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)] {
         add(rules, call, vec![when(1, Ne, 0)?])?;
         add(rules, call, vec![when(0, Eq, of_user)?])?;
@@ -317,7 +317,7 @@ fn other_processes(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     Ok(())
 }
 
-/// Requests to anything but terminals and pipes: those change attributes of files that are open for
+/// Requests to anything but terminals and pipes: they can change attributes of files that are open for
 /// reading. See asm-generic/ioctls.h.
 fn requests_to_files() -> Result<Rules, seccompiler::BackendError> {
     const TERMINALS: std::ops::RangeInclusive<u64> = 0x5400..=0x54FF;
@@ -333,7 +333,7 @@ fn requests_to_files() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Programs that run as their owner or its group whoever starts them: no file gets those bits.
+/// Set-user-id and set-group-id: no file gets those bits.
 fn privileged_bits(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let mut modes =
         vec![(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (SYS_FCHMODAT2, 2), (libc::SYS_mknodat, 2)];
@@ -348,7 +348,7 @@ fn privileged_bits(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
             add(rules, *call, vec![when(*mode, MaskedEq(bit), bit)?])?;
         }
         for (call, flags) in &opens {
-            // The mode counts only where a file is made; else the register holds anything.
+            // The mode counts only when a file is created; otherwise the register holds anything.
             for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
                 let making = u64::from(making.unsigned_abs());
                 let both =
@@ -368,7 +368,7 @@ fn when(
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
-/// Refuses a call when all of these conditions hold; one that is refused whatever its arguments are stays so.
+/// Denies a call if all of these conditions hold; a call denied with any arguments stays so.
 fn add(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), seccompiler::BackendError> {
     let rule = SeccompRule::new(all)?;
     match rules.entry(call) {

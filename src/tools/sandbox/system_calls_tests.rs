@@ -1,5 +1,4 @@
-//! What the filters answer, for every kind of processor: run as the kernel runs them, by a small machine
-//! for the instructions that they use (linux/filter.h, linux/seccomp.h).
+//! Tests the filters for every kind of processor, as the kernel would run them.
 
 use super::*;
 
@@ -7,7 +6,7 @@ const ALLOW: u32 = 0x7fff_0000;
 const KILL: u32 = 0x8000_0000;
 const EPERM: u32 = 0x0005_0000 | libc::EPERM as u32;
 const ENOSYS: u32 = 0x0005_0000 | libc::ENOSYS as u32;
-/// Every kind of processor that there are filters for, and what its calls are marked with (linux/audit.h).
+/// Every kind of processor with filters, and the mark of its calls (linux/audit.h).
 const MACHINES: [(TargetArch, u32); 3] = [
     (TargetArch::x86_64, 0xC000_003E),
     (TargetArch::aarch64, 0xC000_00B7),
@@ -16,7 +15,7 @@ const MACHINES: [(TargetArch, u32); 3] = [
 /// 32-bit programs: x86, ARM.
 const NARROW: [u32; 2] = [0x4000_0003, 0x4000_0028];
 
-/// What one filter answers.
+/// The verdict of one filter.
 fn run(program: &BpfProgram, machine: u32, call: i64, args: [u64; 6]) -> u32 {
     let word = |offset: u32| match offset {
         0 => u32::try_from(call).unwrap(),
@@ -44,16 +43,16 @@ fn run(program: &BpfProgram, machine: u32, call: i64, args: [u64; 6]) -> u32 {
     }
 }
 
-/// What the kernel makes of all answers: the strictest, which is the lowest number with a sign.
+/// The kernel's combination of all verdicts: the strictest, which is the lowest signed number.
 fn answer(programs: &[BpfProgram], machine: u32, call: i64, args: [u64; 6]) -> u32 {
     let all = programs.iter().map(|program| run(program, machine, call, args));
     all.min_by_key(|answer| *answer as i32).unwrap()
 }
 
-/// As in the sandbox of all commands, where it has an IPC namespace.
+/// The sandbox of all commands, with an IPC namespace.
 const COMMAND: Allowed =
     Allowed { network: true, pairs: true, shared_names: true, signals: true, metadata: true };
-/// As for a command that nobody was asked about, where Landlock keeps no signals in.
+/// The sandbox of a command without approval, where Landlock does not confine signals.
 const UNASKED: Allowed =
     Allowed { network: false, pairs: false, shared_names: false, signals: false, metadata: false };
 
@@ -105,7 +104,7 @@ fn arguments_are_looked_at() {
         (libc::SYS_unshare, [0x80, 0, 0, 0, 0, 0], EPERM),
         (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOW),
         (libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], EPERM),
-        // Bits above those that the kernel reads change nothing.
+        // Bits above those that the kernel reads have no effect.
         (libc::SYS_ioctl, [0, 0xFFFF_FFFF_0000_5412, 0, 0, 0, 0], EPERM),
         (libc::SYS_fchmod, [3, 0o1755, 0, 0, 0, 0], ALLOW),
         (libc::SYS_fchmod, [3, 0o2755, 0, 0, 0, 0], EPERM),
@@ -117,7 +116,8 @@ fn arguments_are_looked_at() {
         // A clone of a range of a file, a new subvolume.
         (libc::SYS_ioctl, [3, 0x4020_940D, 0, 0, 0, 0], ALLOW),
         (libc::SYS_ioctl, [3, 0x5000_940E, 0, 0, 0, 0], EPERM),
-        // Limits: read of others, set of its own; set of others, also by a pointer with a low half of zeros.
+        // Limits: reading those of others, setting its own; setting those of others, also by a pointer with
+        // a low half of zeros.
         (libc::SYS_prlimit64, [7, 1, 0, 0x1000, 0, 0], ALLOW),
         (libc::SYS_prlimit64, [0, 1, 0x1000, 0, 0, 0], ALLOW),
         (libc::SYS_prlimit64, [7, 1, 0x1000, 0, 0, 0], EPERM),

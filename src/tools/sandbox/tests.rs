@@ -1,4 +1,4 @@
-//! The policy and the recognition of denials, without processes.
+//! Tests of the policy and of denial detection, without processes.
 
 use super::confinement::Guard;
 use super::denial::{FailedCommand, recognise};
@@ -90,7 +90,7 @@ fn a_workspace_that_leads_to_the_home_directory_cannot_be_changed() {
         ("to-home", "users/me"),
         ("users/me", "to-home"),
         ("users/me/project/..", "users/me"),
-        // Of a home directory that a link leads to, both places.
+        // Both places of a home directory that is reached through a link.
         ("disk/me", "users/moved"),
         ("disk", "users/moved"),
         ("users", "users/moved"),

@@ -1,9 +1,10 @@
-//! Restrictions for a command that nobody was asked about: it can change nothing.
+//! Restrictions for a command that runs without approval: it can change nothing.
 //!
-//! Besides what every sandboxed command is refused, it cannot change modes, owners, times and attributes, make
-//! sockets of any kind, or read keys. Reading was free without Landlock's right to read; here a rule allows it for
-//! everything but what is hidden. Landlock only allows, so the rules name every entry beside what is hidden in
-//! every directory that leads there. They are made once and used until one of those directories changes.
+//! Beyond the restrictions of every sandboxed command, it cannot change modes, owners, times and attributes,
+//! create sockets of any kind, or read keys. The other policy does not use Landlock's right to read; here a
+//! rule allows reading everything except hidden paths. Landlock can only allow, so the rules name every
+//! entry beside hidden ones in every directory that leads there. They are created once and used until one of
+//! those directories changes.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -19,10 +20,10 @@ use super::file_rules;
 use super::support::Support;
 use super::system_calls::{self, Allowed};
 
-/// How many rulesets are kept: one for each folder of temporary files.
+/// The maximum number of cached rulesets: one for each folder of temporary files.
 const MAX_KEPT: usize = 2;
 
-/// A ruleset, and what it was made from.
+/// A ruleset, and its inputs.
 #[derive(Debug)]
 struct Kept {
     hidden: Vec<PathBuf>,
@@ -31,13 +32,13 @@ struct Kept {
     ruleset: RulesetCreated,
 }
 
-/// A directory as it was when its entries were read: its device and number, and when it was changed.
+/// The state of a directory when its entries were read: its device, inode and change time.
 type Stamp = (u64, u64, i64, i64);
 
-/// The rules for a command that may change what is in `private` only. Waits for nothing.
+/// The rules for a command that may change only the contents of `private`. Never blocks.
 ///
 /// # Errors
-/// When the kernel refuses a rule, or a directory cannot be looked at.
+/// If the kernel rejects a rule, or a directory cannot be read.
 pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<RulesetCreated> {
     static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
@@ -61,7 +62,7 @@ pub(super) fn ruleset(policy: &SandboxPolicy, private: &Path) -> io::Result<Rule
     Ok(clone)
 }
 
-/// The directories above what is hidden, as they are now.
+/// The current state of the directories above hidden paths.
 fn stamps(hidden: &[PathBuf]) -> io::Result<Vec<Stamp>> {
     let mut folders: Vec<&Path> = hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect();
     folders.sort();
@@ -73,10 +74,10 @@ fn stamps(hidden: &[PathBuf]) -> io::Result<Vec<Stamp>> {
     folders.into_iter().map(stamp).collect()
 }
 
-/// The filters of system calls, made once.
+/// The system call filters, built once.
 ///
 /// # Errors
-/// When there is no filter for this kind of processor.
+/// If there is no filter for this kind of processor.
 pub(super) fn filters() -> io::Result<Vec<BpfProgram>> {
     static FILTERS: OnceLock<Vec<BpfProgram>> = OnceLock::new();
 

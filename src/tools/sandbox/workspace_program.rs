@@ -1,9 +1,8 @@
-//! Programs that tau starts for the user, and that a sandboxed command could have rewritten: hooks, MCP
-//! servers and status lines from the workspace.
+//! Detects programs started for the user that a sandboxed command could have rewritten.
 //!
-//! Such a program runs in the sandbox of the commands. It is one if a word of its command may be a file
-//! that commands can change: the program itself, the script of an interpreter, a configuration. What
-//! cannot be read for certain counts as one.
+//! These are hooks, MCP servers and status lines from the workspace, which then run in the sandbox of the
+//! commands. A program counts if a word of its command may be a file that commands can change: the program
+//! itself, the script of an interpreter, a configuration. Anything uncertain counts.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::{SandboxPolicy, protected};
 use crate::paths;
 
-/// How many links of a name are looked at.
+/// The maximum number of links followed for a name.
 const MAX_LINKS: usize = 40;
-/// Programs that do what files in the present directory say, without being given their names.
+/// Programs that obey files in the current directory without being given their names.
 const RUNNERS: [&str; 32] = [
     "ant",
     "bun",
@@ -48,11 +47,11 @@ const RUNNERS: [&str; 32] = [
     "uv",
     "yarn",
 ];
-/// Interpreters that load modules from the present directory for code that is given as an argument.
+/// Interpreters that load modules from the current directory for code given as an argument.
 const INTERPRETERS: [&str; 6] = ["lua", "node", "perl", "php", "python", "ruby"];
-/// What a shell replaces, so that the words are not known.
+/// Characters that a shell expands, so that the words are unknown.
 const EXPANSIONS: [char; 6] = ['$', '`', '*', '?', '[', '\\'];
-/// What separates the words of a text for a shell.
+/// Characters that separate the words of a shell text.
 const SEPARATORS: [char; 14] = [' ', '\t', '\r', '\n', '\'', '"', ';', '|', '&', '(', ')', '<', '>', '\0'];
 
 /// A program that tau is about to start.
@@ -60,12 +59,12 @@ const SEPARATORS: [char; 14] = [' ', '\t', '\r', '\n', '\'', '"', ';', '|', '&',
 pub struct Start<'a> {
     /// The directory it starts in.
     pub cwd: &'a Path,
-    /// Where programs are looked for: `PATH`.
+    /// The search path for programs: `PATH`.
     pub path: Option<&'a OsStr>,
 }
 
 impl SandboxPolicy {
-    /// Whether commands can change what runs when this program is started with these arguments.
+    /// True if commands can change the code that runs when this program is started with these arguments.
     pub fn can_change_program<'a>(
         &self,
         start: Start<'_>,
@@ -77,7 +76,7 @@ impl SandboxPolicy {
         !roots.is_empty() && place.runs(program, &arguments.into_iter().collect::<Vec<_>>())
     }
 
-    /// The same for a text that a shell runs.
+    /// Like [`Self::can_change_program`], for a text that a shell runs.
     pub fn can_change_script(&self, start: Start<'_>, text: &str) -> bool {
         let roots = self.roots();
         if roots.is_empty() {
@@ -101,7 +100,7 @@ impl SandboxPolicy {
     }
 }
 
-/// The words of a text for a shell, without the files that output goes to.
+/// The words of a shell text, without the targets of output redirections.
 fn words(text: &str) -> Vec<&str> {
     let mut pieces = text.split('>');
     let first = pieces.next().unwrap_or_default();
@@ -130,7 +129,7 @@ impl Place<'_> {
             || arguments.iter().any(|word| self.names_changeable(word))
     }
 
-    /// Whether the program of this name is one that commands can change, or put in front of it.
+    /// True if commands can change the program of this name, or shadow it.
     fn is_program(&self, name: &str) -> bool {
         if name.contains('/') {
             return self.names_changeable(name);
@@ -147,7 +146,7 @@ impl Place<'_> {
         false
     }
 
-    /// Whether a word may name a file that commands can change: as a whole, or behind `=`, `:` or `,`.
+    /// True if a word may name a file that commands can change: as a whole, or after `=`, `:` or `,`.
     fn names_changeable(&self, word: &str) -> bool {
         word.split(['=', ':', ',']).chain([word]).filter(|part| !part.is_empty()).any(|part| {
             let path = paths::resolve(self.start.cwd, part);
@@ -156,7 +155,7 @@ impl Place<'_> {
         })
     }
 
-    /// Whether commands can change a file, or a link that leads to it.
+    /// True if commands can change a file, or a link that leads to it.
     fn is_changeable(&self, path: &Path) -> bool {
         let mut path = path.to_path_buf();
         for _ in 0..MAX_LINKS {
@@ -259,7 +258,7 @@ mod tests {
         assert!(policy.can_change_program(start, "python3", ["server with spaces/x.py"]));
         assert!(policy.can_change_program(start, "./hook.sh", []));
         assert!(!policy.can_change_program(start, "python3", [other.join("x.py").to_str().unwrap()]));
-        // What commands cannot change although it is in the workspace.
+        // A file in the workspace that commands cannot change.
         fs::write(work.join(".git/HEAD"), "").unwrap();
         fs::create_dir(work.join(".git/objects")).unwrap();
         fs::write(work.join(".git/hooks/x"), "").unwrap();

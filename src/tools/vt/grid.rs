@@ -1,9 +1,8 @@
 //! The cells of one screen of a terminal, its cursor, and the lines that scrolled off the top.
 //!
-//! Pure. Every number from outside is clamped here, so nothing a program writes can make it
-//! panic or cost more memory than the window has cells. Rows are as long as what was written in
-//! them; the rest is blank. Rows are `grid/row.rs`; scrolling, inserting and erasing
-//! `grid/editing.rs`.
+//! Pure. Every number from outside is clamped here, so no output of a program can cause a panic or use more
+//! memory than the window has cells. Rows are as long as the text written in them; the rest is blank. Rows
+//! are in `grid/row.rs`; scrolling, inserting and erasing are in `grid/editing.rs`.
 
 mod editing;
 mod row;
@@ -14,22 +13,22 @@ use super::sgr::{SgrColor, SgrStyle};
 use row::COVERED;
 pub use row::{ScreenCell, ScreenLine, ScreenRow};
 
-/// Bytes of marks that one character may carry.
+/// The maximum number of bytes of marks that one character may carry.
 const MARKS: usize = 32;
-/// A line that scrolled off is delivered in parts of about this size, in bytes.
+/// The approximate size, in bytes, of the parts in which a scrolled-off line is delivered.
 const LONG_LINE: usize = 16 * 1024;
 
-/// Where the next character goes, and how it looks.
+/// The position and style of the next character.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cursor {
     pub column: usize,
     pub row: usize,
     pub style: SgrStyle,
-    /// The last column holds a character; the next one begins a new row.
+    /// True if the last column holds a character, so that the next one begins a new row.
     pub at_end: bool,
 }
 
-/// Which part of a row or of the screen.
+/// A part of a row or of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErasePart {
     FromCursor,
@@ -44,16 +43,16 @@ pub(crate) struct Grid {
     columns: usize,
     pub cursor: Cursor,
     pub saved: Cursor,
-    /// First and last row of the scrolling region.
+    /// The first and last row of the scrolling region.
     margins: (usize, usize),
-    /// Lines that scrolled off; `None` if they are not kept.
+    /// The lines that scrolled off; `None` if they are not kept.
     scrolled_off: Option<Vec<ScreenLine>>,
-    /// The beginning of a line whose other rows are still on the screen.
+    /// The start of a line whose other rows are still on the screen.
     unfinished: Option<ScreenLine>,
 }
 
 impl Grid {
-    /// A blank screen. Lines that scroll off are collected if it `keeps` them.
+    /// A blank screen, which collects lines that scroll off if it `keeps` them.
     pub fn new(columns: usize, rows: usize, keeps: bool) -> Self {
         let (columns, rows) = (columns.max(1), rows.max(1));
         Grid {
@@ -67,17 +66,17 @@ impl Grid {
         }
     }
 
-    /// Width and height.
+    /// The width and height.
     pub fn size(&self) -> (usize, usize) {
         (self.columns, self.rows.len())
     }
 
-    /// The rows, top to bottom.
+    /// The rows, from top to bottom.
     pub fn rows(&self) -> impl Iterator<Item = &ScreenRow> {
         self.rows.iter()
     }
 
-    /// Rows down to the last one that is not blank.
+    /// The number of rows down to the last one that is not blank.
     pub fn used(&self) -> usize {
         self.rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
     }
@@ -87,7 +86,7 @@ impl Grid {
         self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The lines that are on the screen, the first `rows` of it.
+    /// The lines in the first `rows` rows of the screen.
     pub fn lines(&self, rows: usize) -> Vec<ScreenLine> {
         let mut lines = Vec::new();
         let mut open = self.unfinished.clone();
@@ -100,7 +99,7 @@ impl Grid {
         lines
     }
 
-    /// Changes the size. What does not fit at the bottom scrolls off the top; rows are not cut.
+    /// Resizes the screen. Rows that do not fit at the bottom scroll off the top; rows are not cut.
     pub fn resize(&mut self, columns: usize, rows: usize) {
         let (columns, rows) = (columns.max(1), rows.max(1));
         while self.rows.len() > rows {
@@ -125,7 +124,7 @@ impl Grid {
         Cursor { column, row, ..cursor }
     }
 
-    /// Moves the cursor back to where it was saved.
+    /// Moves the cursor back to its saved position.
     pub(crate) fn restore(&mut self) {
         self.cursor = self.clamped(self.saved);
     }
@@ -135,7 +134,7 @@ impl Grid {
         self.cursor = self.clamped(Cursor { column, row, at_end: false, ..self.cursor });
     }
 
-    /// Moves the cursor by columns and rows. It does not leave the margins that it is within.
+    /// Moves the cursor by columns and rows. It stays within its margins.
     pub(crate) fn move_by(&mut self, columns: isize, rows: isize) {
         let (top, bottom) = self.margins;
         let within = (top..=bottom).contains(&self.cursor.row);
@@ -149,7 +148,7 @@ impl Grid {
         self.margins.0
     }
 
-    /// Sets the scrolling region, from 0, inclusive. False, and no change, if it is not valid.
+    /// Sets the scrolling region, from 0, inclusive. Returns false and changes nothing if it is invalid.
     pub(crate) fn set_margins(&mut self, top: usize, bottom: usize) -> bool {
         let bottom = bottom.min(self.rows.len() - 1);
         let sensible = top < bottom;
@@ -159,7 +158,7 @@ impl Grid {
         sensible
     }
 
-    /// Writes a character of that many cells.
+    /// Writes a character that is `width` cells wide.
     pub fn print(&mut self, character: char, width: usize, wraps: bool) {
         if width == 0 {
             return self.mark(character);
@@ -214,7 +213,7 @@ impl Grid {
         self.feed();
     }
 
-    /// Writes a tab: as a character where the row is still empty, elsewhere as a move.
+    /// Writes a tab: as a character if the row is still empty there, otherwise as a move.
     pub fn tab(&mut self) {
         let from = self.cursor.column;
         let to = (from / 8 * 8 + 8).min(self.columns - 1);
@@ -241,7 +240,7 @@ impl Grid {
         cell.marks = Some(if fits { format!("{marks}{character}") } else { marks }.into());
     }
 
-    /// Moves one row down, and scrolls at the bottom of the scrolling region.
+    /// Moves one row down, scrolling at the bottom of the scrolling region.
     pub fn feed(&mut self) {
         self.cursor.at_end = false;
         match self.cursor.row {
@@ -250,7 +249,7 @@ impl Grid {
         }
     }
 
-    /// Moves one row up, and scrolls at the top of the scrolling region.
+    /// Moves one row up, scrolling at the top of the scrolling region.
     pub(crate) fn feed_back(&mut self) {
         self.cursor.at_end = false;
         match self.cursor.row {

@@ -1,8 +1,7 @@
-//! What the tokens of a program's output do to the screen.
+//! Applies the tokens of a program's output to the screen.
 //!
-//! Understood is what xterm does with the sequences that editors, pagers, line editors and
-//! progress bars use (ECMA-48, the VT100 and VT220 manuals, xterm's control sequences). Everything
-//! else is ignored.
+//! Follows xterm for the sequences that editors, pagers, line editors and progress bars use (ECMA-48, the
+//! VT100 and VT220 manuals, xterm's control sequences). Everything else is ignored.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -120,7 +119,7 @@ impl TerminalScreen {
             'S' => grid.scroll_up(count),
             'T' => grid.scroll_down(count),
             'r' => {
-                // A bottom of 0, or no bottom, is the last row.
+                // A bottom of 0, or none, means the last row.
                 let bottom = second.filter(|row| *row > 0).unwrap_or(usize::MAX) - 1;
                 if grid.set_margins(index(first), bottom) {
                     let top = if self.origin { self.shown().top() } else { 0 };
@@ -145,7 +144,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Queries of the kind `ESC [ > c`.
+    /// Answers queries of the form `ESC [ > c`.
     fn private_query(&mut self, parameters: &str, last: char) {
         if last == 'c' && parameters.starts_with('>') {
             self.answer("\u{1b}[>0;0;0c");
@@ -179,7 +178,7 @@ impl TerminalScreen {
         }
     }
 
-    /// To the alternate screen, or back.
+    /// Switches to the alternate screen, or back.
     fn switch(&mut self, on: bool) {
         match (on, self.alternate.is_some()) {
             (true, false) => {
@@ -193,13 +192,13 @@ impl TerminalScreen {
                 self.alternate = None;
                 self.main.restore();
             }
-            // As xterm does, which restores the cursor in any case.
+            // xterm also restores the cursor in any case.
             (false, false) => self.main.restore(),
             (true, true) => {}
         }
     }
 
-    /// Resets the terminal. The screen scrolls off, so that no line of it is lost.
+    /// Resets the terminal. The screen scrolls off, so that no line is lost.
     fn reset(&mut self) {
         self.alternate = None;
         let (columns, rows) = self.main.size();

@@ -1,22 +1,21 @@
-//! The tokenizer for terminal streams: text, control characters, escape and control sequences,
-//! and control strings.
+//! The tokenizer for terminal streams: text, control characters, sequences and strings.
 //!
-//! Sources: ECMA-48 (5th edition) for the shape of sequences, and the state machine of the VT500
-//! parser by Paul Williams (<https://vt100.net/emu/dec_ansi_parser>) for malformed ones. It
-//! decides where a sequence begins and ends, never what it means: that is up to the folds over
-//! its tokens ([`super::TerminalScreen`], `tools/line_output`, `app/ansi`, `cli/tui/decode`).
+//! Sources: ECMA-48 (5th edition) for the form of sequences, and the state machine of the VT500 parser by
+//! Paul Williams (<https://vt100.net/emu/dec_ansi_parser>) for malformed ones. It decides where a sequence
+//! begins and ends, never what it means: that is up to the folds over its tokens ([`super::TerminalScreen`],
+//! `tools/line_output`, `app/ansi`, `cli/tui/decode`).
 //!
-//! Departures from the state machine, all of them because a stream here may be cut, broken or
-//! hostile, and none of its text may be lost:
+//! Departures from the state machine, all because a stream here may be cut, broken or hostile, and none of
+//! its text may be lost:
 //!
-//! - A control character within a sequence ends it there (CAN and SUB silently), instead of being
-//!   executed while the sequence continues. A character outside ASCII does the same.
-//! - A line feed ends a control string, so that one that is never closed cannot swallow the rest
-//!   of the output. BEL ends any control string, as programs expect of xterm for OSC.
-//! - The data of device control strings is not parsed; it is passed on like that of any string.
-//! - C1 controls count in UTF-8 (`C2 80` to `C2 9F`) only, and only ST (`C2 9C`) has a meaning:
-//!   the others are tokens of their own and introduce nothing. A raw byte from `80` to `9F` is
-//!   part of some character, or broken text.
+//! - A control character within a sequence ends the sequence (CAN and SUB silently), instead of being
+//!   executed while the sequence continues. A non-ASCII character does the same.
+//! - A line feed ends a control string, so that an unclosed one cannot swallow the rest of the output. BEL
+//!   ends any control string, as programs expect of xterm for OSC.
+//! - The data of device control strings is not parsed, but passed on like that of any string.
+//! - C1 controls count only in UTF-8 (`C2 80` to `C2 9F`), and only ST (`C2 9C`) has a meaning: the others
+//!   are separate tokens and introduce nothing. A raw byte from `80` to `9F` is part of some character, or
+//!   invalid text.
 
 mod scan;
 #[cfg(test)]
@@ -24,17 +23,17 @@ mod tests;
 
 use scan::{data_length, plain_length, whole_csi};
 
-/// The longest parameters and intermediates of one sequence, in bytes. A sequence with more is
-/// ignored up to its final byte.
+/// The maximum length of one sequence's parameters and intermediates, in bytes. A longer sequence is ignored
+/// up to its final byte.
 pub const MAX_SEQUENCE: usize = 1024;
-/// The most that is kept of the data of one control string, in bytes.
+/// The maximum number of bytes kept of one control string's data.
 pub const MAX_STRING: usize = 4096;
 
 /// A piece of a terminal stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// Text without control characters. Never empty. Text that was fed as `&str` is cut between
-    /// characters only; see [`text`].
+    /// Text without control characters. Never empty. Text that was fed as `&str` is cut only between
+    /// characters; see [`text`].
     Text(&'a [u8]),
     /// A C0 control character other than ESC, DEL, or a C1 control character.
     Control(char),
@@ -42,7 +41,7 @@ pub enum Token<'a> {
     Escape { intermediates: &'a str, last: char },
     /// A control sequence.
     Csi(Csi<'a>),
-    /// A control string that was ended as it should be.
+    /// A control string that was properly terminated.
     String { kind: StringKind, data: &'a [u8], truncated: bool },
 }
 
@@ -57,7 +56,7 @@ pub struct Csi<'a> {
     pub last: char,
 }
 
-/// What introduced a control string.
+/// The kinds of control strings, by their introducer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringKind {
     /// Device control string, `ESC P`.
@@ -72,18 +71,18 @@ pub enum StringKind {
     Apc,
 }
 
-/// The text of [`Token::Text`]; empty if it is not UTF-8, which it always is when the stream was
-/// fed as `&str`.
+/// The text of [`Token::Text`]; empty if it is not UTF-8, which it always is if the stream was fed as
+/// `&str`.
 pub fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Where in the stream the parser is.
+/// The state of the parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Ground,
-    /// After the byte C2 in ground state: a C1 control or a character.
+    /// After the byte C2 in the ground state: a C1 control or a character.
     Lead,
     Escape,
     EscapeIntermediate,
@@ -91,7 +90,7 @@ enum State {
     CsiEntry,
     CsiParameter,
     CsiIntermediate,
-    /// In a control sequence that is malformed.
+    /// In a malformed control sequence.
     CsiIgnore,
     String(StringKind),
     /// After the byte C2 in a control string.
@@ -100,26 +99,26 @@ enum State {
     StringEscape(StringKind),
 }
 
-/// What a byte does.
+/// The effect of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    /// It only changes the state.
+    /// Only changes the state.
     Next(State),
-    /// It belongs to the body of a sequence or string.
+    /// Belongs to the body of a sequence or string.
     Collect(State),
-    /// It is the last of an escape sequence.
+    /// Ends an escape sequence.
     Escape,
-    /// It is the last of a control sequence.
+    /// Ends a control sequence.
     Csi,
-    /// It is the last of a control string.
+    /// Ends a control string.
     String(StringKind),
-    /// It is the last of something that has no meaning.
+    /// Ends something without meaning.
     Drop,
-    /// What came so far is dropped, and this byte read again in another state.
+    /// Drops the input so far and reads this byte again in another state.
     Again(State),
-    /// It is a control character.
+    /// A control character.
     Control,
-    /// It is text, or begins text.
+    /// Text, or the start of text.
     Text,
 }
 
@@ -188,7 +187,7 @@ impl State {
         }
     }
 
-    /// The longest body of a sequence, in bytes.
+    /// The maximum length of a sequence's body, in bytes.
     fn most(self) -> usize {
         match self {
             State::String(_) | State::StringLead(_) | State::StringEscape(_) => MAX_STRING,
@@ -197,7 +196,7 @@ impl State {
     }
 }
 
-/// The token that `last` completes. `body` is what came between the introducer and the final byte.
+/// The token that `last` completes. `body` is the input between the introducer and the final byte.
 fn token(action: Action, body: &[u8], last: u8, truncated: bool) -> Option<Token<'_>> {
     let (body_text, last) = (text(body), char::from(last));
     match action {
@@ -213,18 +212,18 @@ fn token(action: Action, body: &[u8], last: u8, truncated: bool) -> Option<Token
     }
 }
 
-/// A tokenizer that is fed the stream piece by piece. Pieces may be cut anywhere, but text that
-/// is cut within a character comes in two tokens.
+/// A tokenizer that is fed the stream piece by piece. Pieces may be cut anywhere, but text cut within a
+/// character arrives in two tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parser {
     state: State,
-    /// The body of a sequence or string that is not complete.
+    /// The body of an incomplete sequence or string.
     body: Vec<u8>,
     truncated: bool,
 }
 
 impl Parser {
-    /// Takes the next piece of the stream and gives its tokens.
+    /// Reads the next piece of the stream and emits its tokens.
     pub fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(Token<'_>)) {
         let mut rest = bytes;
         while let Some((byte, after)) = rest.split_first() {
@@ -267,12 +266,12 @@ impl Parser {
         }
     }
 
-    /// Takes one byte; false if it has to be read again.
+    /// Reads one byte; false if it must be read again.
     fn step(&mut self, byte: u8, emit: &mut impl FnMut(Token<'_>)) -> bool {
         let action = self.state.step(byte);
         match action {
             Action::Next(state) => {
-                // A string keeps what it has until it is known what its ESC or C2 begins.
+                // A string keeps its data until it is clear what its ESC or C2 begins.
                 if !matches!(state, State::StringEscape(_) | State::StringLead(_)) {
                     self.body.clear();
                 }
@@ -282,7 +281,7 @@ impl Parser {
             Action::Collect(state) => {
                 if matches!(self.state, State::StringLead(_)) {
                     self.collect(&[0xc2]);
-                    // What follows may itself end the string.
+                    // The next byte may itself end the string.
                     self.state = state;
                     return false;
                 }
@@ -327,20 +326,19 @@ impl Parser {
     }
 }
 
-/// What follows an ESC.
+/// The result of reading after an ESC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leading<'a> {
-    /// The beginning of a sequence.
+    /// An incomplete sequence.
     Incomplete,
     /// A sequence, and its length in bytes.
     Complete(Token<'a>, usize),
-    /// So many bytes of a malformed or cancelled sequence.
+    /// The number of bytes of a malformed or cancelled sequence.
     Malformed(usize),
 }
 
-/// The sequence or control string whose ESC stands directly before `bytes`. For readers that keep
-/// a buffer of their own, because an ESC may mean something else to them. Lengths are without the
-/// ESC.
+/// Reads the sequence or control string whose ESC is directly before `bytes`. For readers with a buffer of
+/// their own, to which an ESC may mean something else. Lengths exclude the ESC.
 pub fn after_escape(bytes: &[u8]) -> Leading<'_> {
     let mut state = State::Escape;
     let (mut start, mut at) = (0, 0);
@@ -353,12 +351,12 @@ pub fn after_escape(bytes: &[u8]) -> Leading<'_> {
                 state = next;
             }
             Action::Collect(next) => {
-                // The byte after a C2 that is data is read again: it may itself end the string.
+                // The byte after a C2 in data is read again: it may itself end the string.
                 at -= usize::from(matches!(state, State::StringLead(_)));
                 state = next;
             }
             Action::Escape | Action::Csi | Action::String(_) => {
-                // The mark that ends a string has one byte or two.
+                // The terminator of a string has one byte or two.
                 let two = matches!(state, State::StringEscape(_) | State::StringLead(_));
                 let body = bytes.get(start..at - usize::from(two)).unwrap_or_default();
                 let whole = token(action, body, *byte, false).filter(|_| body.len() <= state.most());

@@ -2,21 +2,21 @@
 //!
 //! Pure. Concealed text counts as ordinary text.
 
-/// A colour as terminals name it.
+/// A colour as terminals specify it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SgrColor {
-    /// The terminal's own.
+    /// The terminal's default.
     #[default]
     Default,
-    /// One of the 16 that the terminal's own theme defines: 0-7 normal, 8-15 bright.
+    /// One of the 16 colours of the terminal's own theme: 0-7 normal, 8-15 bright.
     Named(u8),
-    /// One of the 256; 16 and above here.
+    /// One of the 256 colours; here only 16 and above.
     Indexed(u8),
     /// Red, green, blue.
     Rgb(u8, u8, u8),
 }
 
-/// How a run of text looks.
+/// The style of a run of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SgrStyle {
     pub foreground: SgrColor,
@@ -30,8 +30,8 @@ pub struct SgrStyle {
 }
 
 impl SgrStyle {
-    /// Applies a sequence, given what is between `ESC [` and `m`. One with a private mark is not SGR
-    /// and changes nothing.
+    /// Applies a sequence, given the text between `ESC [` and `m`. One with a private mark is not SGR and
+    /// changes nothing.
     pub fn apply(&mut self, parameters: &str) {
         let known = |byte: u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
         if !parameters.bytes().all(known) {
@@ -40,7 +40,7 @@ impl SgrStyle {
         let number = |code: &str| code.parse::<u16>().unwrap_or(0);
         let mut codes = parameters.split(';');
         while let Some(code) = codes.next() {
-            // Parts of one parameter are parted by colons: `4:3`, `38:2::1:2:3` (ITU T.416).
+            // Colons separate the parts of one parameter: `4:3`, `38:2::1:2:3` (ITU T.416).
             match code.split_once(':') {
                 Some(("38", colour)) => parted_colour(colour, &mut self.foreground),
                 Some(("48", colour)) => parted_colour(colour, &mut self.background),

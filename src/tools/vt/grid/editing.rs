@@ -1,4 +1,4 @@
-//! Edits of a grid: scrolling, inserting, deleting and erasing of rows and characters.
+//! Edits a grid: scrolls, inserts, deletes and erases rows and characters.
 
 use super::{ErasePart, Grid};
 

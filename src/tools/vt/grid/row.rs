@@ -1,8 +1,8 @@
-//! Rows of cells, and the lines of text that wrapped rows make together.
+//! Rows of cells, and the lines of text that wrapped rows form.
 
 use super::super::sgr::SgrStyle;
 
-/// Marks cells that a wide character or a tab covers beyond its first.
+/// Marks the further cells that a wide character or a tab covers.
 pub(super) const COVERED: char = '\0';
 
 /// A cell.
@@ -11,7 +11,7 @@ pub struct ScreenCell {
     pub(super) character: char,
     /// Combining marks and joined characters.
     pub(super) marks: Option<Box<str>>,
-    /// How it looks.
+    /// The style of the cell.
     pub style: SgrStyle,
 }
 
@@ -20,7 +20,7 @@ impl ScreenCell {
         ScreenCell { character: ' ', marks: None, style }
     }
 
-    /// Its text; empty if the character before covers this cell.
+    /// The text of the cell; empty if the character before covers it.
     pub fn text(&self) -> String {
         match self.character {
             COVERED => String::new(),
@@ -35,11 +35,11 @@ impl ScreenCell {
 /// A line of text, its wrapped rows joined.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScreenLine {
-    /// Tabs are kept, all other control characters removed.
+    /// The text. Tabs are kept, all other control characters removed.
     pub text: String,
-    /// Lengths in bytes of parts of `text`, and their styles; the rest has no style.
+    /// The lengths in bytes of parts of `text`, and their styles; the rest has no style.
     pub runs: Vec<(usize, SgrStyle)>,
-    /// This line is very long, and the next one continues it.
+    /// True if this line is very long and the next one continues it.
     pub continues: bool,
 }
 
@@ -61,7 +61,7 @@ impl ScreenLine {
         }
     }
 
-    /// Notes the style of text that was added behind `before` bytes.
+    /// Records the style of text that was added after `before` bytes.
     fn note_run(&mut self, before: usize, added: usize, style: SgrStyle) {
         match self.runs.last_mut() {
             Some((length, known)) if *known == style => *length += added,
@@ -76,12 +76,12 @@ impl ScreenLine {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScreenRow {
     pub(super) cells: Vec<ScreenCell>,
-    /// The next row continues the same line.
+    /// True if the next row continues the same line.
     pub(super) wrapped: bool,
 }
 
 impl ScreenRow {
-    /// Its cells, up to the last one written.
+    /// The cells, up to the last one written.
     pub fn cells(&self) -> &[ScreenCell] {
         &self.cells
     }
@@ -107,7 +107,7 @@ impl ScreenRow {
         }
     }
 
-    /// Replaces the character that covers this cell and others by blank cells.
+    /// Replaces a character that covers this cell and others with blank cells.
     fn sever(&mut self, column: usize) {
         let mut start = column;
         while start > 0 && self.is_covered(start) {
@@ -150,7 +150,7 @@ impl ScreenRow {
     }
 
     pub(super) fn put_covered(&mut self, column: usize, style: SgrStyle) {
-        // The cell before is the one that covers this one, so the two must stay together.
+        // The previous cell covers this one, so the two must stay together.
         self.cut(column + 1);
         let covered = ScreenCell { character: COVERED, marks: None, style };
         match self.cells.get_mut(column) {

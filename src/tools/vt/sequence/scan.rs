@@ -1,10 +1,9 @@
-//! What most of a stream is made of, found without the state machine: runs of text, data of strings,
-//! and control sequences that are complete.
+//! Fast paths for most of a stream: runs of text, data of strings, and complete control sequences.
 
 use super::{Csi, MAX_SEQUENCE, text};
 
-/// The control sequence that follows an ESC, and what follows it, if it is complete and of the
-/// usual form. A short cut past the state machine, which gives the same.
+/// The control sequence after an ESC and the rest of the input, if the sequence is complete and in the usual
+/// form. A shortcut with the same result as the state machine.
 pub(super) fn whole_csi(bytes: &[u8]) -> Option<(Csi<'_>, &[u8])> {
     let body = bytes.strip_prefix(b"[")?;
     let mark = usize::from(matches!(body.first(), Some(b'<'..=b'?')));
@@ -16,28 +15,27 @@ pub(super) fn whole_csi(bytes: &[u8]) -> Option<(Csi<'_>, &[u8])> {
     Some((csi, others.get(1..)?))
 }
 
-/// The length of the text at the start. Most of what programs write is read here and nowhere
-/// else byte by byte.
+/// The length of the text at the start. Most output is scanned only here.
 pub(super) fn plain_length(bytes: &[u8]) -> usize {
     let mut from = 0;
     loop {
         let rest = bytes.get(from..).unwrap_or_default();
         let at = from + position(rest, |byte| byte < 0x20 || byte == 0x7f || byte == 0xc2);
         match bytes.get(at..) {
-            // C2 begins a character unless a C1 control follows; at the end that is not known.
+            // C2 begins a character unless a C1 control follows; at the end of the input that is unknown.
             Some([0xc2, 0xa0..=0xff | 0..=0x7f, ..]) => from = at + 1,
             _ => return at,
         }
     }
 }
 
-/// The length of the data of a control string at the start.
+/// The length of a control string's data at the start.
 pub(super) fn data_length(bytes: &[u8]) -> usize {
     position(bytes, |byte| matches!(byte, 0x07 | 0x18 | 0x1a | 0x1b | b'\n' | 0xc2))
 }
 
-/// Where the first special byte is, or the end. Short runs are common; of long ones blocks are
-/// looked at in a way that compilers turn into wide instructions.
+/// The position of the first special byte, or the end. Short runs are common; long ones are scanned in
+/// blocks that compilers vectorize.
 #[inline]
 fn position(bytes: &[u8], special: impl Fn(u8) -> bool) -> usize {
     const BLOCK: usize = 16;

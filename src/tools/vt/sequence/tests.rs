@@ -1,4 +1,4 @@
-//! Tokens of well-formed and broken streams, however they are cut.
+//! Tests the tokens of well-formed and broken streams, however they are cut.
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn tokens(pieces: &[&[u8]]) -> String {
     shown.concat()
 }
 
-/// `stream` gives these tokens, whole, byte by byte, and cut in two at every place.
+/// Checks that `stream` gives these tokens: whole, byte by byte, and cut in two at every place.
 #[track_caller]
 fn check(stream: impl AsRef<[u8]>, expected: &str) {
     let stream = stream.as_ref();
@@ -72,10 +72,10 @@ fn c1_controls_count_in_utf8_and_introduce_nothing() {
     check("\u{9b}31mred \u{9d}0;x\u{9c}", "<9b>31mred <9d>0;x<9c>");
     // U+00A0 and up begin with the same byte.
     check("\u{a0}\u{a9}\u{bf}x", "\u{a0}\u{a9}\u{bf}x");
-    // Raw bytes are broken text: neither CSI nor ST, and nothing after them is lost.
+    // Raw bytes are invalid text: neither CSI nor ST, and nothing after them is lost.
     check(b"\x9b31mred \x85 \x9c", "\u{fffd}31mred \u{fffd} \u{fffd}");
     check(b"\x1b]0;title\x9cstill\x07text", "<Osc 0;title\u{fffd}still>text");
-    // The continuation bytes of characters are no C1 controls: U+015C is C5 9C.
+    // The continuation bytes of characters are not C1 controls: U+015C is C5 9C.
     check("\x1b]0;\u{15c}\u{9c}text", "<Osc 0;\u{15c}>text");
     check(b"\xc2", "");
     check(b"\xc2\x1b[m\xc2\xc2\x80", "\u{fffd}<CSI ||m>\u{fffd}<80>");
@@ -86,7 +86,7 @@ fn escape_sequences() {
     check("\x1b7a\x1bMb\x1bc", "<ESC 7>a<ESC M>b<ESC c>");
     check("\x1b(0x\x1b)B\x1b#8\x1b %G", "<ESC (0>x<ESC )B><ESC #8><ESC  %G>");
     check("\x1b\\a", "<ESC \\>a");
-    // Broken by a control character, a character outside ASCII, another ESC.
+    // Cut by a control character, a non-ASCII character, another ESC.
     check("\x1b\nx", "<0a>x");
     check("\x1b(\rx", "<0d>x");
     check("\x1béx", "éx");
@@ -103,7 +103,7 @@ fn control_sequences() {
     check("\x1b[2 q\x1b[!p\x1b[?1$p", "<CSI 2| |q><CSI |!|p><CSI ?1|$|p>");
     // Parameters after intermediates and marks after parameters are malformed: dropped as a whole.
     check("a\x1b[1 2mb\x1b[1?2hc\x1b[! 3 qd", "abcd");
-    // Broken ones end before what broke them.
+    // Malformed ones end before the character that cut them.
     check("\x1b[31\nx", "<0a>x");
     check("\x1b[31\x18x", "<18>x");
     check("\x1b[31\x1b[32mx", "<CSI 32||m>x");
@@ -126,7 +126,7 @@ fn control_strings() {
     check("\x1b]\x07\x1bP\x1b\\", "<Osc ><Dcs >");
     // Other control characters are data.
     check("\x1b]a\rb\tc\x00\x07", "<Osc a\rb\tc\0>");
-    // A line end, CAN, SUB or a new sequence ends a string that was not closed; it is dropped.
+    // A line end, CAN, SUB or a new sequence ends an unclosed string; it is dropped.
     check("\x1b]0;never closed\nnext line", "<0a>next line");
     check("\x1bPdata\x18x\x1bPdata\x1ay", "xy");
     check("\x1b]0;title\x1b[31mx\x1b]two\x1b]three\x07", "<CSI 31||m>x<Osc three>");
@@ -189,7 +189,7 @@ fn a_sequence_is_found_in_a_buffer_as_in_a_stream() {
 }
 
 proptest! {
-    /// Any bytes, cut anywhere, give the same tokens, and no byte of text is lost or made up.
+    /// Any bytes give the same tokens however they are cut, and no byte of text is lost or invented.
     #[test]
     fn cutting_changes_nothing(
         parts in prop::collection::vec(
