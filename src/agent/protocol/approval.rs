@@ -1,8 +1,8 @@
-//! Permission modes, and what is asked and answered before a call that changes something is run.
+//! Permission modes, and the approval of calls that change something.
 //!
 //! The agent sends `QuestionEvent::ApprovalRequested`; a front end answers with
 //! `QuestionCommand::AnswerApproval` and the same id. `QuestionEvent::ApprovalEnded` follows, whoever
-//! answered, and also when nobody did because the run was stopped.
+//! answered, and also if no one did because the run was stopped.
 
 use std::path::PathBuf;
 
@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 use tau_tools::access::{Access, Preview};
 use tau_tools::sandbox::SandboxDenial;
 
-/// What is asked before a call is run.
+/// Which calls need approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PermissionMode {
-    /// Nothing is asked, except where a rule or a protected path says so.
+    /// None, unless a rule or a protected path requires it.
     #[default]
     Auto,
-    /// Whatever changes something is asked; reading is free.
+    /// Every call that changes something; reading needs none.
     Ask,
-    /// As `Ask`, but files in the workspace are changed without a question.
+    /// Like `Ask`, but files in the workspace are changed without asking.
     Edits,
     /// Nothing that changes anything can run; the model ends with a plan.
     Plan,
 }
 
 impl PermissionMode {
-    /// Every mode, in the order in which a key switches them.
+    /// Every mode, in the order in which a key cycles through them.
     pub const ALL: [PermissionMode; 4] =
         [PermissionMode::Ask, PermissionMode::Edits, PermissionMode::Plan, PermissionMode::Auto];
 
@@ -41,12 +41,12 @@ impl PermissionMode {
         }
     }
 
-    /// The mode of this name.
+    /// The mode with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         PermissionMode::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// How much runs unasked: less in `plan` than in `ask`, more in `edits`, and most in `auto`.
+    /// How permissive the mode is: less in `plan` than in `ask`, more in `edits`, and most in `auto`.
     fn rank(self) -> u8 {
         match self {
             PermissionMode::Plan => 0,
@@ -56,15 +56,15 @@ impl PermissionMode {
         }
     }
 
-    /// The mode in which less runs unasked.
+    /// The stricter of two modes.
     pub fn min(self, other: PermissionMode) -> Self {
         if self.rank() <= other.rank() { self } else { other }
     }
 
-    /// Refuses a mode above `ceiling`, the one that the user started a server in.
+    /// Rejects a mode more permissive than `ceiling`, the mode in which the user started a server.
     ///
     /// # Errors
-    /// What the user has to do for it.
+    /// Tells the user how to allow it.
     pub fn within(self, ceiling: PermissionMode) -> Result<Self, String> {
         if self.rank() <= ceiling.rank() {
             return Ok(self);
@@ -77,11 +77,11 @@ impl PermissionMode {
     }
 }
 
-/// A call that waits for the user's decision.
+/// A call waiting for the user's decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
-    /// Names this request in the answer.
+    /// The id that the answer refers to.
     pub id: String,
     pub tool_call_id: String,
     pub tool_name: String,
@@ -89,43 +89,44 @@ pub struct ApprovalRequest {
     pub title: String,
     /// What the call would touch.
     pub access: Access,
-    /// What it would do.
+    /// The operation of the call.
     pub preview: Preview,
-    /// Why it is asked: at least one reason.
+    /// The reasons for asking; at least one.
     pub reasons: Vec<ApprovalReason>,
-    /// The rules that together would allow calls like this one from now on; none if there are no sound ones.
+    /// The rules that together would allow calls like this one from now on; empty if there are no safe ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested_rules: Vec<String>,
-    /// Whether this exact call can be allowed for the session.
+    /// True if this exact call can be allowed for the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_allow_exact: bool,
-    /// What the call is confined to, in words.
+    /// A description of the sandbox.
     pub sandbox: String,
-    /// What the sandbox refuses of it. Allowed once, it runs without the sandbox.
+    /// The sandbox denial of this call. If allowed once, the call runs without the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<SandboxDenial>,
-    /// True if it has run, and the sandbox refused it that: allowed, it runs a second time.
+    /// True if the call has already run and was denied this by the sandbox: if allowed, it runs a second
+    /// time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ran: bool,
 }
 
 impl ApprovalRequest {
-    /// Whether "always" makes a path writable in the sandbox, in place of adding a rule for calls.
+    /// True if "always" makes a path writable in the sandbox instead of adding a rule for calls.
     pub fn adds_path(&self) -> bool {
         self.blocked.as_ref().is_some_and(|denial| !denial.unasked)
     }
 }
 
-/// Why a call is asked.
+/// A reason why approval is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ApprovalReason {
-    /// In words: "writes outside the workspace".
+    /// The reason in words: "writes outside the workspace".
     pub text: String,
-    /// The part of the command that is the reason: where it starts and ends, in bytes of the command.
+    /// The part of the command that is the reason: its start and end, in bytes of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<(usize, usize)>,
-    /// The rule that says so.
+    /// The rule that requires it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The path concerned.
@@ -139,24 +140,25 @@ pub struct ApprovalReason {
 pub enum ApprovalAnswer {
     /// Run it once.
     Allow {
-        /// Only these hunks of a change, by index; without it all of them.
+        /// The hunks of the change to apply, by index; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hunks: Option<Vec<usize>>,
-        /// Another command, or another text for the whole file, in place of the model's.
+        /// A command or a text of the whole file that replaces the model's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
     },
-    /// Run it, and in this session this exact call without a question, as long as nothing else is to be said of it.
+    /// Run it, and run this exact call in this session without asking, unless there is another reason to
+    /// ask.
     AllowExact {
-        /// Of this call only these hunks, by index; without it all of them.
+        /// The hunks of this call to apply, by index; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hunks: Option<Vec<usize>>,
     },
-    /// Run it, and let calls that these rules cover run without a question from now on.
+    /// Run it, and from now on run calls covered by these rules without asking.
     AllowAlways {
         rules: Vec<String>,
         scope: RuleScope,
-        /// Of this call only these hunks, by index; without it all of them.
+        /// The hunks of this call to apply, by index; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hunks: Option<Vec<usize>>,
     },
@@ -169,29 +171,29 @@ pub enum ApprovalAnswer {
     },
 }
 
-/// Where a new rule holds.
+/// The scope of a new rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleScope {
     /// Until tau ends.
     #[default]
     Session,
-    /// In this directory, for this user only: its `.tau/config.local.toml`.
+    /// In this directory, only for this user: its `.tau/config.local.toml`.
     Local,
     /// In this directory: its `.tau/config.toml`.
     Project,
-    /// For this call only: a path that the sandbox lets it change. Rules have no such scope.
+    /// Only for this call: a path that the sandbox lets it change. Rules have no such scope.
     Once,
     /// Everywhere: the user's config.toml.
     User,
 }
 
-/// How a request for approval ended.
+/// The outcome of a request for approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalOutcome {
     Allowed,
     Denied,
-    /// Nobody answered: the run was stopped, or the session closed.
+    /// Unanswered: the run was stopped, or the session closed.
     Withdrawn,
 }

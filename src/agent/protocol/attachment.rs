@@ -1,14 +1,13 @@
-//! Files that go with a message: what they become for the model.
+//! Files attached to a message, and their conversion for the model.
 //!
-//! The shape is that of the RPC wire (`prompt.attachments`). An image becomes an image block, a
-//! document the text that was extracted from it (`message::Block::of_attachment`). Extracting is the caller's;
-//! nothing is read here.
+//! The shape is that of the RPC wire (`prompt.attachments`). An image becomes an image block, a document the
+//! text extracted from it (`message::Block::of_attachment`). The caller extracts text; nothing is read here.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// Kinds of attachment.
+/// The kinds of attachments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentKind {
@@ -16,11 +15,11 @@ pub enum AttachmentKind {
     Document,
 }
 
-/// A file that goes with a message.
+/// A file attached to a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
-    /// Names it to the front end.
+    /// The front end's id for it.
     #[serde(default)]
     pub id: String,
     #[serde(rename = "type")]
@@ -29,27 +28,27 @@ pub struct Attachment {
     pub file_name: String,
     #[serde(default)]
     pub mime_type: String,
-    /// Size of the file, in bytes.
+    /// The size of the file, in bytes.
     #[serde(default)]
     pub size: u64,
-    /// The file, base64.
+    /// The file in base64.
     #[serde(default)]
     pub content: String,
-    /// The text in it, for documents.
+    /// The extracted text of a document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extracted_text: Option<String>,
-    /// A small picture of it, base64; for people only.
+    /// A thumbnail in base64, for users only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
 impl Attachment {
-    /// A picture.
+    /// An image.
     pub fn image(file_name: impl Into<String>, mime_type: impl Into<String>, bytes: &[u8]) -> Self {
         Self::new(AttachmentKind::Image, file_name.into(), mime_type.into(), bytes)
     }
 
-    /// A document and the text in it.
+    /// A document and its text.
     pub fn document(
         file_name: impl Into<String>,
         mime_type: impl Into<String>,

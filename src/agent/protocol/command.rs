@@ -1,4 +1,4 @@
-//! Commands to the agent. Plain data; every front end sends these.
+//! Commands to the agent. Plain data, sent by every front end.
 //!
 //! Nested by subject in memory, one flat list as data (`subject`).
 
@@ -34,7 +34,7 @@ subjects! {
         Shell(ShellCommand),
         /// Answer the agent's questions.
         Questions(QuestionCommand),
-        /// Ask the agent task, or end it.
+        /// Query the agent task, or end it.
         Task(TaskCommand),
     }
 }
@@ -45,7 +45,7 @@ subjects! {
 pub enum RunCommand {
     /// Start a run with this message. During a run, queue it as `streaming` says.
     Prompt { text: String, images: Vec<Block>, streaming: Queue },
-    /// The same with a message that is complete: with attachments, or in blocks.
+    /// Like `Prompt`, with a complete message: with attachments, or in blocks.
     PromptMessage { message: UserMessage, streaming: Queue },
     /// Continue from a history whose last message is the user's or a tool result.
     Continue,
@@ -65,18 +65,18 @@ pub enum RunCommand {
 pub enum QueueCommand {
     /// Put a message in a queue, even while nothing runs; it then waits for the next run.
     Enqueue { text: String, images: Vec<Block>, queue: Queue },
-    /// The same with a message that is complete.
+    /// Like `Enqueue`, with a complete message.
     EnqueueMessage { message: UserMessage, queue: Queue },
     /// Return the queued messages (`QueueEvent::QueueReturned`) and empty the queues.
     TakeQueue,
-    /// Discard the messages in a queue; in both when none is named.
+    /// Discard the messages in a queue, or in both if none is named.
     ClearQueue { queue: Option<Queue> },
-    /// Change a queued message. If the agent has taken it meanwhile, nothing changes and
+    /// Change a queued message. If the agent has taken it in the meantime, nothing changes and
     /// `QueueEvent::QueueChangeFailed` follows.
     ChangeQueued { message: QueuedMessage, change: QueueChange },
     /// Set how many messages leave the queue at once.
     SetQueueMode { queue: Queue, mode: QueueMode },
-    /// Set what steering does to the tool calls of its turn.
+    /// Set the effect of steering on the tool calls of its turn.
     SetSteerMode { mode: SteerMode },
 }
 
@@ -97,9 +97,9 @@ pub enum SessionCommand {
     /// Go back to a prompt: files, conversation or both. Aborts a run first. Answered by
     /// `SessionEvent::FilesRestored`; `SessionEvent::SessionOpened` follows if the conversation goes back.
     Undo { order: UndoOrder },
-    /// Take the last undo back. Of the order only the choices count. Answered as `Undo` is.
+    /// Reverse the last undo. Only the choices of the order count. Answered like `Undo`.
     Redo { order: UndoOrder },
-    /// Take back one change of a file; refused during a run. Answered by `SessionEvent::FilesRestored`.
+    /// Revert one change to a file; refused during a run. Answered by `SessionEvent::FilesRestored`.
     Revert { order: RevertOrder },
     /// Forget the plan that the user has accepted.
     DropPlan,
@@ -109,11 +109,11 @@ pub enum SessionCommand {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SettingsCommand {
-    /// Apply this permission mode from the next call on. Calls that wait are judged again.
+    /// Apply this permission mode from the next call on. Waiting calls are judged again.
     SetPermissionMode { mode: PermissionMode },
-    /// Change a rule of permissions, in its file if it is in one. `TaskEvent::Answered` with the same
-    /// ticket follows: all rules as they are then, or why nothing was changed. Calls that wait are
-    /// judged again.
+    /// Change a permission rule, in its file if it has one. `TaskEvent::Answered` with the same ticket
+    /// follows: the updated list of rules, or the reason why nothing was changed. Waiting calls are judged
+    /// again.
     ChangeRules { ticket: u64, change: RuleChange },
     /// Use this model from the next request on.
     SetModel { model: Arc<Model> },
@@ -123,8 +123,8 @@ pub enum SettingsCommand {
     SetBudgets { budgets: ThinkingBudgets },
     /// Send this system prompt from the next request on.
     SetSystem { text: String },
-    /// Offer the tools of these names, in this order, from the next request on: the tools the
-    /// agent was started with and those in its tool registry.
+    /// Offer the tools with these names, in this order, from the next request on: tools the agent was
+    /// started with and those in its tool registry.
     SetTools { names: Vec<String> },
     /// Apply these limits; a time limit from the next run on.
     SetLimits { limits: RunLimits },
@@ -145,14 +145,14 @@ pub enum ShellCommand {
         exclude_from_context: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
-        /// Run it without the sandbox, also where the user's commands are confined.
+        /// Run it without the sandbox, even if the user's commands are confined.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         without_sandbox: bool,
     },
-    /// Type into the terminal of a running command: what a terminal sends for the keys. Ignored
-    /// when the command has ended or has no terminal.
+    /// Type into the terminal of a running command: the bytes that a terminal sends for the keys. Ignored if
+    /// the command has ended or has no terminal.
     BashInput { id: Option<String>, data: String },
-    /// The terminal of a running command has a new size, in columns and rows.
+    /// Resize the terminal of a running command, in columns and rows.
     BashResize { id: Option<String>, size: (u16, u16) },
     /// End every command that the user has running.
     AbortBash,
@@ -164,23 +164,23 @@ pub enum ShellCommand {
 pub enum QuestionCommand {
     /// Answer a question (`QuestionEvent::Asked`).
     Answer { id: String, answer: QuestionAnswer },
-    /// Decide on a call that waits for approval (`QuestionEvent::ApprovalRequested`). Ignored if it does not
-    /// wait any more.
+    /// Decide on a call that waits for approval (`QuestionEvent::ApprovalRequested`). Ignored if it is no
+    /// longer waiting.
     AnswerApproval { id: String, answer: ApprovalAnswer },
 }
 
-/// Asks the agent task, or ends it.
+/// Queries the agent task, or ends it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum TaskCommand {
-    /// Ask about the session. `TaskEvent::Answered` with the same ticket follows the events of
-    /// all earlier commands.
+    /// Query the session. `TaskEvent::Answered` with the same ticket follows the events of all earlier
+    /// commands.
     Query { ticket: u64, query: Query },
-    /// Abort whatever runs, complete the session file, end the task.
+    /// Abort all work, complete the session file, end the task.
     Shutdown,
 }
 
-/// Where a message waits when it is sent during a run.
+/// The queue for a message sent during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Queue {
@@ -191,29 +191,29 @@ pub enum Queue {
     FollowUp,
 }
 
-/// Names a queued message: where it was last seen, and its text. It is found at another place of the
-/// same queue too, since messages move up when the agent takes those before them.
+/// Identifies a queued message by its last known position and its text. It is also found at another position
+/// of the same queue, since messages move up when the agent takes those before them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedMessage {
     pub queue: Queue,
-    /// Its place in the queue, from 0.
+    /// The position in the queue, from 0.
     pub index: usize,
-    /// Its text, whole.
+    /// The whole text.
     pub text: String,
 }
 
-/// A change of one queued message.
+/// A change to one queued message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum QueueChange {
-    /// Give it another text, and these images besides those it has.
+    /// Replace its text, and add these images.
     Replace { text: String, images: Vec<Block> },
     /// Discard it.
     Remove,
     /// Move it by this many places; negative is towards the front of its queue.
     Move { by: isize },
-    /// Put it at the end of this queue.
+    /// Move it to the end of this queue.
     Requeue { queue: Queue },
     /// Stop the run, if there is one, and start another with this message.
     SendNow,
@@ -223,27 +223,27 @@ pub enum QueueChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tune", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Tuning {
-    /// Whether the conversation is compacted without being asked.
+    /// Whether the conversation is compacted automatically.
     AutoCompaction { enabled: bool },
-    /// What commands may do from the next one on, and whether that holds for the user's own and for hooks,
-    /// too. Paths that the user has added in the session stay writable.
+    /// The restrictions on commands from the next one on, and whether they also apply to the user's own and
+    /// to hooks. Paths that the user has added in the session stay writable.
     Sandbox { policy: Box<SandboxPolicy>, user_commands: bool, hooks: bool },
-    /// Timeout in seconds of the model's commands without one of their own; `None` for no timeout.
+    /// The timeout in seconds of the model's commands that set none; `None` for no timeout.
     BashTimeout { seconds: Option<u64> },
     /// The name of the conversation for provider caches from the next request on; `None` for the id of the
     /// session.
     ConversationId { id: Option<String> },
     /// The sampling temperature from the next request on; `None` for the provider's own.
     Temperature { temperature: Option<f64> },
-    /// The files with permission rules have changed, or which of them count: they are read again.
+    /// The permission rule files have changed, or which of them count: they are read again.
     Rules,
-    /// The files with MCP servers have changed, or which of them count: they are read again, and servers that
-    /// are different are started or ended.
+    /// The MCP server files have changed, or which of them count: they are read again, and changed servers
+    /// are started or ended.
     McpServers,
     /// Whether secrets in the output of tools and commands are masked.
     MaskSecrets { enabled: bool },
-    /// Why settings that guard the user cannot be relied on; `None` if they can. Meanwhile every call is asked, and
-    /// the mode is `ask` or `plan`.
+    /// The reason why settings that protect the user are unreliable; `None` if they are fine. Until then
+    /// every call needs approval, and the mode is `ask` or `plan`.
     SettingsFault { fault: Option<String> },
     /// Whether a request that failed for a transient reason is sent again.
     AutoRetry { enabled: bool },
@@ -255,15 +255,15 @@ pub enum Tuning {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum QuestionAnswer {
-    /// The option that was selected.
+    /// The selected option.
     Value(String),
     /// Yes or no.
     Confirmed(bool),
-    /// The values of a form, by the names of its fields.
+    /// The values of a form, by field name.
     Form(Map<String, Value>),
     /// One answer for each question of the model.
     Answers(Vec<UserAnswer>),
-    /// The plan is accepted, and carried out in this mode; `plan`, as the user changed it.
+    /// The plan is accepted and carried out in this mode; `plan` is the user's edited version.
     PlanAccepted {
         mode: PermissionMode,
         plan: Option<String>,
@@ -285,10 +285,10 @@ pub enum QuestionAnswer {
 pub enum SessionChange {
     /// Start an empty session.
     New,
-    /// Start an empty session that names `parent` as the one it continues.
+    /// Start an empty session that refers to `parent` as the one it continues.
     Continued { parent: PathBuf },
-    /// Start a session with everything before one of the user's messages; the text of that
-    /// message is returned as `QueueEvent::QueueReturned`.
+    /// Start a session with everything before one of the user's messages; the text of that message is
+    /// returned as `QueueEvent::QueueReturned`.
     Fork { entry_id: String },
     /// Start a session with everything on the current branch.
     Clone,
@@ -299,18 +299,18 @@ pub enum SessionChange {
     /// Start a session here with everything in the session file at `path`, which may be relative to the working
     /// directory or begin with `~`. The file itself is not changed.
     Import { path: PathBuf },
-    /// Continue from another entry of the tree. If that is a message of the user's, continue from
-    /// before it and return its text as `QueueEvent::QueueReturned`. The abandoned branch is
-    /// summarized first if `summary` is given. Answered by `SessionEvent::SessionOpened`.
+    /// Continue from another entry of the tree. If that is a user message, continue from before it and
+    /// return its text as `QueueEvent::QueueReturned`. The abandoned branch is summarized first if `summary`
+    /// is given. Answered by `SessionEvent::SessionOpened`.
     GoTo { entry_id: String, summary: Option<BranchSummaryOptions> },
-    /// Name the session; an empty name removes the present one.
+    /// Name the session; an empty name removes the current one.
     Name { name: String },
 }
 
-/// How to summarize the branch that the conversation leaves.
+/// How to summarize the branch that is left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryOptions {
-    /// What the summary should focus on.
+    /// The focus of the summary.
     pub instructions: Option<String>,
 }

@@ -1,10 +1,9 @@
 //! Events of the agent: facts, in the order and with the names of the RPC protocol.
 //!
-//! An event holds data only: no channel, handle, clock or boxed error. Deltas arrive while an
-//! answer is streamed, the authoritative message once at its end. Events are nested by subject in
-//! memory, and one flat list as data (`subject`). The variants that the RPC
-//! protocol knows serialize to exactly its shape; those marked *own* are for front ends in this
-//! process and for recordings.
+//! An event holds only data: no channel, handle, clock or boxed error. Deltas arrive while an answer is
+//! streamed, the authoritative message once at its end. Events are nested by subject in memory, and one flat
+//! list as data (`subject`). Variants known to the RPC protocol serialize to exactly its shape; those marked
+//! *own* are for front ends in this process and for recordings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +26,7 @@ use tau_tools::ToolOutput;
 use tau_tools::plan::WorkPlan;
 use tau_tools::user::UserQuestion;
 
-/// Why a conversation without anything to summarise is not compacted.
+/// The reason why a conversation without anything to summarise is not compacted.
 pub const NOTHING_TO_COMPACT: &str = "nothing to compact";
 
 subjects! {
@@ -39,11 +38,11 @@ subjects! {
         Turn(TurnEvent),
         /// Messages that wait for a run.
         Queue(QueueEvent),
-        /// The session: another one, its name, its plan, its files.
+        /// The session: which one is open, its name, its plan, its files.
         Session(SessionEvent),
         /// Settings that have changed: model, mode, rules, extensions.
         Settings(SettingsEvent),
-        /// Commands that the user runs.
+        /// Commands run by the user.
         Shell(ShellEvent),
         /// Questions to the user, and their end.
         Questions(QuestionEvent),
@@ -58,7 +57,7 @@ subjects! {
 pub enum RunEvent {
     /// A run starts.
     AgentStart,
-    /// A run has ended; its messages.
+    /// A run has ended, with its messages.
     AgentEnd { messages: Vec<Arc<Message>>, will_retry: bool },
     /// The run is over and saved: the agent does nothing more until the next command.
     AgentSettled { aborted: bool },
@@ -88,8 +87,8 @@ pub enum RunEvent {
     },
     /// *Own.* The model starts (`running`) or has finished summarizing an abandoned branch.
     BranchSummary { running: bool },
-    /// *Own.* The run was ended before the model had finished; a notice with the reason in words
-    /// follows, then `AgentEnd` and `AgentSettled`.
+    /// *Own.* The run ended before the model had finished; a notice with the reason in words follows, then
+    /// `AgentEnd` and `AgentSettled`.
     RunStopped { reason: RunEnd },
 }
 
@@ -121,30 +120,30 @@ pub enum TurnEvent {
         is_error: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
-        /// What hooks of the user did about it.
+        /// The actions of the user's hooks on this call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         hooks: Vec<HookNote>,
     },
 }
 
-/// Messages that wait for a run.
+/// Messages waiting for a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum QueueEvent {
     /// The complete contents of both queues.
     QueueUpdate { steering: Vec<String>, follow_up: Vec<String> },
-    /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their
-    /// images come separately from their texts.
+    /// *Own.* Queued or refused messages, returned for editing; they are no longer queued. Their images are
+    /// separate from their texts.
     QueueReturned {
         texts: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         images: Vec<Block>,
     },
-    /// *Own.* A change of a queued message came too late: the message is no longer in its queue.
+    /// *Own.* A change to a queued message came too late: the message has left its queue.
     QueueChangeFailed { message: QueuedMessage, change: QueueChange },
 }
 
-/// The session that is open.
+/// The open session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum SessionEvent {
@@ -159,16 +158,15 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end
-    /// of a large session was read or the earlier part was compacted. `Query::HistoryPage` gets
-    /// them a page at a time.
+    /// *Own.* There are about `left` messages before those in `SessionOpened`, because only the end of a
+    /// large session was read or the earlier part was compacted. `Query::HistoryPage` fetches them one page
+    /// at a time.
     HistoryAvailable { left: u64 },
-    /// *Own.* What the session that was opened has used so far, over all its branches; absent while
-    /// it is counted, which a second event of this kind ends. `priced` is false if some of it was
-    /// used with a model whose price is unknown.
+    /// *Own.* The usage of the opened session so far, over all its branches; absent while it is being
+    /// counted, after which a second such event follows. `priced` is false if some of it was used with a
+    /// model whose price is unknown.
     SessionUsage { usage: Option<Usage>, priced: bool },
-    /// The accepted plan has changed or was dropped. `SessionOpened` means that there is
-    /// none.
+    /// The accepted plan was changed or dropped. After `SessionOpened` there is none.
     PlanChanged { plan: Option<WorkPlan> },
     /// *Own.* The answer to `SessionCommand::Undo`, `Redo` or `Revert`: what was restored, or why nothing
     /// was.
@@ -187,19 +185,19 @@ pub enum SettingsEvent {
     ModelChanged { model: Arc<Model> },
     /// The thinking level has changed.
     ThinkingLevelChanged { level: ThinkingLevel },
-    /// *Own.* Another permission mode applies.
+    /// *Own.* The permission mode has changed.
     PermissionModeChanged { mode: PermissionMode },
-    /// *Own.* Rules of permissions were added, changed or removed: `Query::PermissionRules` lists them.
+    /// *Own.* Permission rules were added, changed or removed: `Query::PermissionRules` lists them.
     RulesChanged,
-    /// *Own.* MCP servers offer other prompts than before: the commands that there are now.
+    /// *Own.* The prompts of MCP servers have changed; these are the current commands.
     CommandsChanged { commands: Vec<PromptCommand> },
-    /// *Own.* MCP servers have other resources than before: those that there are now.
+    /// *Own.* The resources of MCP servers have changed; these are the current ones.
     ResourcesChanged { resources: Vec<McpResource> },
-    /// *Own.* What `Query::Extensions` answers is different now.
+    /// *Own.* The answer to `Query::Extensions` has changed.
     ExtensionsChanged,
 }
 
-/// Commands that the user runs.
+/// Commands run by the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ShellEvent {
@@ -211,11 +209,11 @@ pub enum ShellEvent {
         exclude_from_context: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<(u16, u16)>,
-        /// True if it is run without the sandbox because the user wanted that.
+        /// True if it runs without the sandbox at the user's request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         without_sandbox: bool,
     },
-    /// Output of a command that the user runs, as it arrives.
+    /// Output of a user's command, as it arrives.
     BashExecutionUpdate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
@@ -235,11 +233,11 @@ pub enum ShellEvent {
 pub enum QuestionEvent {
     /// *Own.* The agent needs an answer.
     Asked { id: String, question: Question },
-    /// *Own.* A question of an MCP server no longer waits, and was not answered.
+    /// *Own.* A question of an MCP server was withdrawn without an answer.
     AskWithdrawn { id: String },
     /// *Own.* A call waits for the user's decision: `QuestionCommand::AnswerApproval`.
     ApprovalRequested { request: Box<ApprovalRequest> },
-    /// *Own.* A request for approval no longer waits.
+    /// *Own.* A request for approval is no longer waiting.
     ApprovalEnded { id: String, outcome: ApprovalOutcome },
 }
 
@@ -301,7 +299,7 @@ pub enum Delta {
     },
 }
 
-/// Why a compaction runs.
+/// The reason for a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
@@ -310,7 +308,7 @@ pub enum CompactionReason {
     Overflow,
 }
 
-/// The result of a compaction. Sizes in tokens.
+/// The result of a compaction. Sizes are in tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
@@ -324,24 +322,24 @@ pub struct CompactionResult {
     pub details: Option<Value>,
 }
 
-/// The session that is open.
+/// The open session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionInfo {
     pub id: String,
-    /// Its file; absent when the session is in memory only.
+    /// The session file; absent if the session is only in memory.
     #[serde(serialize_with = "optional_path_as_text")]
     pub file: Option<PathBuf>,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// The directory that its tools and commands run in.
+    /// The directory in which its tools and commands run.
     #[serde(serialize_with = "path_as_text")]
     pub cwd: PathBuf,
     /// True if it was opened from a file.
     pub resumed: bool,
 }
 
-/// JSON has no place for a path that is not UTF-8: what is no text becomes U+FFFD.
+/// JSON cannot represent a path that is not UTF-8: invalid parts become U+FFFD.
 fn path_as_text<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -353,7 +351,7 @@ fn optional_path_as_text<S: serde::Serializer>(
     path.as_deref().map(Path::to_string_lossy).serialize(serializer)
 }
 
-/// A question of the agent. It is answered by `QuestionCommand::Answer` with the same id.
+/// A question of the agent, answered by `QuestionCommand::Answer` with the same id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Question {
@@ -361,9 +359,9 @@ pub enum Question {
     Select { title: String, options: Vec<String> },
     /// Yes or no.
     Confirm { title: String, message: String },
-    /// The model asks. Its texts are not safe to print.
+    /// Questions of the model. Their texts are not safe to print.
     User { questions: Vec<UserQuestion> },
-    /// The model hands in a plan: its markdown, which is not safe to print.
+    /// The model submits a plan: its markdown, which is not safe to print.
     Plan { plan: String },
     /// An MCP server asks for values. Its texts are not safe to print.
     Form { server: String, message: String, fields: Vec<FormField> },
@@ -371,7 +369,7 @@ pub enum Question {
     Url { server: String, message: String, url: String },
 }
 
-/// How important a notice is.
+/// The importance of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoticeLevel {

@@ -1,11 +1,10 @@
-//! What extends the agent: MCP servers, skills, prompt templates, hooks and custom tools, as front
-//! ends list them.
+//! Extensions of the agent: MCP servers, skills, prompt templates, hooks and custom tools.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What an extension is.
+/// The kind of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtensionKind {
@@ -37,7 +36,7 @@ impl ExtensionKind {
         }
     }
 
-    /// What one of this kind is called in sentences.
+    /// The name of one of this kind in sentences.
     pub fn noun(self) -> &'static str {
         match self {
             ExtensionKind::McpServer => "MCP server",
@@ -48,7 +47,7 @@ impl ExtensionKind {
         }
     }
 
-    /// What several of this kind are called in lists.
+    /// The name of this kind in lists.
     pub fn heading(self) -> &'static str {
         match self {
             ExtensionKind::McpServer => "MCP servers",
@@ -60,7 +59,7 @@ impl ExtensionKind {
     }
 }
 
-/// Where an extension comes from.
+/// The origin of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtensionSource {
@@ -68,12 +67,12 @@ pub enum ExtensionSource {
     User,
     /// A directory that the user trusts.
     Project,
-    /// This run only: a flag, or the program itself.
+    /// Only this run: a flag, or the program itself.
     Session,
 }
 
 impl ExtensionSource {
-    /// What it is called in lists.
+    /// Its name in lists.
     pub fn name(self) -> &'static str {
         match self {
             ExtensionSource::User => "user",
@@ -83,20 +82,20 @@ impl ExtensionSource {
     }
 }
 
-/// Whether an extension can be used.
+/// The state of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtensionState {
     On,
-    /// The user turned it off, or another one of the same name is used.
+    /// The user turned it off, or another one with the same name takes precedence.
     Off,
     Starting,
-    /// It cannot be used; its problems say why.
+    /// It is unusable; its problems say why.
     Failed,
 }
 
 impl ExtensionState {
-    /// What it is called in lists.
+    /// Its name in lists.
     pub fn name(self) -> &'static str {
         match self {
             ExtensionState::On => "on",
@@ -107,7 +106,7 @@ impl ExtensionState {
     }
 }
 
-/// An extension in a list. Its texts come from files or servers and are not safe to print as they are.
+/// An extension in a list. Its texts come from files or servers and are not safe to print directly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtensionRow {
@@ -115,20 +114,20 @@ pub struct ExtensionRow {
     pub name: String,
     pub description: String,
     pub source: ExtensionSource,
-    /// The file it was read from.
+    /// The file from which it was read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<PathBuf>,
     pub state: ExtensionState,
-    /// What is wrong, as sentences for the user.
+    /// The problems, as sentences for the user.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// About how many tokens it takes of every request; `None` if it takes none, or that is not known.
+    /// Approximately how many tokens it adds to every request; `None` if none, or unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tokens: Option<u64>,
 }
 
 impl ExtensionRow {
-    /// Says first that its program runs in the sandbox of the model's commands.
+    /// Prepends a note that its program runs in the sandbox of the model's commands.
     pub fn say_sandboxed(&mut self) {
         let rest = if self.description.is_empty() { "" } else { " · " };
         self.description = format!("sandboxed{rest}{}", self.description);
@@ -140,66 +139,67 @@ impl ExtensionRow {
     }
 }
 
-/// A command that stands for a prompt template, a skill or a prompt of an MCP server. Its texts come from
-/// files and servers and are not safe to print as they are; its name is.
+/// A command for a prompt template, a skill or an MCP server's prompt. Its texts come from files and servers
+/// and are not safe to print directly; its name is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptCommand {
-    /// Without the slash: `git:commit`, `skill:pdf`, `server:prompt`.
+    /// The name without the slash: `git:commit`, `skill:pdf`, `server:prompt`.
     pub name: String,
     pub description: String,
-    /// What may follow, for people.
+    /// A hint for users about the arguments.
     #[serde(default)]
     pub argument_hint: String,
     pub kind: ExtensionKind,
     pub source: ExtensionSource,
-    /// The file it was read from, or that names its server.
+    /// The file from which it was read, or that names its server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<PathBuf>,
-    /// The arguments of a prompt of an MCP server.
+    /// The arguments of an MCP server's prompt.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub arguments: Vec<PromptArgument>,
 }
 
-/// An argument of a prompt of an MCP server. Its texts come from the server and are not safe to print.
+/// An argument of an MCP server's prompt. Its texts come from the server and are not safe to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptArgument {
     pub name: String,
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub description: String,
-    /// Whether the prompt needs it.
+    /// True if the prompt requires it.
     #[serde(default)]
     pub required: bool,
 }
 
-/// The name of an MCP server or of a prompt as commands have it: with `_` for what names of tools cannot have.
+/// The name of an MCP server or prompt as used in commands: `_` replaces characters that tool names cannot
+/// have.
 pub fn plain_name(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }
 
-/// A resource of an MCP server, which a message names as `@server:uri`. Its texts come from the server and are
-/// not safe to print; the name of the server is.
+/// A resource of an MCP server, which a message names as `@server:uri`. Its texts come from the server and
+/// are not safe to print; the server's name is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpResource {
     pub server: String,
-    /// Its address, without blanks; of a template, one with names in braces (RFC 6570).
+    /// The address, without blanks; for a template, one with names in braces (RFC 6570).
     pub uri: String,
     pub name: String,
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub description: String,
-    /// Whether it stands for all resources whose addresses look like this.
+    /// True if it stands for all resources whose addresses match.
     #[serde(default)]
     pub is_template: bool,
 }
 
-/// Values that an argument of a prompt can have.
+/// The possible values of a prompt's argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ArgumentValues {
     /// The name of the argument.
     pub argument: String,
-    /// What the server suggests, the best first; not safe to print.
+    /// The server's suggestions, best first; not safe to print.
     pub values: Vec<String>,
 }

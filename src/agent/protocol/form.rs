@@ -1,4 +1,4 @@
-//! Forms that MCP servers ask the user to fill in: fields, and which values they take.
+//! Forms that MCP servers ask the user to fill in: their fields and the values they accept.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -8,21 +8,21 @@ use tau_tools::counted::counted;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormField {
-    /// Its name in the answer.
+    /// The name used in the answer.
     pub name: String,
-    /// What people call it; the name if there is nothing better.
+    /// The name shown to users; `name` if there is nothing better.
     pub title: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     pub required: bool,
     #[serde(flatten)]
     pub kind: FieldKind,
-    /// What it holds before the user changes it.
+    /// The initial value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
-/// What a field holds.
+/// The kind of value of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum FieldKind {
@@ -44,11 +44,11 @@ pub enum FieldKind {
         maximum: Option<f64>,
     },
     Boolean,
-    /// One of these.
+    /// One of these options.
     Choice {
         options: Vec<FormOption>,
     },
-    /// Any of these.
+    /// Any of these options.
     Choices {
         options: Vec<FormOption>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,17 +58,17 @@ pub enum FieldKind {
     },
 }
 
-/// A value to choose.
+/// An option to choose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FormOption {
     pub value: String,
-    /// What people call it.
+    /// The name shown to users.
     pub title: String,
 }
 
 impl FormField {
-    /// The field that a JSON Schema describes; `None` for any other kind.
+    /// The field described by a JSON Schema; `None` for unsupported kinds.
     pub fn of_schema(name: &str, required: bool, schema: &Value) -> Option<Self> {
         let text = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
         let count = |key: &str| schema.get(key).and_then(Value::as_u64);
@@ -106,10 +106,10 @@ impl FormField {
         Some(FormField { default, ..field })
     }
 
-    /// Whether the field takes a value.
+    /// Checks that the field accepts a value.
     ///
     /// # Errors
-    /// What it takes instead, as a part of a sentence.
+    /// The accepted values, as part of a sentence.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         match &self.kind {
             FieldKind::String { min_length, max_length, format } => {
@@ -152,10 +152,10 @@ impl FormField {
         }
     }
 
-    /// What was typed as a value; `None` if nothing was.
+    /// Parses the typed text as a value; `None` if it is empty.
     ///
     /// # Errors
-    /// What the field takes instead, as a part of a sentence.
+    /// The accepted values, as part of a sentence.
     pub fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
         if typed.is_empty() {
             return if self.required { Err("it is required".to_owned()) } else { Ok(None) };
@@ -177,10 +177,10 @@ impl FormField {
     }
 }
 
-/// Whether the fields take these values, and all that are required are there.
+/// Checks that the fields accept these values and that no required one is missing.
 ///
 /// # Errors
-/// The first field that does not, and what it takes.
+/// The first invalid field, and what it accepts.
 pub fn check(fields: &[FormField], values: &Map<String, Value>) -> Result<(), String> {
     let known = |name: &String| fields.iter().any(|field| field.name == *name);
     if let Some(name) = values.keys().find(|name| !known(name)) {
@@ -196,7 +196,7 @@ pub fn check(fields: &[FormField], values: &Map<String, Value>) -> Result<(), St
     })
 }
 
-/// The values to choose that a schema lists.
+/// The options listed in a schema.
 fn options(schema: &Value) -> Option<Vec<FormOption>> {
     if let Some(titled) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
         let option = |option: &Value| {
@@ -221,7 +221,7 @@ fn is_option(options: &[FormOption], value: &Value) -> Result<(), String> {
     if is_one { Ok(()) } else { Err("choose one of the options".to_owned()) }
 }
 
-/// The formats that the protocol knows, as far as their shape goes; the server checks the rest.
+/// Checks the syntax of formats known to the protocol; the server checks the rest.
 fn check_format(text: &str, format: Option<&str>) -> Result<(), String> {
     let digits = |text: &str, shape: &str| {
         text.len() == shape.len()

@@ -1,7 +1,7 @@
-//! Messages and their blocks, in the shapes of the session file and of the RPC wire.
+//! Messages and their blocks, in the shapes of the session file and the RPC wire.
 //!
-//! Times are milliseconds since 1970. These types are plain data; what a provider wants sent
-//! is made from them in `agent::provider`.
+//! Times are milliseconds since 1970. These types are plain data; `agent::provider` converts them for
+//! providers.
 
 use std::borrow::Cow;
 
@@ -59,15 +59,15 @@ const RESERVED_ROLES: [&str; 11] = [
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ApplicationMessage {
     role: String,
-    /// When it was made.
+    /// The time of creation.
     pub timestamp: i64,
-    /// Its further fields, as the application defines them.
+    /// Its other fields, as defined by the application.
     #[serde(flatten)]
     pub fields: Map<String, Value>,
 }
 
 impl ApplicationMessage {
-    /// A message of this role; `None` if the role is one of tau's own, or empty.
+    /// A message with this role; `None` if the role is one of tau's own, or empty.
     pub fn new(role: &str, fields: Map<String, Value>) -> Option<Self> {
         let is_free = !role.trim().is_empty() && !RESERVED_ROLES.contains(&role);
         is_free.then(|| ApplicationMessage { role: role.to_owned(), timestamp: 0, fields })
@@ -95,12 +95,12 @@ impl<'de> Deserialize<'de> for ApplicationMessage {
 /// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// Text, or text and pictures.
+    /// Text, or text and images.
     pub content: UserContent,
-    /// The files that came with it. The model gets the blocks made from them, which are in the content.
+    /// The attached files. The model gets the blocks made from them, which are in the content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// When it was sent; 0 for a message that has not been sent.
+    /// The time of sending; 0 for a message that has not been sent.
     #[serde(default)]
     pub timestamp: i64,
 }
@@ -111,7 +111,7 @@ impl UserMessage {
         UserMessage { content, attachments: Vec::new(), timestamp: 0 }
     }
 
-    /// A text with files, which become blocks after it in their order.
+    /// A text with files, which become blocks after it, in order.
     pub fn with_attachments(text: impl Into<String>, attachments: Vec<Attachment>) -> Self {
         let blocks = attachments.iter().map(Block::of_attachment).collect();
         UserMessage { attachments, ..UserMessage::with_blocks(text, blocks) }
@@ -127,7 +127,7 @@ impl UserMessage {
         UserMessage::new(UserContent::Blocks(text.into_iter().chain(blocks).collect()))
     }
 
-    /// Whether it says nothing: no text and no picture.
+    /// True if it is empty: no text and no image.
     pub fn is_blank(&self) -> bool {
         match &self.content {
             UserContent::Text(text) => text.trim().is_empty(),
@@ -148,7 +148,7 @@ impl<T: Into<String>> From<T> for UserMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum UserContent {
-    /// Text only.
+    /// Only text.
     Text(String),
     /// Blocks: text and images.
     Blocks(Vec<Block>),
@@ -175,7 +175,7 @@ impl UserContent {
     }
 }
 
-/// A block of content. Signatures are opaque and go back to the provider that made them.
+/// A block of content. Signatures are opaque and are returned to the provider that made them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Block {
@@ -193,11 +193,11 @@ pub enum Block {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         redacted: bool,
     },
-    /// A picture, base64.
+    /// An image in base64.
     Image { data: String, mime_type: String },
-    /// A call of a tool.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// A block that this version does not know, kept as it is.
+    /// A block unknown to this version, kept unchanged.
     #[serde(untagged)]
     Unknown(Value),
 }
@@ -208,7 +208,7 @@ impl Block {
         Block::Text { text: text.into(), text_signature: None }
     }
 
-    /// What the model gets of an attachment: a picture, or a text that names the file and has its text.
+    /// The block for an attachment: an image, or a text with the file's name and its text.
     pub fn of_attachment(attachment: &Attachment) -> Self {
         let name = match attachment.file_name.as_str() {
             "" => "unnamed",
@@ -243,7 +243,7 @@ impl Block {
 pub struct ToolCall {
     /// The id of the call, unique within a conversation.
     pub id: String,
-    /// Name of the tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments: an object. A string if they were not valid JSON (the text as it arrived);
     /// such a call is never run.
@@ -260,30 +260,30 @@ pub struct AssistantMessage {
     /// Text, thinking and tool calls, in order.
     #[serde(default)]
     pub content: Vec<Block>,
-    /// The wire format it came in.
+    /// The wire format in which it arrived.
     pub api: Api,
-    /// The provider it came from.
+    /// The provider that sent it.
     pub provider: String,
     /// The id of the requested model.
     pub model: String,
     /// Tokens and cost.
     #[serde(default)]
     pub usage: Usage,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stop_reason: StopReason,
-    /// What went wrong, when `stop_reason` is `error` or `aborted`.
+    /// The error, if `stop_reason` is `error` or `aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
     /// The provider's own id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// When the answer began.
+    /// The time at which the answer began.
     #[serde(default)]
     pub timestamp: i64,
 }
 
 impl AssistantMessage {
-    /// All visible text, blocks joined without anything between.
+    /// All visible text, with blocks joined without a separator.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Block::as_text).collect()
     }
@@ -297,11 +297,11 @@ impl AssistantMessage {
     }
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// The model had finished.
+    /// The model was finished.
     #[default]
     Stop,
     /// The output limit was reached.
@@ -323,37 +323,37 @@ pub enum StopReason {
 pub struct ToolResultMessage {
     /// The call it answers.
     pub tool_call_id: String,
-    /// Name of the tool.
+    /// The name of the tool.
     pub tool_name: String,
-    /// For the model.
+    /// The part for the model.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// For the user.
+    /// The part for the user.
     #[serde(default, deserialize_with = "details::lenient", skip_serializing_if = "is_none")]
     pub details: Details,
-    /// True when the tool failed, refused or was aborted.
+    /// True if the tool failed, refused or was aborted.
     #[serde(default)]
     pub is_error: bool,
-    /// When it ended.
+    /// The time at which it ended.
     #[serde(default)]
     pub timestamp: i64,
-    /// How long the call ran, in milliseconds; absent when it did not run.
+    /// The run time in milliseconds; absent if the call did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What hooks of the user did about the call, for the user.
+    /// The actions of the user's hooks on this call, for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookNote>,
 }
 
-/// Something that a hook of the user did. Its texts are not safe to print as they are.
+/// An action of one of the user's hooks. Its texts are not safe to print directly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookNote {
-    /// Its event and the beginning of its command.
+    /// The hook's event and the start of its command.
     pub hook: String,
-    /// What it did, as a part of a sentence about it.
+    /// The action, as part of a sentence about the hook.
     pub text: String,
-    /// Whether something is wrong with the hook.
+    /// True if there is a problem with the hook.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_warning: bool,
 }
@@ -362,7 +362,7 @@ fn is_none(details: &Details) -> bool {
     *details == Details::None
 }
 
-/// A command that the user ran.
+/// A command run by the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecution {
@@ -371,7 +371,7 @@ pub struct BashExecution {
     /// The end of its output, without terminal escapes.
     #[serde(default)]
     pub output: String,
-    /// Exit code; absent when cancelled or killed.
+    /// The exit code; absent if the command was cancelled or killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// True if the user stopped it.
@@ -386,22 +386,22 @@ pub struct BashExecution {
     /// True for `!!`: the model never sees it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclude_from_context: bool,
-    /// What the sandbox probably refused, if it ran in one and failed.
+    /// The probable sandbox denial, if it failed in a sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<SandboxDenial>,
-    /// When it ended.
+    /// The time at which it ended.
     #[serde(default)]
     pub timestamp: i64,
 }
 
 impl BashExecution {
-    /// What the sandbox refused, for whoever reads the output.
+    /// A note about the sandbox denial, for readers of the output.
     pub fn sandbox_note(&self) -> Option<String> {
         let denial = self.blocked.as_ref()?;
         Some(format!("[Not the program but tau's sandbox probably refused this. It blocked {denial}.]"))
     }
 
-    /// The output, with what the sandbox refused.
+    /// The output, with a note about the sandbox denial.
     pub fn noted_output(&self) -> Cow<'_, str> {
         match self.sandbox_note() {
             None => Cow::Borrowed(&self.output),
@@ -414,17 +414,17 @@ impl BashExecution {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
-    /// The extension it belongs to.
+    /// The extension that owns it.
     pub custom_type: String,
     /// Text or blocks.
     pub content: UserContent,
-    /// Whether it is shown to the user.
+    /// True if it is shown to the user.
     #[serde(default)]
     pub display: bool,
-    /// Data of the extension.
+    /// The extension's data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// When it was made.
+    /// The time of creation.
     #[serde(default)]
     pub timestamp: i64,
 }
@@ -433,11 +433,11 @@ pub struct CustomMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummary {
-    /// What was tried there.
+    /// A summary of the attempt.
     pub summary: String,
     /// The last entry of that branch.
     pub from_id: String,
-    /// When it was made.
+    /// The time of creation.
     #[serde(default)]
     pub timestamp: i64,
 }
@@ -446,11 +446,11 @@ pub struct BranchSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummary {
-    /// What happened.
+    /// A summary of the events.
     pub summary: String,
-    /// Size of the context before the compaction, in tokens.
+    /// The size of the context before the compaction, in tokens.
     pub tokens_before: u64,
-    /// When it was made.
+    /// The time of creation.
     #[serde(default)]
     pub timestamp: i64,
 }

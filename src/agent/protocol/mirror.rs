@@ -1,7 +1,6 @@
-//! What the events of an agent say about its session so far.
+//! The state of an agent's session, derived from its events.
 //!
-//! Front ends keep one of these beside what they show or write themselves. It is exact as of the last
-//! event that was applied.
+//! Front ends keep one beside their own state. It is exact as of the last applied event.
 
 use std::sync::Arc;
 
@@ -15,26 +14,26 @@ use super::model::{Model, ThinkingLevel};
 /// The state of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionMirror {
-    /// The session that is open.
+    /// The open session.
     pub session: SessionInfo,
     /// True from the start of a run until it is over and saved.
     pub running: bool,
-    /// True while the conversation is compacted.
+    /// True while the conversation is being compacted.
     pub compacting: bool,
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
     pub mode: PermissionMode,
-    /// Texts of the queued messages.
+    /// The texts of the queued messages.
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
-    /// Calls that wait for a decision, in the order in which they were asked.
+    /// Calls waiting for a decision, in the order in which they were asked.
     pub approvals: Vec<ApprovalRequest>,
-    /// Questions that wait for an answer, with their ids, in the same order.
+    /// Questions waiting for an answer, with their ids, in the order in which they were asked.
     pub questions: Vec<(String, Question)>,
 }
 
 impl SessionMirror {
-    /// Takes the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Run(event) => self.run(event),
@@ -56,7 +55,7 @@ impl SessionMirror {
                 self.approvals.clear();
                 self.questions.clear();
             }
-            // These pass, or are the messages themselves.
+            // These are transient, or are the messages themselves.
             AgentEvent::Turn(_)
             | AgentEvent::Queue(QueueEvent::QueueReturned { .. } | QueueEvent::QueueChangeFailed { .. })
             | AgentEvent::Session(
@@ -107,12 +106,12 @@ impl SessionMirror {
         }
     }
 
-    /// A question was answered, which no event reports.
+    /// Records that a question was answered, which no event reports.
     pub fn answered(&mut self, id: &str) {
         self.questions.retain(|(own, _)| own != id);
     }
 
-    /// Whether a question with this id waits.
+    /// True if a question with this id is waiting.
     pub fn asks(&self, id: &str) -> bool {
         self.questions.iter().any(|(own, _)| own == id)
     }

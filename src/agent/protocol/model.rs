@@ -1,6 +1,6 @@
-//! What tau knows about a model: its address, inputs, limits and price.
+//! The facts about a model: its address, inputs, limits and price.
 //!
-//! Plain data in the shape of the RPC protocol, plus what requests need. It comes from
+//! Plain data in the shape of the RPC protocol, plus the data needed for requests. It comes from
 //! `agent::catalogue`, from the user's `models.toml`, or from command line flags.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// The formats by their names on the command line.
+    /// The formats with their command line names.
     pub const NAMES: [(&'static str, Api); 4] = [
         ("openai-completions", Api::OpenaiCompletions),
         ("openai-responses", Api::OpenaiResponses),
@@ -43,7 +43,7 @@ impl Api {
         ("google-generative-ai", Api::GoogleGenerativeAi),
     ];
 
-    /// The format of that name.
+    /// The format with this name.
     pub fn named(name: &str) -> Option<Api> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, api)| *api)
     }
@@ -88,7 +88,7 @@ impl ThinkingLevel {
         }
     }
 
-    /// The level of that name.
+    /// The level with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
@@ -105,28 +105,28 @@ pub struct Model {
     pub id: String,
     /// Its display name.
     pub name: String,
-    /// Wire format.
+    /// The wire format.
     pub api: Api,
     /// The provider.
     pub provider: String,
-    /// Base URL, to which the wire format's paths are appended.
+    /// The base URL, to which the wire format's paths are appended.
     pub base_url: String,
-    /// Whether it supports thinking.
+    /// True if it supports thinking.
     pub reasoning: bool,
-    /// Kinds of input: `text`, `image`.
+    /// The kinds of input: `text`, `image`.
     pub input: Vec<String>,
-    /// Size of its context, in tokens. 0 when unknown.
+    /// The size of its context, in tokens; 0 if unknown.
     pub context_window: u64,
-    /// Largest answer, in tokens. 0 when unknown.
+    /// The largest answer, in tokens; 0 if unknown.
     pub max_tokens: u64,
-    /// Price; absent when unknown, which is not the same as free.
+    /// The price; absent if unknown, which is not the same as free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Price>,
-    /// Further request headers (no keys).
+    /// Additional request headers (no keys).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The provider's name for a thinking level; `None` if it does not offer the level. A level
-    /// that is not in the map is sent by its own name.
+    /// The provider's name for a thinking level; `None` if it does not offer the level. A level missing from
+    /// the map is sent by its own name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub thinking_levels: BTreeMap<ThinkingLevel, Option<String>>,
     /// Peculiarities of the endpoint, as data; each wire format reads its own.
@@ -135,8 +135,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model behind any server with OpenAI's chat completions, such as `http://127.0.0.1:8080/v1`. It takes text;
-    /// sizes and price are unknown. Set the fields for what else it has.
+    /// A model behind any server with OpenAI's chat completions, such as `http://127.0.0.1:8080/v1`. It
+    /// accepts text; sizes and price are unknown. Set the fields for its other capabilities.
     pub fn openai_compatible(base_url: impl Into<String>, id: impl Into<String>) -> Self {
         let id = id.into();
         Model {
@@ -150,12 +150,12 @@ impl Model {
         }
     }
 
-    /// `provider/id`, the name that is unique.
+    /// `provider/id`, its unique name.
     pub fn reference(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
 
-    /// Whether it accepts images.
+    /// True if it accepts images.
     pub fn sees(&self) -> bool {
         self.input.iter().any(|kind| kind == "image")
     }
@@ -172,14 +172,14 @@ impl Model {
         ThinkingLevel::ALL.into_iter().filter(offered).collect()
     }
 
-    /// The closest level it offers: the same, else the next lower, else the next higher.
+    /// The closest offered level: the level itself, otherwise the next lower, otherwise the next higher.
     pub fn nearest(&self, level: ThinkingLevel) -> ThinkingLevel {
         let levels = self.levels();
         let lower = levels.iter().rev().find(|offered| **offered <= level);
         lower.or(levels.first()).copied().unwrap_or_default()
     }
 
-    /// This model with thinking budgets among its quirks, where the wire formats look for them.
+    /// Adds thinking budgets to its quirks, where the wire formats look for them.
     pub fn with_thinking_budgets(self: &Arc<Self>, budgets: &ThinkingBudgets) -> Arc<Self> {
         if budgets.is_empty() {
             return Arc::clone(self);

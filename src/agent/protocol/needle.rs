@@ -1,11 +1,11 @@
-//! What is sought in text, and how text is compared with it.
+//! A search query, and the folding of text for comparison with it.
 
 use std::borrow::Cow;
 
-/// Marks of markdown that are not drawn.
+/// Markdown marks that are not drawn.
 const MARKS: [char; 2] = ['*', '`'];
 
-/// What is sought. Without a capital letter, capitals do not matter.
+/// A search query. It ignores case unless it contains a capital letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needle {
     text: String,
@@ -13,13 +13,13 @@ pub struct Needle {
 }
 
 impl Needle {
-    /// `None` for a query without characters.
+    /// `None` for an empty query.
     pub fn new(query: &str) -> Option<Needle> {
         let exact = query.chars().any(char::is_uppercase);
         (!query.is_empty()).then(|| Needle { text: query.to_owned(), exact })
     }
 
-    /// Whether capitals matter.
+    /// True if case matters.
     pub fn is_exact(&self) -> bool {
         self.exact
     }
@@ -31,7 +31,7 @@ impl Needle {
         self.text.split(alters).max_by_key(|word| word.len()).unwrap_or_default()
     }
 
-    /// Text as it is compared. In prose a line break is a blank, and marks are not there.
+    /// Folds text for comparison. In prose a line break becomes a blank, and marks are dropped.
     pub fn fold<'a>(&self, text: &'a str, is_prose: bool) -> Cow<'a, str> {
         let skipped = |c: char| is_prose && MARKS.contains(&c) && !self.text.contains(c);
         let changes = |c: char| (is_prose && c == '\n') || skipped(c) || (!self.exact && !is_lower(c));
@@ -49,12 +49,12 @@ impl Needle {
         Cow::Owned(folded)
     }
 
-    /// How often it occurs in folded text.
+    /// The number of occurrences in folded text.
     pub fn count(&self, folded: &str) -> u32 {
         u32::try_from(folded.matches(self.text.as_str()).count()).unwrap_or(u32::MAX)
     }
 
-    /// The bytes of each occurrence in folded text.
+    /// The byte ranges of the occurrences in folded text.
     pub fn ranges<'a>(&'a self, folded: &'a str) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
         folded.match_indices(self.text.as_str()).map(|(at, found)| at..at + found.len())
     }

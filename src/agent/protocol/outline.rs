@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RowKind {
-    /// A message of the user; going there brings its text back.
+    /// A user message; going to it returns its text.
     #[default]
     User,
     /// An answer of the model.
@@ -17,7 +17,7 @@ pub enum RowKind {
     Calls,
     /// The result of a tool call.
     Tool,
-    /// A command that the user ran.
+    /// A command run by the user.
     Shell,
     /// A message of an extension.
     Custom,
@@ -33,17 +33,17 @@ pub enum RowKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OutlineRow {
-    /// Id of the entry.
+    /// The id of the entry.
     pub id: String,
-    /// Index of the parent's row; always smaller than this row's own.
+    /// The index of the parent's row; always smaller than this row's own.
     pub parent: Option<usize>,
     pub kind: RowKind,
-    /// Its text, on one line, truncated.
+    /// The text on one line, truncated.
     pub text: String,
     pub label: Option<String>,
-    /// When it was written, in milliseconds since 1970.
+    /// The time of writing, in milliseconds since 1970.
     pub at: i64,
-    /// The local UTC offset at that time, in minutes; absent when the time zone is unknown.
+    /// The local UTC offset at that time, in minutes; absent if the time zone is unknown.
     pub ahead: Option<i32>,
 }
 
@@ -53,6 +53,6 @@ pub struct OutlineRow {
 pub struct Outline {
     /// In the order of the file.
     pub rows: Vec<OutlineRow>,
-    /// Index of the row the conversation is at.
+    /// The index of the row of the current entry.
     pub leaf: Option<usize>,
 }

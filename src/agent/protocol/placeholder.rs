@@ -1,19 +1,19 @@
 //! Placeholders for secrets in texts: `[secret 1-k7qd: github token]`.
 //!
-//! The number counts the secrets of one run of tau, and the tag names that run. So a placeholder of
-//! an earlier run, as a resumed session has them, is never taken for one of this run, and text that
-//! merely speaks of secrets is no placeholder.
+//! The number counts the secrets of one run of tau, and the tag identifies that run. A placeholder of an
+//! earlier run, as in resumed sessions, is therefore never mistaken for one of this run, and text that
+//! merely mentions secrets is not a placeholder.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How every placeholder begins.
+/// The start of every placeholder.
 const BEGIN: &str = "[secret ";
-/// Length of a tag, in characters.
+/// The length of a tag, in characters.
 pub const TAG: usize = 4;
-/// Longest kind, in bytes.
+/// The longest kind, in bytes.
 const KIND: usize = 40;
 
 /// A placeholder.
@@ -23,7 +23,7 @@ pub struct Placeholder<'a> {
     pub number: u32,
     /// The run of tau that knows the value.
     pub tag: &'a str,
-    /// What kind of secret it is.
+    /// The kind of secret.
     pub kind: &'a str,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Placeholder<'_> {
     }
 }
 
-/// The placeholders in `text`, in order, and where they stand.
+/// The placeholders in `text`, in order, with their positions.
 pub fn find(text: &str) -> impl Iterator<Item = (Range<usize>, Placeholder<'_>)> {
     text.match_indices(BEGIN).filter_map(|(at, _)| {
         let (placeholder, length) = read(text.get(at..)?)?;
@@ -42,7 +42,7 @@ pub fn find(text: &str) -> impl Iterator<Item = (Range<usize>, Placeholder<'_>)>
     })
 }
 
-/// The placeholder that `text` begins with, and its length in bytes.
+/// The placeholder at the start of `text`, and its length in bytes.
 fn read(text: &str) -> Option<(Placeholder<'_>, usize)> {
     let body = text.strip_prefix(BEGIN)?;
     let (number, rest) = body.split_once('-').filter(|(number, _)| number.len() <= 9)?;
@@ -54,8 +54,8 @@ fn read(text: &str) -> Option<(Placeholder<'_>, usize)> {
     valid.then(|| (Placeholder { number, tag, kind }, text.len() - after.len()))
 }
 
-/// The value of a secret, on its way to the user who asked for it. It is never written anywhere: as
-/// data it is `null`, and what is read is without a value.
+/// The value of a secret, on its way to the user who asked for it. It is never written anywhere: it
+/// serializes as `null` and deserializes without a value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretValue(String);
 
@@ -70,7 +70,7 @@ impl SecretValue {
         &self.0
     }
 
-    /// Whether the value is not known.
+    /// True if the value is unknown.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -97,9 +97,9 @@ impl<'de> Deserialize<'de> for SecretValue {
 /// A secret that the user asked to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevealedSecret {
-    /// How it is written in texts.
+    /// The placeholder in texts.
     pub placeholder: String,
-    /// Empty if it is not known, as in a session of an earlier run.
+    /// The value; empty if unknown, as in a session of an earlier run.
     pub value: SecretValue,
 }
 

@@ -1,8 +1,8 @@
-//! Questions a front end asks about the session, and their typed answers.
+//! Queries of front ends about the session, and their typed answers.
 //!
-//! A front end sends `TaskCommand::Query` with a ticket of its choice; `TaskEvent::Answered`
-//! with the same ticket follows the events of all commands sent before it. How an answer is
-//! written on a wire is the front end's concern.
+//! A front end sends `TaskCommand::Query` with a ticket of its choice; `TaskEvent::Answered` with the same
+//! ticket follows the events of all commands sent before it. The front end decides how to write an answer on
+//! a wire.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::rules::{PermissionRules, Verdict};
 use super::run::QueueMode;
 use super::undo::{Checkpoint, SessionChanges, UndoPlan};
 
-/// A question about the session. Each variant names the answer it gets.
+/// A query about the session. Each variant names its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "query", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Query {
@@ -30,16 +30,15 @@ pub enum Query {
     Idle,
     /// [`QueryAnswer::State`]
     State,
-    /// [`QueryAnswer::Messages`]: what the model's context is made of.
+    /// [`QueryAnswer::Messages`]: the messages in the model's context.
     Messages,
-    /// [`QueryAnswer::MessageRecords`]: what the model's context is made of, as it is in the file.
+    /// [`QueryAnswer::MessageRecords`]: the messages in the model's context, as in the file.
     MessageRecords,
     /// [`QueryAnswer::Messages`]: every message on the current branch, compacted ones included.
     /// Reads the whole session file if only its end has been read so far.
     History,
-    /// [`QueryAnswer::HistoryPage`]: messages of the current branch that come before those that were
-    /// sent when the session was opened. A page that has to be read from the file arrives later than
-    /// the answers to later queries.
+    /// [`QueryAnswer::HistoryPage`]: messages of the current branch before those sent when the session was
+    /// opened. A page that must be read from the file arrives later than the answers to later queries.
     HistoryPage {
         #[serde(default)]
         from: PageFrom,
@@ -48,7 +47,7 @@ pub enum Query {
     },
     /// [`QueryAnswer::LastText`]
     LastText,
-    /// [`QueryAnswer::Entries`]: the entries after the one named; all of them without one.
+    /// [`QueryAnswer::Entries`]: the entries after the named one, or all.
     Entries { since: Option<String> },
     /// [`QueryAnswer::Outline`]
     Outline,
@@ -56,12 +55,12 @@ pub enum Query {
     ForkMessages,
     /// [`QueryAnswer::Stats`]
     Stats,
-    /// [`QueryAnswer::Source`]. An error when the session is empty.
+    /// [`QueryAnswer::Source`]. An error if the session is empty.
     Source,
     /// [`QueryAnswer::ContextUsage`]
     ContextUsage,
-    /// [`QueryAnswer::Titles`]: the earlier calls of this session that a permission rule would have
-    /// allowed; or asked or denied, if that is its list. An error if it is no rule.
+    /// [`QueryAnswer::Titles`]: the earlier calls of this session that a permission rule would have allowed
+    /// (or asked about, or denied, depending on its list). An error if the rule is invalid.
     RuleCoverage {
         rule: String,
         #[serde(default)]
@@ -69,41 +68,40 @@ pub enum Query {
     },
     /// [`QueryAnswer::PermissionRules`]
     PermissionRules,
-    /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would
-    /// write. An error if none of this id waits, or its change is not text.
+    /// [`QueryAnswer::Text`]: the whole new text of the file that a call waiting for approval would write.
+    /// An error if no call with this id is waiting, or its change is not text.
     ProposedText { id: String },
-    /// [`QueryAnswer::Checkpoints`]: the prompts on the current branch, and what each changed in files.
+    /// [`QueryAnswer::Checkpoints`]: the prompts on the current branch, with the file changes of each.
     Checkpoints,
-    /// [`QueryAnswer::Changes`]: what the session changed in files.
+    /// [`QueryAnswer::Changes`]: the session's file changes.
     Changes,
-    /// [`QueryAnswer::UndoPlan`]: what going back to a prompt would restore; without one, what taking
-    /// the last undo back would. An error if there is no such prompt, or nothing to take back.
+    /// [`QueryAnswer::UndoPlan`]: what going back to a prompt would restore; without one, what reversing the
+    /// last undo would. An error if there is no such prompt, or nothing to reverse.
     UndoPlan { entry_id: Option<String> },
-    /// [`QueryAnswer::Secrets`]: the values of these placeholders, for the user to see.
+    /// [`QueryAnswer::Secrets`]: the values of these placeholders, for the user.
     Reveal { placeholders: Vec<String> },
-    /// [`QueryAnswer::Extensions`]: skills and what else extends the agent.
+    /// [`QueryAnswer::Extensions`]: skills and other extensions of the agent.
     Extensions,
-    /// [`QueryAnswer::Commands`]: the commands that stand for prompt templates, skills and prompts of MCP
-    /// servers.
+    /// [`QueryAnswer::Commands`]: the commands for prompt templates, skills and prompts of MCP servers.
     Commands,
     /// [`QueryAnswer::Resources`]: the resources of MCP servers.
     Resources,
-    /// [`QueryAnswer::ArgumentValues`]: what an MCP server suggests for the argument of one of its prompts
-    /// that is being typed. `typed` is what follows the name of the command, up to the cursor. With `@server` as
-    /// the command, `typed` is the start of the address of a resource, and the values are addresses, as far as
-    /// they are known, that a template of this server stands for. The answer
-    /// arrives when the server has given it, later than the answers to later queries.
+    /// [`QueryAnswer::ArgumentValues`]: an MCP server's suggestions for the argument of one of its prompts
+    /// that is being typed. `typed` is the text after the command's name, up to the cursor. With `@server`
+    /// as the command, `typed` is the start of a resource's address, and the values are the known addresses
+    /// that match a template of this server. The answer arrives when the server has sent it, later than the
+    /// answers to later queries.
     CompleteArgument { command: String, typed: String },
 }
 
-/// Where a page of the history is to be looked for. Positions are those of pages sent before, and hold
-/// until another session or branch is opened.
+/// Where to look for a page of the history. Positions are those of pages sent before, and hold until another
+/// session or branch is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "direction", rename_all = "snake_case")]
 pub enum PageFrom {
-    /// Going back from a position; without one, from the messages that were sent.
+    /// Backward from a position; without one, from the messages that were sent.
     Before { position: Option<u64> },
-    /// Going forward from a position; 0 is the start of the session.
+    /// Forward from a position; 0 is the start of the session.
     After { position: u64 },
 }
 
@@ -113,16 +111,16 @@ impl Default for PageFrom {
     }
 }
 
-/// Which page it is to be.
+/// Which page to look for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "seek", rename_all = "snake_case")]
 pub enum PageGoal {
-    /// The page that is next.
+    /// The next page.
     #[default]
     Next,
-    /// The page that begins with the nearest message of the user.
+    /// The page that begins with the nearest user message.
     Prompt,
-    /// The page around the nearest entry with this text in it. Capitals matter if it has any.
+    /// The page around the nearest entry that contains this text. Case matters if it has capitals.
     Text { text: String },
 }
 
@@ -134,7 +132,7 @@ pub enum QueryAnswer {
     Done,
     State(SessionState),
     Messages(Vec<Arc<Message>>),
-    /// Messages as JSON objects, with the fields that tau does not know.
+    /// Messages as JSON objects, including fields unknown to tau.
     MessageRecords(Vec<Value>),
     HistoryPage(HistoryPage),
     /// The text of the last answer that has any.
@@ -146,9 +144,9 @@ pub enum QueryAnswer {
     Stats(SessionStats),
     Source(SessionSource),
     ContextUsage(ContextUsage),
-    /// In the order of the placeholders. Values are never written: as data they are `null`.
+    /// In the order of the placeholders. Values are never written: they serialize as `null`.
     Secrets(Vec<RevealedSecret>),
-    /// Titles of calls, oldest first.
+    /// The titles of calls, oldest first.
     Titles(Vec<String>),
     PermissionRules(PermissionRules),
     Text(String),
@@ -156,16 +154,16 @@ pub enum QueryAnswer {
     Checkpoints(Vec<Checkpoint>),
     Changes(SessionChanges),
     UndoPlan(UndoPlan),
-    /// By kind and name.
+    /// Sorted by kind and name.
     Extensions(Vec<ExtensionRow>),
-    /// By name: prompt templates first, then skills, then prompts of MCP servers.
+    /// Sorted by name: prompt templates first, then skills, then prompts of MCP servers.
     Commands(Vec<PromptCommand>),
-    /// By server, templates last.
+    /// Sorted by server, templates last.
     Resources(Vec<McpResource>),
     ArgumentValues(ArgumentValues),
 }
 
-/// Session, queues and modes.
+/// The session, queues and modes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionState {
@@ -175,34 +173,33 @@ pub struct SessionState {
     pub auto_compaction_enabled: bool,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
-    /// Messages in the context.
+    /// The number of messages in the context.
     pub message_count: usize,
-    /// Messages in the queues.
+    /// The number of messages in the queues.
     pub pending_message_count: usize,
     pub thinking_level: ThinkingLevel,
 }
 
-/// Messages of the current branch, next to each other. Without messages when what was sought is not
-/// there.
+/// Consecutive messages of the current branch; empty if the search found nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HistoryPage {
-    /// In order. The results of calls in this page come with it, even if they come after it.
+    /// In order. The results of this page's calls are included, even if they come after it.
     pub messages: Vec<Arc<Message>>,
-    /// Titles of the tool calls in these messages, by call id.
+    /// The titles of the tool calls in these messages, by call id.
     pub titles: BTreeMap<String, String>,
-    /// About how many messages come before this page; `None` when there are no more.
+    /// The approximate number of messages before this page; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// About how many messages come between this page and those that were sent with the session;
-    /// `None` when it touches them.
+    /// The approximate number of messages between this page and those sent with the session; `None` if there
+    /// are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
-    /// Position of the first entry of the page.
+    /// The position of the first entry of the page.
     pub start: u64,
-    /// Position after its last entry.
+    /// The position after its last entry.
     pub end: u64,
-    /// Why the page could not be read.
+    /// The reason why the page could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -212,7 +209,7 @@ pub struct HistoryPage {
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionEntries {
     pub entries: Vec<SessionEntry>,
-    /// The entry the conversation is at.
+    /// The current entry.
     pub leaf_id: Option<String>,
 }
 
@@ -223,7 +220,7 @@ pub struct SessionEntry {
     pub id: String,
     pub parent_id: Option<String>,
     pub label: Option<EntryLabel>,
-    /// Its line in the session file, which alone has the fields that tau does not know.
+    /// Its line in the session file; only this has fields unknown to tau.
     pub line: String,
 }
 
@@ -232,11 +229,11 @@ pub struct SessionEntry {
 #[serde(rename_all = "camelCase", default)]
 pub struct EntryLabel {
     pub text: String,
-    /// When it was set, in milliseconds since 1970.
+    /// The time at which it was set, in milliseconds since 1970.
     pub timestamp: i64,
 }
 
-/// A message of the user, before which a session can be forked.
+/// A user message before which a session can be forked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForkMessage {
@@ -244,7 +241,7 @@ pub struct ForkMessage {
     pub text: String,
 }
 
-/// Counts over the whole session file, including what was compacted or is on other branches.
+/// Counts over the whole session file, including compacted parts and other branches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionStats {
@@ -256,43 +253,43 @@ pub struct SessionStats {
     pub tool_results: u64,
     pub total_messages: u64,
     pub usage: Usage,
-    /// How full the context window is; absent when its size is unknown.
+    /// The fill level of the context window; absent if its size is unknown.
     pub window: Option<WindowUsage>,
 }
 
-/// How full the model's context window is.
+/// The fill level of the model's context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WindowUsage {
     /// Tokens in the context; absent between a compaction and the next answer.
     pub tokens: Option<u64>,
-    /// Size of the window, in tokens.
+    /// The size of the window, in tokens.
     pub context_window: u64,
 }
 
-/// Where the complete session can be read.
+/// The source of the complete session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SessionSource {
-    /// In its file, which is complete.
+    /// The session file, which is complete.
     File(PathBuf),
-    /// Here, as the lines its file would have: it is in memory only, or could not be written.
+    /// The lines of its file: the session is only in memory, or could not be written.
     Lines(String),
 }
 
-/// What fills the model's context. Sizes in tokens; the parts add up to the total.
+/// The contents of the model's context. Sizes are in tokens; the parts add up to the total.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextUsage {
-    /// Largest first.
+    /// Sorted by size, largest first.
     pub parts: Vec<ContextPart>,
-    /// As the provider counted it for the last answer, plus an estimate of what was added since.
+    /// The provider's count for the last answer, plus an estimate of later additions.
     pub total: u64,
-    /// Size of the context window; 0 when unknown.
+    /// The size of the context window; 0 if unknown.
     pub window: u64,
-    /// The conversation is compacted above this size; 0 when it is not compacted automatically.
+    /// The size above which the conversation is compacted; 0 if it is not compacted automatically.
     pub limit: u64,
-    /// The instruction files that the model was given.
+    /// The instruction files given to the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<String>,
 }
@@ -302,7 +299,7 @@ pub struct ContextUsage {
 #[serde(rename_all = "camelCase", default)]
 pub struct ContextPart {
     pub name: String,
-    /// How many pieces it consists of; 0 when there is only one.
+    /// The number of pieces; 0 if there is only one.
     pub count: u64,
     pub tokens: u64,
 }

@@ -1,4 +1,4 @@
-//! The rules of permissions, as front ends list and change them.
+//! Permission rules, as front ends list and change them.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::approval::RuleScope;
 
-/// What is done about a call, from the mildest to the strictest.
+/// The decision on a call, from the mildest to the strictest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -23,7 +23,7 @@ impl Verdict {
     /// Every verdict, from the mildest to the strictest.
     pub const ALL: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
 
-    /// The name of the list of rules that leads to it, as in `config.toml`.
+    /// The name of its list of rules, as in `config.toml`.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Allow => "allow",
@@ -33,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// All rules, and what tau does without any.
+/// All rules, and the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionRules {
@@ -42,40 +42,39 @@ pub struct PermissionRules {
     pub built_in: Vec<BuiltInRule>,
 }
 
-/// A rule, and where it is written.
+/// A rule and its location.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedRule {
-    /// The list it is in.
+    /// The list that contains it.
     pub list: Verdict,
-    /// As users write it: `bash(cargo test *)`.
+    /// The rule as written by users: `bash(cargo test *)`.
     pub rule: String,
     pub scope: RuleScope,
-    /// The file it is in, and on which line; absent if it holds for the session only.
+    /// The file and line that contain it; absent for a rule of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<(PathBuf, usize)>,
-    /// The skill or the prompt template that brought it along, if one did. It then holds to the end of
-    /// the run.
+    /// The skill or prompt template that granted it, if any. The rule then holds to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_by: Option<String>,
-    /// False for a rule of a directory that is not trusted: it does not hold.
+    /// False for a rule of an untrusted directory, which has no effect.
     pub in_force: bool,
 }
 
-/// What tau does without a rule.
+/// A built-in rule of tau.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuiltInRule {
     pub verdict: Verdict,
-    /// What it is about, in words.
+    /// Its subject, in words.
     pub about: String,
-    /// More about it, in a sentence.
+    /// An explanation, in a sentence.
     pub help: String,
     /// False if the user has switched it off.
     pub in_force: bool,
 }
 
-/// A change of the rules: one is removed, one is added, or one takes the place of another.
+/// A change to the rules: removal, addition or replacement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleChange {
@@ -85,7 +84,7 @@ pub struct RuleChange {
     pub add: Option<NewRule>,
 }
 
-/// A rule to be added.
+/// A rule to add.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewRule {

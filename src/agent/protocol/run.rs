@@ -1,10 +1,10 @@
-//! What governs a run: its limits, queues, retries and compaction; and why one was ended.
+//! The controls of a run: limits, queues, retries and compaction; and the reasons why one ended.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a steering message does to the tool calls of the turn it arrives in.
+/// The effect of a steering message on the tool calls of the turn in which it arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SteerMode {
@@ -12,7 +12,7 @@ pub enum SteerMode {
     /// their results say so.
     #[default]
     SkipRemaining,
-    /// All calls of the turn run first: the contract of the RPC protocol.
+    /// All calls of the turn run first, as the RPC protocol requires.
     AfterTurnCalls,
 }
 
@@ -20,14 +20,14 @@ pub enum SteerMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueMode {
-    /// One; the model answers before the next.
+    /// One message; the model answers before the next.
     #[default]
     OneAtATime,
-    /// All of them.
+    /// All messages.
     All,
 }
 
-/// What happens when a model repeats the same tool call in spite of a warning.
+/// The reaction to a model that repeats the same tool call despite a warning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnRepeat {
@@ -38,17 +38,16 @@ pub enum OnRepeat {
     Ask,
 }
 
-/// What to do when a provider asks for a longer wait than usual before a retry.
+/// The reaction to a provider that asks for a longer wait than usual before a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetryMode {
     /// Wait, and report it; the user can end the wait (`RunCommand::AbortRetry`).
     Interactive,
-    /// Nobody is watching: fail the request, with the time in the error.
+    /// No user is present: fail the request, with the time in the error.
     #[default]
     Headless,
-    /// Nobody is watching, but the run is to continue once the provider answers again: wait as long as it
-    /// asks, as often as it asks. What is left of a wait is kept in the session, and waited for by the next
-    /// run in it.
+    /// No user is present, but the run must continue once the provider answers again: wait as long and as
+    /// often as it asks. The rest of a wait is kept in the session, and the next run in it waits for it.
     WaitForQuota,
 }
 
@@ -56,10 +55,10 @@ pub enum RetryMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunLimits {
-    /// Most answers of the model. Retries of one answer count once.
+    /// The maximum number of answers of the model. Retries of one answer count once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// Time from the start of the run, waits included. Whatever is running then is aborted.
+    /// The time from the start of the run, including waits. Work in progress is aborted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
     /// US dollars. Enforced only for models whose price is known; a run with another model warns.
@@ -67,7 +66,7 @@ pub struct RunLimits {
     pub dollars: Option<f64>,
 }
 
-/// Why a run was ended before the model had finished.
+/// The reason why a run ended before the model had finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunEnd {
@@ -81,14 +80,14 @@ pub enum RunEnd {
     Repeats,
 }
 
-/// When the conversation is compacted, and how much of it stays verbatim. Sizes in tokens.
+/// When to compact the conversation, and how much of it to keep verbatim. Sizes are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {
-    /// Whether the agent compacts without being asked.
+    /// True if the agent compacts automatically.
     pub auto: bool,
-    /// Tokens of the context window kept free; at most half of the window.
+    /// The number of tokens of the context window kept free; at most half of the window.
     pub reserve: u64,
-    /// Tokens at the end of the conversation that stay as they are.
+    /// The number of tokens kept unchanged at the end of the conversation.
     pub keep: u64,
 }
 

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whose keys edit the text that is being written.
+/// The key bindings for editing text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EditingMode {
-    /// Those of readline and Emacs, as the table of actions has them.
+    /// Readline and Emacs keys, as in the table of actions.
     #[default]
     Emacs,
-    /// Normal, insert and visual mode of vim.
+    /// Vim's normal, insert and visual modes.
     Vim,
 }
 
@@ -23,15 +23,15 @@ impl EditingMode {
     }
 }
 
-/// How tau notifies you, while its window is not focused, that a run has finished or that it is
-/// waiting for an answer.
+/// How tau notifies you, while its window is not focused, that a run has finished or that it needs an
+/// answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Notify {
-    /// The notification that the terminal is known to understand, otherwise the bell.
+    /// The notification that the terminal is known to support, otherwise the bell.
     #[default]
     Auto,
-    /// Not at all.
+    /// No notification.
     Off,
     /// The bell.
     Bell,
@@ -60,11 +60,11 @@ impl Notify {
     }
 }
 
-/// Whether something of the terminal is used.
+/// Whether a terminal feature is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Support {
-    /// Where the terminal is known to have it.
+    /// If the terminal is known to support it.
     #[default]
     Auto,
     /// Always.
@@ -78,7 +78,7 @@ impl Support {
     pub const NAMES: [(&str, Support); 3] =
         [("auto", Support::Auto), ("on", Support::On), ("off", Support::Off)];
 
-    /// Whether it is used, if the terminal is known to have it or not.
+    /// True if the feature is used; `known` says whether the terminal is known to support it.
     pub fn uses(self, known: impl FnOnce() -> bool) -> bool {
         match self {
             Support::Auto => known(),
@@ -93,14 +93,14 @@ impl Support {
     }
 }
 
-/// How the old and the new lines of a diff are shown.
+/// The layout of diffs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffLayout {
-    /// Side by side where the window is wide.
+    /// Side by side if the window is wide.
     #[default]
     Auto,
-    /// One below the other.
+    /// In one column.
     Unified,
     /// Side by side.
     Split,

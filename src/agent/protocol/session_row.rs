@@ -1,4 +1,4 @@
-//! Sessions as lists show them.
+//! Sessions as shown in lists.
 
 use std::path::PathBuf;
 
@@ -13,44 +13,45 @@ pub struct SessionRow {
     pub path: PathBuf,
     pub id: String,
     pub cwd: PathBuf,
-    /// The name it was given.
+    /// The given name.
     pub name: Option<String>,
-    /// Text of the first user message, first line, at most 200 characters.
+    /// The first line of the first user message, at most 200 characters.
     pub first_prompt: String,
     pub created: i64,
     pub modified: i64,
-    /// User and assistant messages.
+    /// The number of user and assistant messages.
     pub messages: u64,
-    /// Size of the file, in bytes.
+    /// The size of the file, in bytes.
     pub size: u64,
-    /// It was begun by a run whose answers are printed, and nobody has named it or continued it on the screen.
+    /// True if it was started by a run that prints its answers and was never named or continued on the
+    /// screen.
     #[serde(default)]
     pub printed: bool,
 }
 
 impl SessionRow {
-    /// Its name, or how it began.
+    /// Its name, or its first prompt.
     pub fn title(&self) -> String {
         let title = self.name.clone().or_else(|| title::of(&self.first_prompt));
         title.filter(|title| !title.is_empty()).unwrap_or_else(|| "(no messages yet)".to_owned())
     }
 }
 
-/// A session in which somebody said what is sought.
+/// A session whose conversation contains the searched text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundSession {
     pub path: PathBuf,
-    /// The line in which it is, cut to what is around it.
+    /// The matching line, cut around the match.
     pub line: String,
 }
 
-/// What was said last in a session.
+/// The last exchange of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastExchange {
-    /// Of the user; empty when there is no such message near the end.
+    /// The user's message; empty if there is none near the end.
     #[serde(rename = "person")]
     pub user: String,
-    /// Of the model, after that.
+    /// The model's message after that.
     pub model: String,
 }

@@ -1,15 +1,14 @@
 //! The template of the status line: text with named parts, at the left and at the right.
 //!
-//! `{name}` is a part, `{fill}` separates the left from the right, and text in `[brackets]` is shown
-//! only where each part in it has something to show. A doubled `{{`, `}}`, `[[` or `]]` is the sign
-//! itself.
+//! `{name}` is a part, `{fill}` separates the left from the right, and text in `[brackets]` is shown only if
+//! each part in it has something to show. A doubled `{{`, `}}`, `[[` or `]]` is a literal character.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a part shows.
+/// The content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusPart {
     /// The directory, with the home directory as `~`.
@@ -21,25 +20,25 @@ pub enum StatusPart {
     Provider,
     /// The name of the model.
     Model,
-    /// The thinking level, of a model that has levels.
+    /// The thinking level, if the model has levels.
     Thinking,
-    /// Tokens sent and received.
+    /// The number of tokens sent and received.
     Tokens,
     Cost,
-    /// How full the context window is.
+    /// The fill level of the context window.
     Context,
-    /// Vim's mode.
+    /// The mode of Vim keys.
     Mode,
     /// The permission mode.
     Permissions,
-    /// What commands and files are confined to.
+    /// The sandbox of commands and files.
     Sandbox,
-    /// What `status_command` printed.
+    /// The output of `status_command`.
     Command,
 }
 
 impl StatusPart {
-    /// The parts with their names, in the order in which they are documented.
+    /// The parts with their names, in the order of the documentation.
     pub const NAMES: [(&'static str, StatusPart); 13] = [
         ("path", StatusPart::Path),
         ("branch", StatusPart::Branch),
@@ -64,20 +63,20 @@ pub enum StatusAtom {
     Part(StatusPart),
 }
 
-/// Atoms that are shown together, where each part among them has something to show.
+/// Atoms that are shown together, if each part among them has something to show.
 pub type StatusGroup = Vec<StatusAtom>;
 
 /// A template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusTemplate {
     source: String,
-    /// What is shown at the left.
+    /// The left part.
     pub left: Vec<StatusGroup>,
-    /// What is shown at the right.
+    /// The right part.
     pub right: Vec<StatusGroup>,
 }
 
-/// The template that is used unless another one is set.
+/// The default template.
 pub const DEFAULT_STATUS_LINE: &str = "{path}[ ({branch})][ · {session}]{fill}[{tokens} · ][{cost} · ]\
      [{context} · ][{command} · ]{model}[ · {thinking}] · {permissions}[ · {sandbox}]";
 
@@ -88,7 +87,7 @@ impl Default for StatusTemplate {
     }
 }
 
-/// Where a template is being read.
+/// The state of reading a template.
 struct Reader<'a> {
     chars: Peekable<Chars<'a>>,
     sides: Vec<Vec<StatusGroup>>,
@@ -98,15 +97,15 @@ struct Reader<'a> {
 }
 
 impl StatusTemplate {
-    /// The template as it was written.
+    /// The template's source text.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// What is wrong with it, without the name of the setting.
+    /// The problem, without the name of the setting.
     pub fn parse(source: &str) -> Result<Self, String> {
         let mut reader = Reader {
             chars: source.chars().peekable(),

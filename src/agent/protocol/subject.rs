@@ -1,8 +1,8 @@
-//! Enums of several subjects that are one flat list as data.
+//! Enums of several subjects that serialize as one flat list.
 //!
-//! In memory, an event or a command is nested: `AgentEvent::Shell(ShellEvent::BashStart { … })`, so a
-//! front end handles a subject at a time. As data there are no subjects: `{"type": "bash_start", …}`, where
-//! `type` is unique among all of them.
+//! In memory, an event or a command is nested: `AgentEvent::Shell(ShellEvent::BashStart { … })`, so that a
+//! front end handles one subject at a time. As data there are no subjects: `{"type": "bash_start", …}`,
+//! where `type` is unique across all of them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,8 +14,7 @@ use serde_json::Value;
 /// The field that names the variant.
 const KIND: &str = "type";
 
-/// Declares an enum whose variants each hold the enum of one subject, each of them with
-/// `#[serde(tag = "type")]`.
+/// Declares an enum whose variants each hold the enum of one subject, each with `#[serde(tag = "type")]`.
 macro_rules! subjects {
     (
         $(#[doc = $about:literal])+
@@ -100,7 +99,7 @@ impl<'de, T: Subjects> Visitor<'de> for ObjectVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut rest: A) -> Result<T, A::Error> {
-        // As tau writes it, `type` is the first field.
+        // tau writes `type` as the first field.
         let mut before = Vec::new();
         while let Some(name) = rest.next_key::<String>()? {
             if name == KIND {
@@ -114,12 +113,12 @@ impl<'de, T: Subjects> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// An object of which the fields up to `type` have been read.
+/// An object whose fields up to `type` have been read.
 struct Object<A> {
     kind: Option<String>,
     /// The fields before `type`.
     fields: std::vec::IntoIter<(String, Value)>,
-    /// The value of the field whose name was read last; absent for those in `rest`.
+    /// The value of the field whose name was read last; absent for fields in `rest`.
     value: Option<Value>,
     /// The fields after `type`.
     rest: A,
@@ -150,8 +149,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<A> {
     }
 }
 
-/// The values of `type` that an enum has. It is asked to read an object of another type, and names
-/// them in its error.
+/// The values of `type` of an enum. It is asked to read an object of an unknown type, and names them in its
+/// error.
 pub(super) fn kinds_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let nothing = MapDeserializer::<_, Kinds>::new(std::iter::once((KIND, "")));
     match T::deserialize(nothing) {

@@ -1,12 +1,11 @@
-//! The title of a session that nobody has named: how its first message begins. No model is asked.
+//! The default title of a session: the start of its first message. No model is asked.
 
-/// Characters of a title at most.
+/// The maximum number of characters in a title.
 const MAX_LEN: usize = 60;
-/// A sentence shorter than this is no title by itself ("Hi.", "e.g.").
+/// A shorter sentence is not a title by itself ("Hi.", "e.g.").
 const SENTENCE: usize = 10;
 
-/// A title from a message of the user: its first sentence, in at most 60 characters. `None` for one
-/// without text.
+/// The title for a user message: its first sentence, in at most 60 characters. `None` if it has no text.
 pub fn of(message: &str) -> Option<String> {
     let line = opening(message)?;
     let words = line.trim_start_matches(|c: char| c.is_whitespace() || "#>*-+`".contains(c));
@@ -16,8 +15,8 @@ pub fn of(message: &str) -> Option<String> {
     Some(shortened(&sentence.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-/// The line with which a message begins: the first that is neither blank nor part of a file or other
-/// block between fences, nor the path above it. Of a message that is nothing but blocks, the first line.
+/// The opening line of a message: the first that is not blank, not part of a fenced file or block, and not
+/// the path above it. For a message that consists only of blocks, the first line.
 pub fn opening(message: &str) -> Option<&str> {
     let mut fence: Option<&str> = None;
     let mut lines = message.lines().map(str::trim).peekable();
@@ -35,7 +34,7 @@ pub fn opening(message: &str) -> Option<&str> {
     message.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-/// Up to the first mark that ends a sentence.
+/// The text up to the first mark that ends a sentence.
 fn first_sentence(line: &str) -> &str {
     let mut chars = line.char_indices().enumerate().peekable();
     while let Some((count, (at, c))) = chars.next() {
@@ -52,7 +51,7 @@ fn first_sentence(line: &str) -> &str {
     line
 }
 
-/// Cut after a word where there is one, with an ellipsis.
+/// The text cut after a word if possible, with an ellipsis.
 fn shortened(text: &str) -> String {
     if text.chars().count() <= MAX_LEN {
         return text.to_owned();

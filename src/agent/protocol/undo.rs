@@ -1,7 +1,7 @@
-//! What a session changed in files, and going back: checkpoints, changes, choices and reports.
+//! File changes of a session and their undo: checkpoints, changes, choices and reports.
 //!
-//! Every prompt is a checkpoint. Paths are relative to the session's directory if they are in it; what
-//! is no UTF-8 in them is replaced. A file is named in an answer as it was named in the list.
+//! Every prompt is a checkpoint. Paths within the session's directory are relative to it; invalid UTF-8 in
+//! them is replaced. An answer names a file as the list did.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use tau_tools::FileDiff;
 
-/// A prompt that the session can go back to.
+/// A prompt to which the session can go back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Checkpoint {
@@ -17,44 +17,44 @@ pub struct Checkpoint {
     pub entry_id: String,
     /// The prompt.
     pub text: String,
-    /// When it was sent, in milliseconds since 1970.
+    /// The time of sending, in milliseconds since 1970.
     pub timestamp: i64,
-    /// What the run that it began has changed and is still changed: the paths.
+    /// The paths that its run changed and that are still changed.
     pub files: Vec<String>,
-    /// How many paths would be restored by going back to it, which includes what was changed later.
+    /// The number of paths that going back to it would restore, including later changes.
     pub restores: usize,
 }
 
-/// Everything that a session changed and that is still changed.
+/// All changes of a session that are still in place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionChanges {
-    /// In the order of their paths.
+    /// Sorted by path.
     pub files: Vec<ChangedFile>,
-    /// What changed, or may have changed, and cannot be restored.
+    /// Changes, certain or possible, that cannot be restored.
     pub not_covered: Vec<NotCovered>,
-    /// Whether the last undo can be taken back.
+    /// True if the last undo can be reversed.
     pub redo: bool,
 }
 
-/// A path that the session changed.
+/// A path changed by the session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChangedFile {
     pub path: String,
     pub kind: ChangeKind,
-    /// Names this version of the change; a hunk of another version is not reverted.
+    /// Identifies this version of the change; a hunk of another version is not reverted.
     pub version: String,
     /// The change of a text; without hunks for anything else.
     pub diff: FileDiff,
-    /// What else there is to say: "binary", "mode 0644 to 0755", "link to x".
+    /// A remark: "binary", "mode 0644 to 0755", "link to x".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// True if it is no longer as the session left it.
+    /// True if it has changed since the session's last change.
     pub changed_since: bool,
 }
 
-/// What happened to a path.
+/// The kind of change to a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeKind {
@@ -69,49 +69,49 @@ pub enum ChangeKind {
 #[serde(rename_all = "camelCase", default)]
 pub struct NotCovered {
     pub path: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
-/// What going back would do.
+/// The effects of going back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UndoPlan {
     /// The checkpoint; absent for a redo.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
-    /// What would be restored without a question.
+    /// The files that would be restored without asking.
     pub files: Vec<String>,
-    /// What was changed by somebody else as well.
+    /// The files that something else changed as well.
     pub conflicts: Vec<UndoConflict>,
     pub not_covered: Vec<NotCovered>,
 }
 
-/// A path that somebody else changed as well.
+/// A path that something else changed as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UndoConflict {
     pub path: String,
-    /// In words: "changed since".
+    /// The reason in words: "changed since".
     pub reason: String,
-    /// Whether the changes of the agent can be taken out of it without touching the others.
+    /// True if the agent's changes can be removed without touching the others.
     pub mergeable: bool,
 }
 
-/// What is done with a path that somebody else changed as well.
+/// The treatment of a path that something else changed as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConflictChoice {
-    /// Leave it as it is.
+    /// Leave it unchanged.
     #[default]
     Keep,
-    /// Put what it was before the agent in its place.
+    /// Restore the version before the agent's changes.
     Old,
-    /// Take out what the agent changed, and leave the rest; leave it as it is if that is not possible.
+    /// Remove the agent's changes and keep the rest; leave it unchanged if that is impossible.
     Merge,
 }
 
-/// What goes back.
+/// The scope of going back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoScope {
@@ -122,12 +122,12 @@ pub enum UndoScope {
 }
 
 impl UndoScope {
-    /// Whether files are restored.
+    /// True if files are restored.
     pub fn files(self) -> bool {
         matches!(self, UndoScope::Files | UndoScope::Both)
     }
 
-    /// Whether the conversation returns to the prompt.
+    /// True if the conversation returns to the prompt.
     pub fn conversation(self) -> bool {
         matches!(self, UndoScope::Conversation | UndoScope::Both)
     }
@@ -140,28 +140,28 @@ pub struct UndoOrder {
     /// The entry of the prompt.
     pub entry_id: String,
     pub scope: UndoScope,
-    /// What is done with each conflict, by path.
+    /// The treatment of each conflict, by path.
     pub choices: BTreeMap<String, ConflictChoice>,
-    /// What is done with the other conflicts.
+    /// The treatment of the other conflicts.
     pub otherwise: ConflictChoice,
 }
 
-/// What was restored.
+/// The result of restoring files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RestoreReport {
-    /// Restored as they were.
+    /// Restored completely.
     pub restored: Vec<String>,
-    /// Without what the agent changed, with what somebody else changed.
+    /// Rid of the agent's changes, with other changes kept.
     pub merged: Vec<String>,
-    /// Left as they are, because somebody else changed them.
+    /// Left unchanged, because something else changed them.
     pub kept: Vec<String>,
-    /// What could not be restored, and why.
+    /// The files that could not be restored, and the reasons.
     pub failed: Vec<NotCovered>,
 }
 
 impl RestoreReport {
-    /// In one line, which begins with what was done to files: "restored".
+    /// A one-line summary, which begins with the operation on files: "restored".
     pub fn summary(&self, done: &str) -> String {
         let count = |names: &[String], words: &str| match names {
             [] => None,
@@ -188,15 +188,15 @@ impl RestoreReport {
     }
 }
 
-/// An order to take back one change of a file.
+/// An order to revert one change to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RevertOrder {
-    /// As in the list of changes.
+    /// The path, as in the list of changes.
     pub path: String,
-    /// The version that was listed.
+    /// The listed version.
     pub version: String,
-    /// Which hunk, from 0; without one all of them.
+    /// The hunk, from 0; all if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hunk: Option<usize>,
 }

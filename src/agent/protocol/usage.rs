@@ -1,8 +1,8 @@
-//! Tokens, and what they cost.
+//! Token counts and their cost.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens and cost of one answer. `input` excludes what was read from or written to a cache.
+/// Tokens and cost of one answer. `input` excludes tokens read from or written to a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
@@ -16,12 +16,12 @@ pub struct Usage {
     pub cache_write: u64,
     /// The sum of the four.
     pub total_tokens: u64,
-    /// US dollars. All zero where the price is unknown.
+    /// US dollars. All zero if the price is unknown.
     pub cost: Cost,
 }
 
 impl Usage {
-    /// Adds what another answer took.
+    /// Adds the usage of another answer.
     pub fn add(&mut self, other: &Usage) {
         self.input += other.input;
         self.output += other.output;
@@ -60,7 +60,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// What `usage` costs.
+    /// The cost of `usage`.
     pub fn of(&self, usage: &Usage) -> Cost {
         let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
         let input = dollars(usage.input, self.input);
