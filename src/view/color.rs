@@ -1,10 +1,10 @@
-//! Colours: read from a theme file, and replaced by the nearest one that a terminal has.
+//! Reads colours from theme files and reduces them to the colours of a terminal.
 
 use std::collections::BTreeMap;
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colours a terminal shows.
+/// The number of colours that a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ColorDepth {
     /// 24-bit colour.
@@ -14,7 +14,7 @@ pub enum ColorDepth {
     Ansi256,
     /// The 16 colours of the terminal's own theme.
     Ansi16,
-    /// No colours, or `NO_COLOR` is set: bold and underline only.
+    /// No colours, or `NO_COLOR` is set: only bold and underline.
     None,
 }
 
@@ -38,7 +38,7 @@ const NAMES: [(&str, Color); 16] = [
     ("white", Color::White),
 ];
 
-/// The values of the 16 colours on most terminals (the defaults of xterm), to find the nearest.
+/// The values of the 16 colours on most terminals (xterm's defaults), for finding the nearest.
 const SHADES: [(u8, u8, u8); 16] = [
     (0, 0, 0),
     (205, 0, 0),
@@ -61,19 +61,19 @@ const SHADES: [(u8, u8, u8); 16] = [
 /// The steps of the 6x6x6 cube within the palette of 256.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
-/// One of the 16 colours by its number (0-7 normal, 8-15 bright).
+/// One of the 16 colours, by number (0-7 normal, 8-15 bright).
 pub fn named(index: u8) -> Color {
     NAMES.get(usize::from(index)).map_or(Color::Reset, |(_, color)| *color)
 }
 
-/// Colours that a theme file gives names to.
+/// Colours named in a theme file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Palette {
     names: BTreeMap<String, Color>,
 }
 
 impl Palette {
-    /// Gives a colour a name.
+    /// Names a colour.
     pub fn name(&mut self, name: &str, color: Color) {
         self.names.insert(name.to_owned(), color);
     }
@@ -81,7 +81,7 @@ impl Palette {
     /// Reads `#rrggbb`, a number 0-255, `default`, or a name of the palette or of the 16.
     ///
     /// # Errors
-    /// What a colour may be, for the user.
+    /// The accepted forms of a colour, for the user.
     pub fn color(&self, word: &str) -> Result<Color, String> {
         if let Some(color) = self.names.get(word) {
             return Ok(*color);
@@ -101,10 +101,10 @@ impl Palette {
         })
     }
 
-    /// Reads a style: modifiers, a colour, `on` and the background's colour, each of them optional.
+    /// Reads a style: modifiers, a colour, `on` and a background colour, each optional.
     ///
     /// # Errors
-    /// The word that was not understood, for the user.
+    /// The unknown word, for the user.
     pub fn style(&self, words: &str) -> Result<Style, String> {
         let mut style = Style::new();
         let mut words = words.split_whitespace();
@@ -124,7 +124,7 @@ impl Palette {
     }
 }
 
-/// The nearest colour that a terminal of this depth has; `None` if it has no colours.
+/// The nearest colour of a terminal with this depth; `None` if it has no colours.
 #[allow(clippy::wildcard_enum_match_arm, reason = "named colours exist at every depth")]
 pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
     match depth {
@@ -143,8 +143,8 @@ pub fn reduced(color: Color, depth: ColorDepth) -> Option<Color> {
     }
 }
 
-/// Like [`reduced`] for a background. None of the 16 colours is quiet enough behind text, so a
-/// terminal with so few gets none unless the theme names one of the 16.
+/// Like [`reduced`], for a background. None of the 16 colours is quiet enough behind text, so a terminal
+/// with only those gets no background unless the theme names one of the 16.
 pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Color> {
     match (depth, color) {
         (ColorDepth::Ansi16, Color::Rgb(..) | Color::Indexed(16..)) => None,
@@ -153,7 +153,7 @@ pub(crate) fn reduced_background(color: Color, depth: ColorDepth) -> Option<Colo
     }
 }
 
-/// The least contrast at which text can be read: level AA of WCAG 2.
+/// The lowest contrast at which text is readable: level AA of WCAG 2.
 pub(crate) const READABLE: f64 = 4.5;
 
 /// The contrast ratio of two colours (WCAG 2, from 1 to 21). `None` if one of them depends on the
@@ -163,7 +163,7 @@ pub fn contrast(one: Color, other: Color) -> Option<f64> {
     Some((one.max(other) + 0.05) / (one.min(other) + 0.05))
 }
 
-/// Black or white, whichever can be read better on a background.
+/// Black or white, whichever is more readable on a background.
 pub(crate) fn readable_on(background: Color, depth: ColorDepth) -> Color {
     let (black, white) = match depth {
         ColorDepth::Ansi16 => (Color::Black, Color::White),
@@ -175,7 +175,7 @@ pub(crate) fn readable_on(background: Color, depth: ColorDepth) -> Color {
     if dark { white } else { black }
 }
 
-/// A colour as a theme file writes it.
+/// A colour as written in a theme file.
 #[allow(clippy::wildcard_enum_match_arm, reason = "all others have names")]
 pub(crate) fn name(color: Color) -> String {
     match color {
@@ -187,7 +187,7 @@ pub(crate) fn name(color: Color) -> String {
     }
 }
 
-/// Red, green and blue of a colour; `None` if it depends on the terminal.
+/// The red, green and blue of a colour; `None` if it depends on the terminal.
 #[allow(clippy::wildcard_enum_match_arm, reason = "all others are the terminal's")]
 fn known(color: Color) -> Option<Rgb> {
     match color {
@@ -208,7 +208,7 @@ fn luminance((r, g, b): Rgb) -> f64 {
 
 type Rgb = (u8, u8, u8);
 
-/// Distance weighted by how well the eye tells the three apart.
+/// The distance, weighted by the eye's sensitivity to each component.
 fn distance(a: Rgb, b: Rgb) -> u32 {
     let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
     3 * square(a.0, b.0) + 6 * square(a.1, b.1) + 2 * square(a.2, b.2)
@@ -219,7 +219,7 @@ fn nearest_256(rgb: Rgb) -> u8 {
     candidates.min().map_or(16, |(_, index)| index)
 }
 
-/// The nearest of the 256 for a background: a dark green stays a green, although a grey is nearer.
+/// The nearest of the 256 colours for a background: a dark green stays green, although a grey is nearer.
 fn nearest_tint(rgb: Rgb) -> u8 {
     let strongest = |(r, g, b): Rgb| [r > g && r > b, g > r && g > b, b > r && b > g];
     let (low, high) = (rgb.0.min(rgb.1).min(rgb.2), rgb.0.max(rgb.1).max(rgb.2));
@@ -231,8 +231,8 @@ fn nearest_tint(rgb: Rgb) -> u8 {
     tints.map(|index| (distance(shade(index), rgb), index)).min().map_or(16, |(_, index)| index)
 }
 
-/// The nearest of the 16 in hue: pale colours of a theme are meant as colours, so their grey part is
-/// taken away before they are compared.
+/// The nearest of the 16 colours in hue: pale colours of a theme are meant as colours, so their grey part is
+/// removed before the comparison.
 fn nearest_16(rgb: Rgb) -> Color {
     let (low, high) = (rgb.0.min(rgb.1).min(rgb.2), rgb.0.max(rgb.1).max(rgb.2));
     let spread = high - low;
@@ -251,7 +251,7 @@ fn nearest_16(rgb: Rgb) -> Color {
     named(coloured.into_iter().min_by_key(|index| near(*index)).unwrap_or(7))
 }
 
-/// Red, green and blue of a colour of the 256-colour palette.
+/// The red, green and blue of a colour of the 256-colour palette.
 fn shade(index: u8) -> Rgb {
     match index {
         0..=15 => SHADES.get(usize::from(index)).copied().unwrap_or_default(),

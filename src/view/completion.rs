@@ -27,7 +27,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
         if !row.help.is_empty() {
             spans.push(Span::styled(format!("  {}", row.help.as_str()), theme.style(ThemeToken::Muted)));
         }
-        // What is not on the screen is counted.
+        // Hidden rows are counted.
         let count = Some(format!("{} of {}", first + offset + 1, list.count));
         let count = count.filter(|_| selected && list.count > height).unwrap_or_default();
         let count = vec![Span::styled(count, theme.style(ThemeToken::Muted))];

@@ -17,7 +17,7 @@ use tau_app::composer::segments::SegmentKind;
 use tau_app::composer::{Composer, InputMode};
 use tau_app::printable::printable_line;
 
-/// The rows of the composer; the cursor's column and row.
+/// The rows of the composer, with the cursor's column and row.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'static>>, Option<(u16, u16)>) {
     let prompt_border = ThemeToken::composer(model.status.thinking);
     let (border, label, prompt) = match model.composer.mode() {
@@ -46,7 +46,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'stat
     }
     let below = lines.len().saturating_sub(1);
     if model.takes_answer() {
-        // The draft stays, and is only looked at.
+        // The draft stays visible but inactive.
         let faint = Style::reset().patch(theme.style(ThemeToken::Text)).patch(theme.style(ThemeToken::Faint));
         lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style = faint);
     }
@@ -58,18 +58,18 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> (Vec<Line<'stat
     (lines, (area.height > 0).then_some(cursor))
 }
 
-/// Whether the composer has a rule above and one below.
+/// True if the composer has a rule above and one below.
 pub(crate) fn has_rules(area: Rect) -> bool {
     area.height >= 3
 }
 
-/// Rows of the text alone, in a window.
+/// The number of rows of the text alone, in a window.
 pub(super) fn rows(model: &Model, window: Rect) -> u16 {
     let rows = model.composer.layout(layout::composer_width(window)).rows.len();
     u16::try_from(rows).unwrap_or(u16::MAX).min((window.height / 3).max(1))
 }
 
-/// Draws the text alone, behind a mark that says what it is; the cursor's column and row.
+/// Draws the text alone, after a mark that says what it is; returns the cursor's column and row.
 pub(super) fn draw_text(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let prompt = match model.composer.mode() {
         InputMode::Prompt => "> ",
@@ -83,7 +83,7 @@ pub(super) fn draw_text(model: &Model, theme: &Theme, area: Rect, buffer: &mut B
     (area.height > 0).then_some(cursor)
 }
 
-/// The rows around the cursor; its column and row.
+/// The rows around the cursor, with its column and row.
 fn text(
     model: &Model,
     wrapped: &ComposerLayout,
@@ -105,7 +105,7 @@ fn text(
     (lines, (inner.x + column, inner.y + row.min(inner.height.saturating_sub(1))))
 }
 
-/// Vim's mode, and the keys of a command that is not complete.
+/// The mode of Vim keys, and the keys of an incomplete command.
 fn vim_label(model: &Model) -> String {
     let mode = model.composer.vim_mode();
     mode.map_or(String::new(), |(name, keys)| {
@@ -113,7 +113,7 @@ fn vim_label(model: &Model) -> String {
     })
 }
 
-/// What the keys do while a queued message is edited.
+/// The actions of keys while a queued message is edited.
 fn editing_label(model: &Model) -> String {
     let hint = |action, does: &str| model.keymap.hint(action).map(|key| format!(" · {key} {does}"));
     let keys = [hint(Action::Send, "saves"), hint(Action::Cancel, "leaves it as it was")];
@@ -131,7 +131,7 @@ fn rule(theme: &Theme, token: ThemeToken, label: &str, width: u16) -> Line<'stat
     Line::from(Span::styled(start + &rest, theme.style(token)))
 }
 
-/// The rule with what has no room below it.
+/// The rule, with remarks that do not fit below it.
 fn rule_with_remark(theme: &Theme, token: ThemeToken, text: &str, width: u16) -> Line<'static> {
     const SIDES: u16 = 6;
     let text = wrap::truncate(text, width.saturating_sub(SIDES)).into_owned();

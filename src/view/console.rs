@@ -1,8 +1,7 @@
-//! The terminal of the command that has the keyboard: in the composer's place, or, for a
-//! full-screen program, in the whole window except for a row that says how to get back.
+//! The terminal of the command that has the keyboard, in the composer's place.
 //!
-//! Cells are drawn from the screen that `tools::vt` keeps; nothing a program writes reaches the
-//! terminal in any other way.
+//! A full-screen program gets the whole window except for a row that says how to get back. Cells are drawn
+//! from the screen of `tools::vt`; no output of a program reaches the terminal in any other way.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,12 +17,12 @@ use tau_app::printable::printable_line;
 use tau_app::transcript::command_panel::CommandPanel;
 use tau_tools::vt::{ScreenRow, TerminalScreen};
 
-/// Rows of a command's terminal in the composer's place; `None` while tau has the keyboard.
+/// The number of rows of a command's terminal in the composer's place; `None` while tau has the keyboard.
 pub fn rows(model: &Model) -> Option<usize> {
     model.jobs.owned_screen().map(TerminalScreen::used)
 }
 
-/// Whether a full-screen program has the window.
+/// True if a full-screen program has the window.
 pub fn is_full(model: &Model) -> bool {
     model.jobs.owned_screen().is_some_and(TerminalScreen::is_full)
 }
@@ -33,7 +32,7 @@ fn held(model: &Model) -> Option<(&CommandPanel, &TerminalScreen)> {
     Some((model.transcript.command(model.jobs.owner()?.entry)?, model.jobs.owned_screen()?))
 }
 
-/// Draws a full-screen program; where its cursor is.
+/// Draws a full-screen program and returns its cursor's position.
 pub(crate) fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let (panel, screen) = held(model)?;
     let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
@@ -45,7 +44,7 @@ pub(crate) fn draw_full(model: &Model, theme: &Theme, area: Rect, buffer: &mut B
     cells(screen, 0, theme, above, buffer)
 }
 
-/// Draws a command's terminal between two rules; where its cursor is.
+/// Draws a command's terminal between two rules and returns its cursor's position.
 pub fn draw(model: &Model, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let (panel, screen) = held(model).filter(|_| area.height > 0)?;
     let framed = area.height >= 3;
@@ -73,7 +72,7 @@ fn name(panel: &CommandPanel) -> String {
     format!("{line}{more}")
 }
 
-/// How the keyboard comes back, and what is waiting for it.
+/// How to return the keyboard to tau, and what is waiting for it.
 fn way_back(model: &Model) -> String {
     let back = match model.keymap.hint(Action::TakeKeyboard) {
         Some(key) => format!("{key} takes the keyboard back"),
@@ -90,7 +89,7 @@ fn way_back(model: &Model) -> String {
     }
 }
 
-/// Draws the rows from `first` on; where the cursor is, if it is among them.
+/// Draws the rows from `first` on and returns the cursor's position, if it is in them.
 fn cells(
     screen: &TerminalScreen,
     first: usize,

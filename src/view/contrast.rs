@@ -1,7 +1,7 @@
-//! Which foregrounds are drawn on which backgrounds, and at what contrast.
+//! Finds which foregrounds are drawn on which backgrounds, and their contrast.
 //!
-//! Only colours of a known value are checked: `#rrggbb`, and 16 to 255 of the 256-colour palette. The
-//! first 16 depend on the terminal. Colours in the output of commands belong to no theme.
+//! Checks only colours with a known value: `#rrggbb`, and 16 to 255 of the 256-colour palette. The first 16
+//! depend on the terminal. Colours in the output of commands do not belong to a theme.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use super::theme::{Theme, ThemeToken};
 /// A foreground on a background.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// The token whose foreground it is.
+    /// The token that sets the foreground.
     pub token: ThemeToken,
-    /// The token whose background it is; `None` for the terminal's own.
+    /// The token that sets the background; `None` for the terminal's own.
     pub on: Option<ThemeToken>,
     pub foreground: Color,
     pub background: Color,
@@ -35,7 +35,7 @@ impl fmt::Display for Pair {
     }
 }
 
-/// The tokens drawn in changed lines.
+/// The tokens drawn on changed lines.
 const CODE: [ThemeToken; 12] = [
     ThemeToken::Code,
     ThemeToken::Comment,
@@ -51,7 +51,7 @@ const CODE: [ThemeToken; 12] = [
     ThemeToken::Attribute,
 ];
 
-/// The tokens drawn in the selected row of a list.
+/// The tokens drawn on the selected row of a list.
 const ROW: [ThemeToken; 8] = [
     ThemeToken::Text,
     ThemeToken::Muted,

@@ -1,7 +1,7 @@
-//! A change of one file as rows: line numbers, signs, changed words, syntax colours.
+//! A change to one file as rows: line numbers, signs, changed words, syntax colours.
 //!
-//! The text of the diff is made safe here. Changed words are marked only where an old and a new run
-//! of lines resemble each other; else the marks would say less than the lines themselves.
+//! The text of the diff is sanitized here. Changed words are marked only if an old and a new run of lines
+//! are similar; otherwise the marks would say less than the lines themselves.
 
 mod split;
 
@@ -19,11 +19,11 @@ use super::wrap::{self, Break};
 use tau_app::printable::printable_line;
 use tau_tools::details::{FileDiff, Hunk};
 
-/// Bytes of an old and a new run above which no words are compared.
+/// The size in bytes of an old and a new run above which words are not compared.
 const WORDS_LIMIT: usize = 20_000;
-/// How alike two runs must be for their words to be marked, from 0 to 1.
+/// The similarity of two runs, from 0 to 1, from which their words are marked.
 const ALIKE: f32 = 0.5;
-/// Cells of text that the gutter must leave.
+/// The minimum number of cells of text beside the gutter.
 const TEXT: u16 = 20;
 
 /// The rows of a change, each at most `width` cells wide.
@@ -84,17 +84,17 @@ struct DiffLine {
     new: Option<u32>,
     text: String,
     tokens: LineTokens,
-    /// The byte ranges that differ from its counterpart.
+    /// The byte ranges that differ from the counterpart.
     marks: Vec<Range<usize>>,
 }
 
-/// The gutter.
+/// The kind of gutter.
 enum Gutter {
     /// Both line numbers, padded to this many digits.
     Both(usize),
-    /// The number in the file as it is now, or as it was for removed lines.
+    /// The number in the current file, or in the old one for removed lines.
     One(usize),
-    /// The sign only.
+    /// Only the sign.
     Sign,
     Nothing,
 }
@@ -159,7 +159,7 @@ impl DiffLine {
         }
     }
 
-    /// The look of the line as a whole.
+    /// The style of the whole line.
     fn base(&self, theme: &Theme) -> Style {
         theme.style(match self.sign {
             Sign::Context => ThemeToken::DiffContext,
@@ -168,7 +168,7 @@ impl DiffLine {
         })
     }
 
-    /// The text cut wherever its syntax or a mark begins or ends.
+    /// The text, split at the boundaries of tokens and marks.
     fn spans(&self, base: Style, theme: &Theme) -> Vec<Span<'_>> {
         let mut cuts: Vec<usize> = vec![0, self.text.len()];
         cuts.extend(self.tokens.iter().flat_map(|(range, _)| [range.start, range.end]));
@@ -198,7 +198,7 @@ impl DiffLine {
         let colour = theme.style(syntax);
         match (self.sign, base.bg.is_some()) {
             (Sign::Context, _) => base.patch(colour),
-            // Without a background, the text colour shows what was added.
+            // Without a background, the text colour shows that the line was added.
             (_, false) => base.patch(if marked { mark } else { Style::new() }),
             (_, true) => {
                 // Code colours are chosen for the background of the line, not of a mark.
@@ -209,7 +209,7 @@ impl DiffLine {
     }
 }
 
-/// The lines of a hunk with all that is known of them.
+/// The lines of a hunk with all their details.
 fn lines(hunk: &Hunk, lang: &str, highlighter: &mut Highlighter) -> Vec<DiffLine> {
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let next = |counter: &mut u32| {
@@ -236,7 +236,7 @@ fn lines(hunk: &Hunk, lang: &str, highlighter: &mut Highlighter) -> Vec<DiffLine
     lines
 }
 
-/// Finds the tokens of one side of the change: of all lines but the `hidden` ones.
+/// Finds the tokens of one side of the change: of all lines except the `hidden` ones.
 fn colour(lines: &mut [DiffLine], hidden: Sign, lang: &str, highlighter: &mut Highlighter) {
     let mut side: Vec<&mut DiffLine> = lines.iter_mut().filter(|line| line.sign != hidden).collect();
     let text: String = side.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect();
@@ -245,7 +245,7 @@ fn colour(lines: &mut [DiffLine], hidden: Sign, lang: &str, highlighter: &mut Hi
     }
 }
 
-/// Marks what differs between each run of removed lines and the run of added lines after it.
+/// Marks the differences between each run of removed lines and the run of added lines after it.
 fn mark_words(lines: &mut [DiffLine]) {
     let mut rest = lines;
     while !rest.is_empty() {

@@ -1,5 +1,4 @@
-//! The search of the transcript, in the composer's place: what is sought, how often it was found,
-//! what keys do.
+//! The search of the transcript, in the composer's place: the query, the matches, the keys.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -11,7 +10,7 @@ use tau_app::Model;
 use tau_app::printable::printable_line;
 use tau_app::transcript::find::Find;
 
-/// The row of the search between two rules; the cursor's column and row.
+/// The row of the search between two rules, with the cursor's column and row.
 pub(crate) fn lines(
     model: &Model,
     find: &Find,
@@ -44,7 +43,7 @@ pub(crate) fn lines(
     (lines, (area.height > 0).then_some(cursor))
 }
 
-/// How often it was found, or what is being done about it.
+/// The number of matches, or the state of the search.
 fn status(model: &Model, find: &Find) -> String {
     let (at, count) = find.count();
     if find.query().is_empty() {
@@ -53,7 +52,7 @@ fn status(model: &Model, find: &Find) -> String {
     if find.is_seeking() {
         return "searching earlier messages…".to_owned();
     }
-    // There may be more in what is not loaded.
+    // There may be more in parts that are not loaded.
     let more = if model.transcript.has_earlier() { "+" } else { "" };
     match (at, count) {
         (_, 0) => "no matches".to_owned(),

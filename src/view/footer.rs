@@ -1,4 +1,4 @@
-//! The rows around the composer: the activity, the footer.
+//! The rows around the composer: activity and footer.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -14,15 +14,15 @@ use tau_app::status::{Activity, AgentRun};
 use tau_app::time_format::seconds;
 use tau_app::transcript::EntryBody;
 
-/// The spinner's pictures, one each tenth of a second.
+/// The frames of the spinner, ten per second.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Whether the agent is working.
+/// True if the agent is working.
 pub(crate) fn has_activity(model: &Model) -> bool {
     model.status.run.is_some()
 }
 
-/// What the agent is doing, for how long, and how to stop it.
+/// The agent's activity, how long it has taken, and how to stop it.
 pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<Line<'static>> {
     let run = model.status.run.as_ref().filter(|_| area.height > 0)?;
     let picture = match model.motion {
@@ -39,14 +39,14 @@ pub(crate) fn activity_line(model: &Model, theme: &Theme, area: Rect) -> Option<
     let key = model.keymap.hint(Action::Cancel);
     let key = key.filter(|_| model.jobs.owner().is_none() && model.overlays.is_empty());
     let stops = key.map(|key| format!("{key} stops"));
-    // The time in which the user decides does not count as time of the run.
+    // Time spent waiting for the user does not count as time of the run.
     let spent = (!waits).then(|| seconds(model.clock() - run.since));
     let total = spent.into_iter().chain(stops).collect::<Vec<_>>().join(" · ");
     let right = vec![Span::styled(total, theme.style(ThemeToken::Muted))];
     Some(both_ends(left, right, area.width))
 }
 
-/// That the user is asked, and how many calls wait; where keys go elsewhere, how to answer.
+/// The number of calls waiting for approval, and how to answer if keys go elsewhere.
 fn waiting(model: &Model) -> String {
     let calls = match model.approvals.pending().len() {
         0 | 1 => "waiting for you".to_owned(),
@@ -85,7 +85,7 @@ fn activity(model: &Model, run: &AgentRun) -> String {
     }
 }
 
-/// The status line, with a remark if there is one. A long one is on the rule above, if that is shown.
+/// The status line, with a remark if there is one. A long remark is on the rule above, if that is shown.
 pub(crate) fn line(model: &Model, theme: &Theme, columns: u16, has_rule: bool) -> Line<'static> {
     match remark(model) {
         Some(text) if !has_rule || status_line::has_room_for(model, theme, columns, &text) => {
@@ -95,7 +95,7 @@ pub(crate) fn line(model: &Model, theme: &Theme, columns: u16, has_rule: bool) -
     }
 }
 
-/// A remark that the status line has no room for.
+/// A remark that does not fit in the status line.
 pub(crate) fn long_remark(model: &Model, theme: &Theme, columns: u16) -> Option<String> {
     remark(model).filter(|text| !status_line::has_room_for(model, theme, columns, text))
 }
@@ -105,7 +105,7 @@ fn remark(model: &Model) -> Option<String> {
     remark.or_else(|| connection(model)).or_else(|| panel_keys(model))
 }
 
-/// That the server of the session cannot be reached.
+/// The message that the session's server cannot be reached.
 fn connection(model: &Model) -> Option<String> {
     match &model.connection {
         Connection::Up => None,
@@ -114,7 +114,7 @@ fn connection(model: &Model) -> Option<String> {
     }
 }
 
-/// What keys do to the selected panel.
+/// The actions of keys on the selected panel.
 fn panel_keys(model: &Model) -> Option<String> {
     let entry = model.transcript.selected_entry()?;
     let hint = |action, does: &str| model.keymap.hint(action).map(|key| format!("{key} {does}"));

@@ -1,7 +1,7 @@
-//! A frame: its cells, and what some of them are besides their text.
+//! A frame: its cells, with their links and pictures.
 //!
-//! A frame may be drawn over an older one: it knows what each of its rows shows ([`DrawnRow`]), and a row that
-//! is there already is not drawn again.
+//! A frame may be drawn over an older one: it knows the content of each of its rows ([`DrawnRow`]), and a
+//! row that is already there is not drawn again.
 
 mod rows;
 
@@ -17,24 +17,24 @@ use super::picture::PictureRow;
 use rows::Ring;
 pub use rows::{DrawnRow, Edge, KnownRows};
 
-/// What is on the screen.
+/// The contents of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     cells: Buffer,
-    /// Where its rows are among the cells.
+    /// The positions of its rows among the cells.
     ring: Ring,
-    /// Text that leads somewhere.
+    /// Text with links.
     pub links: Layer<Link>,
-    /// Pictures, or where the terminal draws them.
+    /// Pictures, or the cells where the terminal draws them.
     pub pictures: Layer<PictureRow>,
-    /// What each row shows, where it is one that was drawn as a row and nothing else.
+    /// The content of each row that was drawn as a row and nothing else.
     drawn: Vec<Option<DrawnRow>>,
-    /// A cell on which nothing was drawn.
+    /// A cell without content.
     blank: Cell,
 }
 
 impl PartialEq for Frame {
-    /// Whether both look the same, however they came about.
+    /// True if both look the same, however they were drawn.
     fn eq(&self, other: &Self) -> bool {
         let mut rows = 0..self.area().height;
         self.area() == other.area()
@@ -50,26 +50,26 @@ impl Frame {
         Frame { cells: Buffer::empty(area), ..Frame::default() }
     }
 
-    /// How large it is.
+    /// The area of the frame.
     pub fn area(&self) -> Rect {
         self.cells.area
     }
 
-    /// The cells of a row; none where there is no such row.
+    /// The cells of a row; empty if there is no such row.
     pub fn row(&self, y: u16) -> &[Cell] {
         let width = usize::from(self.cells.area.width);
         let from = self.ring.place(usize::from(y)) * width;
         self.cells.content.get(from..from + width).unwrap_or_default()
     }
 
-    /// Its cells, to draw on wherever it may be. The rows that were moved are put there first, which costs as much
-    /// as a look at all of them.
+    /// The cells, for drawing anywhere. Moved rows are put in place first, which costs as much as reading
+    /// all of them.
     pub fn buffer(&mut self) -> &mut Buffer {
         self.straighten();
         &mut self.cells
     }
 
-    /// Its cells in no particular order.
+    /// The cells, in no particular order.
     pub fn cells_mut(&mut self) -> &mut [Cell] {
         &mut self.cells.content
     }
@@ -82,7 +82,7 @@ impl Frame {
         self.forget_rows();
     }
 
-    /// Makes it so large, and its layers empty.
+    /// Resizes the frame and clears its layers.
     pub fn resize(&mut self, area: Rect) {
         self.cells.resize(area);
         self.ring = Ring::default();
@@ -90,7 +90,7 @@ impl Frame {
         self.forget_rows();
     }
 
-    /// Takes away its first rows; those that are left move up.
+    /// Removes the first rows; the remaining ones move up.
     pub fn drop_rows(&mut self, rows: u16) {
         let Rect { width, height, .. } = self.cells.area;
         let rows = rows.min(height);
@@ -104,7 +104,7 @@ impl Frame {
         self.forget_rows();
     }
 
-    /// Adds rows of another frame below its own, as wide as those.
+    /// Appends rows of another frame of the same width.
     pub fn push_rows(&mut self, from: &Frame, rows: Range<u16>) {
         let width = self.cells.area.width;
         let rows = rows.start..rows.end.min(from.area().height).max(rows.start);
@@ -124,7 +124,7 @@ impl Frame {
         self.forget_rows();
     }
 
-    /// Its rows in another width: what is too long continues on the next row.
+    /// The rows at another width: long rows continue on the next one.
     pub fn wrapped(&self, width: u16) -> Frame {
         let mut wrapped = Frame::blank(Rect { width, height: 0, ..Rect::default() });
         for y in 0..self.area().height {
@@ -154,7 +154,7 @@ impl Frame {
         wrapped
     }
 
-    /// Makes it cells alone, without pictures, as it is when something is drawn over it.
+    /// Reduces it to plain cells, without pictures, for drawing over it.
     pub fn flatten(&mut self) {
         let mut areas = Vec::new();
         for Placed { y, columns, what } in &self.pictures.0 {
@@ -173,12 +173,12 @@ impl Frame {
         self.pictures.0.clear();
     }
 
-    /// Whether it is more than cells.
+    /// True if it has layers besides its cells.
     pub fn has_layers(&self) -> bool {
         !self.links.0.is_empty() || !self.pictures.0.is_empty()
     }
 
-    /// Forgets what the cells of an area are besides their text, as something is drawn over them.
+    /// Removes links and pictures in an area that will be drawn over.
     pub fn flatten_area(&mut self, area: Rect) {
         self.links.cut(area);
         self.pictures.cut(area);
@@ -186,7 +186,7 @@ impl Frame {
     }
 }
 
-/// Something on cells of a row.
+/// An item placed on cells of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed<T> {
     pub y: u16,
@@ -195,13 +195,13 @@ pub struct Placed<T> {
 }
 
 impl<T: PartialEq> Placed<T> {
-    /// Whether the same lies on the same columns, of whatever row.
+    /// True if both place the same on the same columns, of any row.
     pub fn lies_like(&self, other: &Self) -> bool {
         self.columns == other.columns && self.what == other.what
     }
 }
 
-/// What lies on the cells of a frame, from top to bottom and from left to right.
+/// The items on the cells of a frame, from top to bottom and from left to right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer<T>(Vec<Placed<T>>);
 
@@ -212,26 +212,26 @@ impl<T> Default for Layer<T> {
 }
 
 impl<T: Clone> Layer<T> {
-    /// Adds something below or to the right of what is there.
+    /// Adds an item below or to the right of existing ones.
     pub fn place(&mut self, y: u16, columns: Range<u16>, what: T) {
         if !columns.is_empty() {
             self.0.push(Placed { y, columns, what });
         }
     }
 
-    /// All of it.
+    /// All items.
     pub fn iter(&self) -> impl Iterator<Item = &Placed<T>> {
         self.0.iter()
     }
 
-    /// What lies on a row.
+    /// The items on a row.
     pub fn row(&self, y: u16) -> &[Placed<T>] {
         let start = self.0.partition_point(|placed| placed.y < y);
         let end = self.0.partition_point(|placed| placed.y <= y);
         self.0.get(start..end).unwrap_or_default()
     }
 
-    /// Takes away what lies on the cells of an area.
+    /// Removes the items on the cells of an area.
     fn cut(&mut self, area: Rect) {
         let (mut kept, rows) = (Vec::with_capacity(self.0.len()), area.top()..area.bottom());
         for placed in self.0.drain(..) {
@@ -249,7 +249,7 @@ impl<T: Clone> Layer<T> {
         self.0 = kept;
     }
 
-    /// Adds what lies on rows of another one; the first of them becomes row `first`.
+    /// Adds the items on rows of another layer; the first of them becomes row `first`.
     fn push_rows(&mut self, from: &Layer<T>, rows: Range<u16>, first: u16) {
         let placed = from.0.iter().filter(|placed| rows.contains(&placed.y));
         self.0.extend(placed.map(|placed| Placed {
@@ -259,7 +259,7 @@ impl<T: Clone> Layer<T> {
         }));
     }
 
-    /// Takes away what lies on the first rows; the others move up.
+    /// Removes the items on the first rows; the others move up.
     fn drop_rows(&mut self, rows: u16) {
         self.0.retain(|placed| placed.y >= rows);
         self.0.iter_mut().for_each(|placed| placed.y -= rows);

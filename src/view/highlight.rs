@@ -1,10 +1,10 @@
-//! Which words of code are keywords, strings and so on: [`Highlighter`].
+//! Syntax highlighting: finds keywords, strings and other tokens of code ([`Highlighter`]).
 //!
-//! Grammars find the scopes (TextMate's names for parts of code); the table here turns scopes into
-//! [`ThemeToken`]s, so colours come from our theme alone. The grammars are loaded on first use, and each
-//! one compiles its patterns when it is first met. A highlighter remembers nothing that changes a
-//! result: a fresh one gives the same answer. Of the texts that came last it keeps what it made of the
-//! complete lines, since one that streams in is asked for again and again, each time a little longer.
+//! Grammars find the scopes (TextMate's names for parts of code); the table here maps scopes to
+//! [`ThemeToken`]s, so colours come only from our theme. The grammars are loaded on first use, and each
+//! compiles its patterns when first needed. A highlighter's state never changes a result: a fresh one gives
+//! the same answer. It keeps the result for the complete lines of recent texts, since a streaming text is
+//! highlighted again and again, each time a little longer.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use syntect::parsing::{BasicScopeStackOp, ParseState, Scope, ScopeStack, SyntaxR
 use super::row::Row;
 use super::theme::ThemeToken;
 
-/// Lines of a text that are coloured; what follows stays plain.
+/// The maximum number of coloured lines of a text; later ones stay plain.
 pub(crate) const MAX_LINES: usize = 2_000;
-/// Bytes of a line above which it stays plain, and with it the rest of the text: what comes after
-/// depends on it.
+/// The length of a line in bytes above which it stays plain, and with it the rest of the text, which depends
+/// on it.
 pub(crate) const MAX_COLUMNS: usize = 2_000;
 
-/// Texts that may grow whose rows are kept.
+/// The number of growing texts whose rows are kept.
 const GROWING: usize = 2;
 
 /// Names of languages that the grammars call something else.
@@ -121,14 +121,14 @@ const SCOPES: [(&str, ThemeToken); 66] = [
     ("punctuation.definition.deleted", ThemeToken::Error),
 ];
 
-/// The coloured parts of a line, from left to right; what lies between is [`ThemeToken::Code`].
+/// The coloured parts of a line, from left to right; the text between them is [`ThemeToken::Code`].
 pub(crate) type LineTokens = Vec<(Range<usize>, ThemeToken)>;
 
 /// Finds the tokens of code.
 #[derive(Default)]
 pub struct Highlighter {
     grammars: Option<Grammars>,
-    /// Texts that may grow, the newest last. When a part of a text is complete, the next one is asked for
+    /// Texts that may grow, the newest last. When a part of a text is complete, the next part is requested
     /// before it.
     growing: Vec<GrowingCode>,
 }
@@ -142,7 +142,7 @@ struct Grammars {
 /// The highlighter's state after some lines of a text.
 #[derive(Clone)]
 pub(crate) struct CodeState {
-    /// `None` for a language that is not known.
+    /// `None` for an unknown language.
     lines: Option<Lines>,
     number: usize,
 }
@@ -151,20 +151,20 @@ type CodeKey = (String, (u16, u16), bool);
 
 /// The rendered complete lines of a text that may grow, so that each line is highlighted once.
 pub(crate) struct GrowingCode {
-    /// Language, margin and width, and whether the fence begins here: what rows depend on besides the text
-    /// and the theme; for that see [`Highlighter::forget_rows`].
+    /// The inputs of the rows besides the text and the theme: language, margin and width, and whether the
+    /// fence begins here. For the theme see [`Highlighter::forget_rows`].
     pub key: CodeKey,
     /// The complete lines.
     pub text: String,
     pub rows: Vec<Row>,
-    /// After the complete lines.
+    /// The state after the complete lines.
     pub state: CodeState,
 }
 
 impl Highlighter {
-    /// The tokens of each line of `text`, as byte ranges within the line. `lang` is the name of a
-    /// language, a file name extension or a file name. Lines of an unknown language, and those
-    /// beyond the limits, have none.
+    /// The tokens of each line of `text`, as byte ranges within the line. `lang` is the name of a language,
+    /// a file name extension or a file name. Lines of an unknown language, and those beyond the limits, have
+    /// none.
     pub fn highlight(&mut self, lang: &str, text: &str) -> Vec<LineTokens> {
         let mut state = self.begin(lang);
         text.lines().map(|line| self.line(&mut state, line)).collect()
@@ -190,7 +190,7 @@ impl Highlighter {
         lines.next(line, set, |scope| *known.entry(scope).or_insert_with(|| token_of(table, scope)))
     }
 
-    /// Takes the cached rows of the beginning of `text`; return them with [`Highlighter::keep`].
+    /// Takes the cached rows for the start of `text`; return them with [`Highlighter::keep`].
     pub(crate) fn take_growing(&mut self, key: CodeKey, text: &str) -> GrowingCode {
         let begins = |known: &&GrowingCode| known.key == key && text.starts_with(&known.text);
         let longest = self.growing.iter().enumerate().filter(|(_, known)| begins(known));
@@ -203,7 +203,7 @@ impl Highlighter {
         }
     }
 
-    /// Caches the rows of a text that may grow, instead of the oldest.
+    /// Caches the rows of a text that may grow, replacing the oldest.
     pub(crate) fn keep(&mut self, growing: GrowingCode) {
         if self.growing.len() >= GROWING {
             self.growing.remove(0);
@@ -211,14 +211,14 @@ impl Highlighter {
         self.growing.push(growing);
     }
 
-    /// Drops the cached rows: the theme has changed.
+    /// Drops the cached rows because the theme has changed.
     pub(crate) fn forget_rows(&mut self) {
         self.growing.clear();
     }
 }
 
-/// What [`Highlighter::highlight`] takes as the language of the file at `path`: the extension, or
-/// the name if it has no extension.
+/// The language for [`Highlighter::highlight`] of the file at `path`: the extension, or the name if it has
+/// no extension.
 pub fn language_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match name.rsplit_once('.') {
@@ -261,7 +261,7 @@ fn nested(outer: Option<ThemeToken>, own: Option<ThemeToken>) -> Option<ThemeTok
 struct Lines {
     parser: ParseState,
     scopes: ScopeStack,
-    /// For each scope of the stack, the token of the innermost one that has any.
+    /// For each scope of the stack, the innermost token.
     tokens: Vec<Option<ThemeToken>>,
     stopped: bool,
 }

@@ -1,7 +1,7 @@
-//! The frame on the shell's screen: rows that are finished, and the live region below them.
+//! The frame on the shell's screen: finished rows, and the live region below them.
 //!
-//! What is finished is drawn once, as it is then, and belongs to the terminal from there on. The region
-//! has the rows that are in use: at most the screen.
+//! Finished rows are drawn once and then belong to the terminal. The region has the rows in use: at most the
+//! whole screen.
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
@@ -17,10 +17,11 @@ use crate::overlays::overlay;
 use tau_app::Model;
 use tau_app::geometry::Laid;
 
-/// Rows of a list at least, if the window has as many. Where there is less room for it, some stay blank afterwards.
+/// The minimum number of rows of a list, if the window has that many. If there is less room for it, some
+/// stay blank afterwards.
 const MIN_LIST: u16 = 8;
 
-/// Draws into a frame of the screen's size, which is given the rows that are in use.
+/// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
     memo.begin(model.shown_theme());
@@ -82,24 +83,24 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     Drawing { laid, finished, more, floats }
 }
 
-/// Gives the frame that many blank rows.
+/// Gives the frame this many blank rows.
 pub(super) fn fit(frame: &mut Frame, memo: &Memo, rows: u16) {
     let area = Rect { height: rows, ..frame.area() };
     frame.resize(area);
     frame.begin(memo.theme().style(ThemeToken::Text), 0..0);
 }
 
-/// The rows of an overlay that was drawn on a blank screen.
+/// The rows of an overlay drawn on a blank screen.
 pub(super) struct BoxRows {
     canvas: Buffer,
-    /// The rows of the canvas on which there is something.
+    /// The rows of the canvas that are not blank.
     rows: Rect,
     cursor: Option<(u16, u16)>,
     page: u16,
 }
 
 impl BoxRows {
-    /// Cuts them out of the canvas; the cursor is a place on it.
+    /// Cuts them out of the canvas; the cursor is a position on it.
     pub fn cut(canvas: Buffer, cursor: Option<(u16, u16)>, page: u16) -> Self {
         let area = canvas.area;
         let is_blank = |y: u16| (area.left()..area.right()).all(|x| canvas[(x, y)].symbol() == " ");
@@ -110,12 +111,12 @@ impl BoxRows {
         BoxRows { canvas, rows, cursor, page }
     }
 
-    /// Their texts.
+    /// The texts of the rows.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         (self.rows.top()..self.rows.bottom()).map(|y| self.text(y, self.rows.right()))
     }
 
-    /// The row that is drawn in that style.
+    /// The row drawn in this style.
     pub fn selected(&self, style: Style) -> Option<String> {
         let is_in_style = |cell: &Cell| {
             let inverse = !style.add_modifier.is_empty() && cell.modifier.contains(style.add_modifier);
@@ -131,7 +132,7 @@ impl BoxRows {
         found.map(|y| self.text(y, columns.next_back().map_or(0, |last| last + 1)))
     }
 
-    /// What is before the cursor in its row.
+    /// The text before the cursor in its row.
     pub fn before_cursor(&self) -> Option<String> {
         let (x, y) = self.cursor?;
         let text = self.text(y, x);
@@ -143,7 +144,7 @@ impl BoxRows {
         cells.map(Cell::symbol).collect()
     }
 
-    /// Draws them, as far as they fit; where the cursor is.
+    /// Draws as many rows as fit and returns the cursor's position.
     fn draw(&self, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
         for (from, to) in (self.rows.top()..self.rows.bottom()).zip(area.top()..area.bottom()) {
             for x in area.left()..area.right() {

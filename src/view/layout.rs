@@ -1,20 +1,20 @@
-//! Where things are on the screen. The transcript gets what the others leave.
+//! The layout of the screen. The transcript gets the remaining space.
 
 use ratatui::layout::Rect;
 
 use tau_app::Model;
 use tau_app::completion::Completion;
 
-/// Cells left and right of the composer's text.
+/// Cells to the left and right of the composer's text.
 const COMPOSER_MARGIN: u16 = 3;
-/// Windows with fewer rows than this have one row for the draft while a prompt is open.
+/// Windows with fewer rows have one row for the draft while a prompt is open.
 const LOW: u16 = 16;
-/// Names to complete that are seen at once, at least.
+/// The minimum number of visible completions.
 const MIN_NAMES: u16 = 3;
-/// Queued messages shown at most.
+/// The maximum number of visible queued messages.
 const QUEUE: u16 = 4;
 
-/// The parts of the screen, top to bottom. One without room has height 0.
+/// The parts of the screen, from top to bottom. A part without room has height 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Regions {
     pub transcript: Rect,
@@ -26,13 +26,13 @@ pub(crate) struct Regions {
     pub footer: Rect,
 }
 
-/// Width of the composer's text in an area.
+/// The width of the composer's text in an area.
 pub(crate) fn composer_width(area: Rect) -> u16 {
     area.width.saturating_sub(COMPOSER_MARGIN).max(1)
 }
 
 impl Regions {
-    /// The same with that many rows for the transcript, from `top` on; the others follow it.
+    /// Places the transcript at `top` with this many rows; the other parts follow it.
     pub(crate) fn below(self, top: u16, rows: u16) -> Regions {
         let mut y = top;
         let mut next = |region: Rect, height: u16| {
@@ -51,7 +51,7 @@ impl Regions {
         }
     }
 
-    /// The same with no more names to complete than there is room for below the transcript, if some are seen at all.
+    /// Limits the completions to the room below the transcript, if any are visible.
     pub(crate) fn with_completion_in(self, room: u16) -> Regions {
         let others = self.height() - self.transcript.height - self.completion.height;
         let rows = self.completion.height.min(room.saturating_sub(others).max(MIN_NAMES));
@@ -60,7 +60,7 @@ impl Regions {
         Regions { transcript, completion: Rect { height: rows, ..self.completion }, ..self }
     }
 
-    /// Rows of the transcript that can be live: names to complete lie on the others, where `room` is short.
+    /// The number of transcript rows that can be live: completions cover the others if `room` is short.
     pub(crate) fn live_rows_in(&self, room: u16) -> u16 {
         let names = self.completion.height;
         let others = self.height() - self.transcript.height - names + names.min(MIN_NAMES);
@@ -68,7 +68,7 @@ impl Regions {
         self.transcript.height.min(most)
     }
 
-    /// The same with `rows` in place of what is below the activity; the transcript gets the rest.
+    /// Puts `rows` in place of the parts below the activity; the transcript gets the rest.
     pub(crate) fn with_box(self, rows: u16) -> Regions {
         let all = self.height();
         let box_rows = rows.min(all);
@@ -81,7 +81,7 @@ impl Regions {
         regions.below(self.transcript.y, all - box_rows - activity.height)
     }
 
-    /// Rows of all together.
+    /// The total number of rows.
     pub(crate) fn height(&self) -> u16 {
         let Regions { transcript, plan, activity, queue, completion, composer, footer } = self;
         [transcript, plan, activity, queue, completion, composer, footer]
@@ -94,11 +94,11 @@ impl Regions {
 /// Divides the screen.
 pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let text = model.composer.layout(composer_width(area)).rows.len();
-    // A command that has the keyboard has the composer's place, and more of it.
+    // A command that has the keyboard takes the composer's place, and more rows.
     let (text, most) = match (super::console::rows(model), &model.transcript.find) {
         (Some(rows), _) => (rows, (area.height * 3 / 5).max(1)),
         (None, Some(_)) => (1, 1),
-        // What is asked needs the rows more than a draft that is only looked at.
+        // A request needs the rows more than an inactive draft.
         (None, None) if model.shows_prompt() => (1, 1),
         (None, None) => (text, (area.height / 3).max(1)),
     };
@@ -112,14 +112,14 @@ pub(crate) fn regions(model: &Model, area: Rect) -> Regions {
     let asks = model.shows_prompt();
     let composer = take(if asks && area.height < LOW { 1 } else { text + 2 }, 0);
     let footer = take(1, 1);
-    // That something waits is seen by what is asked.
+    // The request itself shows that something is waiting.
     let has_activity = super::footer::has_activity(model) && !asks;
     let activity = take(u16::from(has_activity), 1);
     let queue = take(u16::try_from(model.status.queued()).unwrap_or(QUEUE).min(QUEUE), 2);
     let list = model.completion.as_ref().filter(|_| model.transcript.find.is_none() && !model.takes_answer());
     let rows = list.map_or(0, Completion::height);
     let completion = take(u16::try_from(rows).unwrap_or(0), 2);
-    // What is asked needs the rows more.
+    // A request needs the rows more.
     let most = if asks || area.height < LOW { 1 } else { area.height / 4 };
     let plan = crate::overlays::plan::rows_above_composer(model).min(most);
     let plan = take(if asks && area.height < LOW { 0 } else { plan }, 4);

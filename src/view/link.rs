@@ -1,7 +1,7 @@
-//! Where text leads: addresses that a terminal may open, and lines of text with them.
+//! Links: addresses that a terminal may open, and lines of text that contain them.
 //!
-//! An address comes from a model, a file or a page, and is written to the terminal within a control
-//! sequence (OSC 8). So only what [`Link::new`] lets through gets there.
+//! An address comes from a model, a file or a page, and is written to the terminal in a control sequence
+//! (OSC 8). Only addresses accepted by [`Link::new`] get there.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,14 +11,13 @@ use ratatui::text::Span;
 
 use super::spelled;
 
-/// Longest address, in bytes. Terminals that use VTE take no more than 2083.
+/// The longest address, in bytes. VTE terminals accept at most 2083.
 const MAX_LEN: usize = 2_000;
-/// What an address may begin with, and what must come then. A `file:` address that names a host
-/// would make some systems log in there.
+/// The accepted schemes, and the text that must follow. A `file:` address that names a host would make some
+/// systems log in there.
 const SCHEMES: [(&str, &str); 4] = [("https:", "//"), ("http:", "//"), ("mailto:", ""), ("file:", "///")];
 
-/// An address that is safe to write to a terminal: of a known scheme, in printable ASCII without
-/// blanks.
+/// An address that is safe to write to a terminal: with a known scheme, in printable ASCII without blanks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     uri: Arc<str>,
@@ -26,7 +25,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The link to an address; `None` when the terminal must not be given it.
+    /// The link to an address; `None` if it is not safe for the terminal.
     pub fn new(address: &str) -> Option<Self> {
         let known = |(scheme, then): &(&str, &str)| {
             let begin = address.get(..scheme.len());
@@ -55,8 +54,7 @@ impl Link {
         &self.uri
     }
 
-    /// A number for the address, by which a terminal knows that the parts of a wrapped link belong
-    /// together.
+    /// A number for the address, by which a terminal recognises the parts of a wrapped link.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -69,7 +67,7 @@ fn percent(byte: u8, uri: &mut String) {
     uri.extend([byte >> 4, byte & 15].iter().filter_map(|digit| DIGITS.get(usize::from(*digit))));
 }
 
-/// A line before it is wrapped: its text, and where that leads.
+/// A line before wrapping: its text and links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LinkedLine {
     pub(crate) spans: Vec<Span<'static>>,
@@ -78,8 +76,7 @@ pub(crate) struct LinkedLine {
 }
 
 impl LinkedLine {
-    /// Adds text. Spelled controls are set off here, as wrapping would do, so that each span keeps its
-    /// link.
+    /// Adds text. Spelled-out controls are split off here, as in wrapping, so that each span keeps its link.
     pub(crate) fn push(&mut self, span: Span<'static>, link: Option<Link>) {
         match spelled::set_off(std::slice::from_ref(&span)) {
             Cow::Borrowed(_) => self.spans.push(span),

@@ -1,7 +1,7 @@
-//! What has been rendered, and what rendering needs: the theme and the highlighter.
+//! The cache of rendered rows, with the theme and the highlighter.
 //!
-//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on; the key
-//! map, whose keys are shown in hints, is the same for a whole run.
+//! Only a cache: dropping it changes no cell. A key holds everything the rows depend on; the key map, whose
+//! keys are shown in hints, is the same for a whole run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tau_app::geometry::{EntryId, TextLayout};
 use tau_app::msg::Millis;
 use tau_app::picture::{MessagePicture, PictureRoom};
 
-/// Parts kept that are still changing: those on one screen.
+/// The number of parts kept that are still changing: those on one screen.
 const CHANGING: usize = 64;
-/// Rows kept at most; beyond that everything is forgotten and rendered again when needed.
+/// The maximum number of rows kept; beyond that everything is dropped and rendered again when needed.
 const ROWS: usize = 20_000;
 
-/// What rows of the transcript depend on.
+/// Everything that rows of the transcript depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowsKey {
     pub entry: EntryId,
@@ -31,17 +31,17 @@ pub struct RowsKey {
     pub open: bool,
 }
 
-/// Which state of an entry a part shows.
+/// The state of an entry that a part shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowsVersion {
     /// A closed block: the same in every revision, until the text is replaced as a whole.
     Closed { epoch: u32 },
-    /// The entry as it is in a revision.
+    /// The entry in this revision.
     Revision(u32),
     /// It depends on more than its entry, and is not kept.
     Transient,
-    /// The entry in a revision, while the user is asked about it: the revision of the requests, and
-    /// whether a hunk is selected and rejected.
+    /// The entry in a revision while it waits for approval: the revision of the requests, and whether a hunk
+    /// is selected and rejected.
     Asked { revision: u32, request: u32, selected: bool, rejected: bool },
     /// The entry in a revision, while more is being added to it.
     Growing(u32),
@@ -50,7 +50,7 @@ pub enum RowsVersion {
 }
 
 impl RowsVersion {
-    /// Whether the part will soon be different, so that only its newest rows are kept.
+    /// True if the part will soon change, so that only its newest rows are kept.
     fn is_changing(self) -> bool {
         matches!(self, RowsVersion::Growing(_) | RowsVersion::Timed { .. } | RowsVersion::Asked { .. })
     }
@@ -72,7 +72,7 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// An empty cache for a terminal of this depth.
+    /// An empty cache for a terminal with this colour depth.
     pub fn new(depth: ColorDepth, custom: HashMap<String, Theme>) -> Self {
         Memo {
             depth,
@@ -88,7 +88,7 @@ impl Memo {
         }
     }
 
-    /// Begins a frame in the theme of that name; an unknown one is the default theme.
+    /// Begins a frame with the theme of this name, or the default theme if it is unknown.
     pub fn begin(&mut self, name: &str) {
         self.pictures.begin();
         if self.name != name || self.name.is_empty() {
@@ -102,22 +102,22 @@ impl Memo {
         }
     }
 
-    /// The rows of a picture in its room; empty while it is not ready, and if it cannot be shown.
+    /// The rows of a picture in its room; empty until it is ready, and if it cannot be shown.
     pub(super) fn picture_rows(&mut self, picture: &MessagePicture, room: PictureRoom) -> Rows {
         self.pictures.rows(picture, room)
     }
 
-    /// The pictures that were missing in frames since this was last asked.
+    /// Takes the pictures that were missing in recent frames.
     pub fn missing_pictures(&mut self) -> Vec<PictureJob> {
         self.pictures.take_missing()
     }
 
-    /// Takes a picture that was missing.
+    /// Adds a picture that was missing.
     pub fn add_picture(&mut self, key: PictureKey, outcome: PictureOutcome) {
         self.pictures.add(key, outcome, self.depth);
     }
 
-    /// Adds the theme of a file, or replaces it; true when that changes what is shown.
+    /// Adds or replaces a theme from a file; true if that changes the screen.
     pub fn add_theme(&mut self, name: &str, theme: Theme) -> bool {
         if self.custom.get(name) == Some(&theme) {
             return false;
@@ -130,7 +130,7 @@ impl Memo {
         shown
     }
 
-    /// Forgets what was rendered.
+    /// Drops everything rendered.
     pub(crate) fn forget(&mut self) {
         self.parts.clear();
         self.held = 0;
@@ -148,7 +148,7 @@ impl Memo {
         &self.theme
     }
 
-    /// The rows of a part, rendered when they are not in the cache.
+    /// The rows of a part, rendered if they are not in the cache.
     pub fn rows(&mut self, key: RowsKey, render: impl FnOnce(&Theme, &mut Highlighter) -> Vec<Row>) -> Rows {
         let known = match key.version.is_changing() {
             true => self.changing.iter().rev().find(|(same, _)| *same == key).map(|(_, rows)| rows),

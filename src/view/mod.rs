@@ -4,9 +4,9 @@
 //! Laid = view(&Model, &mut Memo, frame)
 //! ```
 //!
-//! A frame costs what is on the screen, not what is in the history: the transcript is walked
-//! from its anchor until the screen is full. What was rendered is kept in the [`Memo`], which
-//! the shell owns and may drop at any time: a cold memo draws the same cells as a warm one.
+//! The cost of a frame depends on the screen, not on the history: the transcript is walked from its anchor
+//! until the screen is full. Rendered rows are kept in the [`Memo`], which the shell owns and may drop at
+//! any time: a cold memo draws the same cells as a warm one.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -59,20 +59,21 @@ use theme::{Theme, ThemeToken};
 /// The smallest window in which more than a remark is drawn.
 const MIN_SIZE: (u16, u16) = (10, 4);
 
-/// What was found out by drawing.
+/// The results of drawing.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
     pub laid: Laid,
-    /// Rows at the top that are finished: they are printed, and are no part of the next frame.
+    /// The number of rows at the top that are finished: they are printed, and are not part of the next
+    /// frame.
     pub finished: u16,
-    /// More is finished than was drawn; the next frame has it.
+    /// True if more rows are finished than were drawn; the next frame has them.
     pub more: bool,
-    /// There is a list that is soon gone: it may lie on rows that are finished, which are below it then.
+    /// True if there is a temporary list: it may cover finished rows, which are below it then.
     pub floats: bool,
 }
 
-/// Draws the model on the kind of screen that it is on. The frame is as large as the screen, and blank or
-/// as it was drawn before; where only the rows that are in use are drawn, it is given as many.
+/// Draws the model for its kind of screen. The frame is as large as the screen, and either blank or as drawn
+/// before; if only the rows in use are drawn, it is shrunk to them.
 pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     match model.boot.screen {
         ScreenKind::Full => Drawing { laid: view(model, memo, frame), ..Drawing::default() },
@@ -81,7 +82,7 @@ pub fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     }
 }
 
-/// Draws the model into a frame that is blank or was drawn before; what was found out on the way.
+/// Draws the model into a frame that is blank or was drawn before, and returns the layout.
 pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     let area = frame.area();
     memo.begin(model.shown_theme());
@@ -104,7 +105,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     laid.cursor = laid.cursor.or(below);
     laid.composer_width = layout::composer_width(area);
     if let Some(top) = shown_overlay(model) {
-        // What is beside an overlay is only looked at.
+        // The area beside an overlay is inactive.
         frame.flatten();
         let (cursor, page) = overlay::draw(model, top, memo, area, frame.buffer());
         laid.cursor = cursor;
@@ -113,7 +114,7 @@ pub fn view(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
     laid
 }
 
-/// Draws what is below the transcript; where the cursor is.
+/// Draws the part below the transcript and returns the cursor's position.
 fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame) -> Option<(u16, u16)> {
     let Regions { plan, activity, queue, completion, composer, footer, .. } = *regions;
     frame.put_lines(plan, plan::lines(model, theme, plan));
@@ -135,12 +136,12 @@ fn draw_below(model: &Model, theme: &Theme, regions: &Regions, frame: &mut Frame
     cursor.filter(|_| model.transcript.find.is_some() || !is_looked_at)
 }
 
-/// The overlay that is drawn. Keys would go past one while a command has the keyboard.
+/// The visible overlay. Keys would bypass one while a command has the keyboard.
 fn shown_overlay(model: &Model) -> Option<&Overlay> {
     model.overlays.last().filter(|_| console::rows(model).is_none())
 }
 
-/// A window too small to use says so. The position stays as it is.
+/// Draws a note in a window that is too small. The position is kept.
 fn too_small(model: &Model, memo: &Memo, area: Rect, buffer: &mut Buffer) -> Laid {
     let text = wrap::truncate("tau: window too small", area.width);
     if area.height > 0 {

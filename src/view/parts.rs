@@ -1,4 +1,4 @@
-//! An entry as parts, each laid out by itself: heads, bodies, markdown blocks.
+//! The parts of an entry, each laid out by itself: heads, bodies, markdown blocks.
 
 mod picture;
 
@@ -25,10 +25,10 @@ use tau_app::transcript::{EntryBody, TranscriptEntry};
 use tau_protocol::event::NoticeLevel;
 use tau_tools::counted::counted;
 
-/// Rows of a user message that are shown while it is folded.
+/// The number of rows shown of a folded user message.
 const USER_ROWS: usize = 24;
 
-/// Number of parts of an entry; at least one.
+/// The number of parts of an entry; at least one.
 pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
     let open = model.transcript.is_open(entry);
     let parts = match &entry.body {
@@ -44,7 +44,7 @@ pub fn count(model: &Model, entry: &TranscriptEntry) -> u32 {
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// Whether a blank row is above a part.
+/// True if there is a blank row above a part.
 pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
     match (&entry.body, part) {
         (_, 0) => true,
@@ -57,7 +57,7 @@ pub fn gap(entry: &TranscriptEntry, part: u32) -> bool {
     }
 }
 
-/// What a click on the first row of a part folds.
+/// True if a click on the first row of a part folds the entry.
 pub(crate) fn is_head(entry: &TranscriptEntry, part: u32) -> bool {
     entry.body.folds() && part == 0
 }
@@ -87,7 +87,7 @@ pub fn rows(model: &Model, memo: &mut Memo, entry: &TranscriptEntry, part: u32, 
     memo.rows(key, |theme, highlighter| render(model, entry, part, width, theme, highlighter))
 }
 
-/// The text a part was made from, for copying; `None` when there are only rows.
+/// The source text of a part, for copying; `None` if there are only rows.
 pub fn source(entry: &TranscriptEntry, part: u32) -> Option<String> {
     match &entry.body {
         EntryBody::User { text, .. } => Some(text.as_str().to_owned()),
@@ -117,7 +117,7 @@ fn continues(blocks: &MarkdownBlocks, index: usize) -> bool {
     }
 }
 
-/// Index of the first markdown block of an entry, when it has some.
+/// The index of an entry's first markdown block, if it has any.
 fn blocks_of(entry: &TranscriptEntry) -> Option<(&MarkdownBlocks, u32)> {
     match &entry.body {
         EntryBody::Answer(blocks) => Some((blocks, 0)),
@@ -138,7 +138,7 @@ pub(crate) fn closed_block(entry: &TranscriptEntry, part: u32) -> Option<&Markdo
     blocks.closed().get(part.checked_sub(first)? as usize)
 }
 
-/// Whether a part shows passing time, and so is rendered again whenever that moves on.
+/// True if a part shows passing time, and so is rendered again whenever that changes.
 fn shows_time(entry: &TranscriptEntry, part: u32) -> bool {
     part == 0
         && match &entry.body {
@@ -224,18 +224,18 @@ fn render(
     }
 }
 
-/// Whether a command's terminal is drawn where the keyboard is, and not in its panel.
+/// True if a command's terminal is drawn in the composer's place and not in its panel.
 pub(crate) fn has_keyboard(model: &Model, entry: &TranscriptEntry) -> bool {
     model.jobs.owner().is_some_and(|owner| owner.entry == entry.id)
 }
 
-/// What keys do to a running command.
+/// The actions of keys on a running command.
 fn command_hint(model: &Model, entry: &TranscriptEntry) -> String {
     if has_keyboard(model, entry) {
         return "has the keyboard".to_owned();
     }
     let stop = model.keymap.hint(Action::Cancel).map(|key| format!("{key} stops it"));
-    // The keyboard would be given to the newest command.
+    // The keyboard would go to the newest command.
     let newest = model.jobs.newest() == Some(entry.id) && model.jobs.owner().is_none();
     let give = model.keymap.hint(Action::GiveKeyboard).filter(|_| newest);
     let give = give.map(|key| format!("{key} types into it"));
@@ -256,7 +256,7 @@ fn block(
     open.map_or_else(Vec::new, |block| markdown::render_within(&block, room, theme, highlighter))
 }
 
-/// Rows behind a margin, drawn in one style alone.
+/// Rows after a margin, drawn in a single style.
 fn restyled(mut rows: Vec<Row>, style: Style) -> Vec<Row> {
     for row in &mut rows {
         row.restyle(|line| {
@@ -295,7 +295,7 @@ fn user(
     rows.into_iter().map(|row| row.behind(bar())).collect()
 }
 
-/// The row is on the screen while they are being loaded, so it says so.
+/// The row is visible while they are being loaded, so it says so.
 fn earlier(left: u64, failed: Option<&Printable>, screen: ScreenKind, theme: &Theme, width: u16) -> Vec<Row> {
     let messages = match left {
         0 => "earlier messages".to_owned(),
@@ -359,7 +359,7 @@ fn thinking_head(
     head("✻ ", &text, theme.style(ThemeToken::Thinking), width)
 }
 
-/// Time, tokens and cost of a run.
+/// The time, tokens and cost of a run.
 fn run_end(cost: &RunCost, theme: &Theme, width: u16) -> Vec<Row> {
     if cost.is_empty() {
         return Vec::new();

@@ -1,45 +1,45 @@
-//! Pictures that can be shown: as cells, or as what the terminal is given.
+//! Prepared pictures: as cells, or as sequences for the terminal.
 
 use std::sync::Arc;
 
 use tau_app::picture::{MessagePicture, PictureId, PictureRoom};
 
-/// What a picture is prepared for.
+/// A picture and the conditions for which it is prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PictureKey {
     pub id: PictureId,
     pub room: PictureRoom,
 }
 
-/// A picture that is to be prepared.
+/// A picture to prepare.
 #[derive(Clone, Debug)]
 pub struct PictureJob {
     pub key: PictureKey,
     pub picture: MessagePicture,
 }
 
-/// A picture that can be shown.
+/// A picture that is ready to be shown.
 #[derive(Debug, PartialEq)]
 pub struct PreparedPicture {
-    /// Its size in cells.
+    /// The size in cells.
     pub columns: u16,
     pub rows: u16,
     pub pixels: PreparedPixels,
 }
 
-/// What the terminal is given.
+/// The data for the terminal.
 #[derive(Debug, PartialEq)]
 pub enum PreparedPixels {
     /// Two colours for each cell, from left to right and from top to bottom; `None` is transparent.
     Blocks(Vec<[Option<[u8; 3]>; 2]>),
-    /// The sequence that gives the terminal the picture under this number, of 24 bits.
+    /// The sequence that sends the terminal the picture with this 24-bit number.
     Kitty { number: u32, upload: String },
     /// A sequence for each row, which draws it at the cursor.
     Strips(Vec<String>),
 }
 
 impl PreparedPicture {
-    /// How much memory it takes.
+    /// The memory it uses, in bytes.
     pub(super) fn bytes(&self) -> usize {
         match &self.pixels {
             PreparedPixels::Blocks(cells) => cells.len() * size_of::<[Option<[u8; 3]>; 2]>(),
@@ -49,7 +49,7 @@ impl PreparedPicture {
     }
 }
 
-/// A row of a picture, as it lies on cells of a frame.
+/// A row of a picture on cells of a frame.
 #[derive(Clone, Debug)]
 pub struct PictureRow {
     pub picture: Arc<PreparedPicture>,
@@ -63,12 +63,12 @@ impl PartialEq for PictureRow {
 }
 
 impl PictureRow {
-    /// Whether the cells of the frame show it.
+    /// True if the cells of the frame show it.
     pub(super) fn is_text(&self) -> bool {
         matches!(self.picture.pixels, PreparedPixels::Blocks(_))
     }
 
-    /// The sequence that draws the row at the cursor, where it is not made of cells.
+    /// The sequence that draws the row at the cursor, unless it consists of cells.
     pub fn strip(&self) -> Option<&str> {
         match &self.picture.pixels {
             PreparedPixels::Strips(strips) => strips.get(usize::from(self.row)).map(String::as_str),
@@ -77,12 +77,12 @@ impl PictureRow {
     }
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub enum PictureOutcome {
     Prepared(PreparedPicture),
-    /// It is no picture, or too large.
+    /// It is not a picture, or too large.
     Failed,
-    /// A newer job for the same picture was there.
+    /// Superseded by a newer job for the same picture.
     Dropped,
 }

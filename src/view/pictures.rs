@@ -1,5 +1,5 @@
-//! Pictures as rows. They are prepared outside, off the thread that draws; what is ready is kept here,
-//! and what is missing is asked for.
+//! Pictures as rows: keeps ready ones and requests missing ones. They are prepared outside, off the drawing
+//! thread.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::picture::{PictureJob, PictureKey, PictureOutcome, PictureRow, Prepare
 use super::row::{MARGIN, Row, Rows};
 use tau_app::picture::{MessagePicture, PictureRoom};
 
-/// Most bytes of prepared pictures that are kept.
+/// The maximum number of bytes of prepared pictures that are kept.
 const KEPT: usize = 48 * 1024 * 1024;
-/// Characters above a placeholder that count rows and columns from 0, in the order of
+/// Combining characters that count rows and columns from 0, in the order of
 /// <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>.
 const COUNTERS: &str = "\u{305}\u{30d}\u{30e}\u{310}\u{312}\u{33d}\u{33e}\u{33f}\u{346}\u{34a}\u{34b}\u{34c}\u{350}\u{351}\u{352}\u{357}\u{35b}\u{363}\u{364}\u{365}\u{366}\u{367}\u{368}\u{369}\u{36a}\u{36b}\u{36c}\u{36d}\u{36e}\u{36f}\u{483}\u{484}\u{485}\u{486}\u{487}\u{592}\u{593}\u{594}\u{595}\u{597}\u{598}\u{599}\u{59c}\u{59d}\u{59e}\u{59f}\u{5a0}\u{5a1}\u{5a8}\u{5a9}\u{5ab}\u{5ac}\u{5af}\u{5c4}\u{610}\u{611}\u{612}\u{613}\u{614}\u{615}\u{616}\u{617}\u{657}\u{658}\u{659}\u{65a}\u{65b}\u{65d}\u{65e}\u{6d6}\u{6d7}\u{6d8}\u{6d9}\u{6da}\u{6db}\u{6dc}\u{6df}\u{6e0}\u{6e1}\u{6e2}\u{6e4}\u{6e7}\u{6e8}\u{6eb}\u{6ec}\u{730}\u{732}\u{733}\u{735}\u{736}\u{73a}\u{73d}\u{73f}\u{740}\u{741}\u{743}";
-/// What the kitty graphics protocol draws a picture over.
+/// The character over which the kitty graphics protocol draws a picture.
 const PLACEHOLDER: char = '\u{10EEEE}';
 
 /// Pictures that are ready, and those that are missing.
@@ -27,7 +27,7 @@ pub struct Pictures {
     asked: HashSet<PictureKey>,
     missing: Vec<PictureJob>,
     bytes: usize,
-    /// Counts frames.
+    /// The number of the current frame.
     now: u64,
 }
 
@@ -35,7 +35,7 @@ struct Ready {
     rows: Rows,
     columns: u16,
     bytes: usize,
-    /// The last frame in which it was used.
+    /// The last frame that used it.
     used: u64,
 }
 
@@ -70,12 +70,12 @@ impl Pictures {
         )
     }
 
-    /// What was missing since this was last asked.
+    /// Takes the pictures that were missing since the last call.
     pub fn take_missing(&mut self) -> Vec<PictureJob> {
         std::mem::take(&mut self.missing)
     }
 
-    /// Takes what became of a job.
+    /// Adds the result of a job.
     pub(super) fn add(&mut self, key: PictureKey, outcome: PictureOutcome, depth: ColorDepth) {
         self.asked.remove(&key);
         let (rows, columns, bytes) = match outcome {
@@ -96,7 +96,7 @@ impl Pictures {
     }
 }
 
-/// The rows of a picture, right of the margin.
+/// The rows of a picture, to the right of the margin.
 fn rows(picture: &Arc<PreparedPicture>, depth: ColorDepth) -> Rows {
     let margin = || Span::raw(" ".repeat(usize::from(MARGIN)));
     let row = |row: u16| {
@@ -118,7 +118,7 @@ fn rows(picture: &Arc<PreparedPicture>, depth: ColorDepth) -> Rows {
     }
 }
 
-/// Cells of two colours: the upper one is the character's, unless only the lower one is there.
+/// Cells with two colours: the upper one is the character's, unless there is only a lower one.
 fn blocks(cells: &[[Option<[u8; 3]>; 2]], depth: ColorDepth) -> Vec<Span<'static>> {
     let color = |[r, g, b]: [u8; 3]| reduced(Color::Rgb(r, g, b), depth).unwrap_or_default();
     let look = |cell: &[Option<[u8; 3]>; 2]| match *cell {
@@ -132,7 +132,7 @@ fn blocks(cells: &[[Option<[u8; 3]>; 2]], depth: ColorDepth) -> Vec<Span<'static
     runs.map(|((text, style), count)| Span::styled(text.repeat(count), style)).collect()
 }
 
-/// The characters over which a terminal draws a row of a picture; their colour is its number.
+/// The characters over which a terminal draws a row of a picture; their colour encodes its number.
 fn placeholders(number: u32, row: u16, columns: u16) -> Span<'static> {
     let counter = |count: u16| COUNTERS.chars().nth(usize::from(count));
     let text = (0..columns)

@@ -1,4 +1,4 @@
-//! Queued messages on the screen: the rows above the composer, and the list to change them in.
+//! Queued messages: the rows above the composer, and the list for changing them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -21,7 +21,7 @@ fn word(queue: Queue) -> &'static str {
     }
 }
 
-/// Queued messages, one a row; the first row names the key that lists them.
+/// Queued messages, one per row; the first row names the key that lists them.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
     let all = model.status.queued();
     let shown = usize::from(area.height);
@@ -44,7 +44,7 @@ pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'stati
     queue_list::all(&model.status).take(shown).enumerate().map(row).collect()
 }
 
-/// The list; how many rows of it fit.
+/// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw_list(
     model: &Model,
     view: &QueueView,

@@ -1,8 +1,7 @@
-//! The frame for a screen reader: lines that are said once, in order, and below them the prompt, where
-//! the cursor is.
+//! The frame for a screen reader: lines spoken once, in order, above the prompt with the cursor.
 //!
-//! It is a frame on the shell's screen without anything that a listener has no use for: no frames, bars
-//! and spinners, no footer, and nothing that changes where it stands but the line that is typed.
+//! It is a frame on the shell's screen without anything useless to a listener: no frames, bars and spinners,
+//! no footer, and nothing that changes in place except the line being typed.
 
 mod attention;
 mod speech;
@@ -19,7 +18,7 @@ use speech::Unsaid;
 use tau_app::Model;
 use tau_app::geometry::Laid;
 
-/// Draws into a frame of the screen's size, which is given the rows that are in use.
+/// Draws into a frame of the screen's size and shrinks it to the rows in use.
 pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing {
     let screen = frame.area();
     memo.begin(model.shown_theme());
@@ -63,7 +62,7 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
             Some((u16::try_from(wrap::cells(&text)).unwrap_or(0), finished))
         }
     };
-    // What is said is known as soon as it is there.
+    // Lines are spoken as soon as they exist.
     let open = model.approvals.open().filter(|_| model.shows_prompt());
     let asked = open.map(|open| open.request.id.clone());
     let laid = Laid {
@@ -79,5 +78,5 @@ pub(super) fn draw(model: &Model, memo: &mut Memo, frame: &mut Frame) -> Drawing
     Drawing { laid, finished, more, floats: false }
 }
 
-/// Rows of the terminal of a command that has the keyboard.
+/// The number of rows of the terminal of a command that has the keyboard.
 const CONSOLE: u16 = 2;

@@ -1,8 +1,8 @@
-//! A row of the transcript: what is drawn, and what of it is text.
+//! A row of the transcript, with the cells that are text.
 //!
-//! Beside text a row may hold marks: bars, borders, line numbers, signs, hints. What is copied is the
-//! text alone, and the rows of a line that was wrapped come out as one line again. So a row knows which
-//! of its cells are text, and whether it continues the row above. It also knows which lead somewhere.
+//! Besides text a row may hold marks: bars, borders, line numbers, signs, hints. Only text is copied, and
+//! the rows of a wrapped line are joined again. A row therefore knows which of its cells are text, and
+//! whether it continues the row above. It also knows its links.
 
 use std::borrow::Cow;
 use std::ops::{Deref, Range};
@@ -15,14 +15,14 @@ use super::link::Link;
 use super::picture::PictureRow;
 use super::width;
 
-/// Cells left of text, where heads and bars are drawn.
+/// Cells to the left of text, where heads and bars are drawn.
 pub(crate) const MARGIN: u16 = 2;
 
 /// The rows of a part.
 pub type Rows = Arc<[Row]>;
 
-/// A row as it is drawn, and which of its cells are text. It can be used as its [`Line`]. Copies share what they
-/// hold until one of them is changed.
+/// A drawn row that knows which of its cells are text. It dereferences to its [`Line`]. Copies share their
+/// contents until one of them is changed.
 #[derive(Clone, Debug)]
 pub struct Row(Arc<Content>);
 
@@ -30,14 +30,15 @@ pub struct Row(Arc<Content>);
 struct Content {
     line: Line<'static>,
     text: TextCells,
-    /// What wrapping left out between the row above and this one; `None` on the first row of a line.
+    /// The text that wrapping left out between the row above and this one; `None` on the first row of a
+    /// line.
     glue: Option<Cow<'static, str>>,
     links: Vec<RowLink>,
-    /// The row of a picture that lies on these columns.
+    /// The row of a picture on these columns.
     picture: Option<(Range<u16>, PictureRow)>,
 }
 
-/// Columns of a row that lead somewhere.
+/// Columns of a row with a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RowLink {
     pub(crate) columns: Range<u16>,
@@ -49,14 +50,14 @@ pub(crate) struct RowLink {
 enum TextCells {
     /// The row is a mark: a border, a hint.
     None,
-    /// One run; `u16::MAX` is the end of the row, whatever comes to it.
+    /// One run; `u16::MAX` is the end of the row, including later additions.
     Run(Range<u16>),
     /// The cells of a table, from left to right.
     Table(Vec<Range<u16>>),
 }
 
 impl From<Line<'static>> for Row {
-    /// A row that is text from end to end.
+    /// A row that consists entirely of text.
     fn from(line: Line<'static>) -> Self {
         let text = TextCells::Run(0..u16::MAX);
         Row(Arc::new(Content { line, text, glue: None, links: Vec::new(), picture: None }))
@@ -78,13 +79,13 @@ impl Deref for Row {
 }
 
 impl Row {
-    /// The row with a change.
+    /// The row with a change applied.
     fn with(mut self, change: impl FnOnce(&mut Content)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
-    /// A row that holds no text, such as a border or a hint.
+    /// A row without text, such as a border or a hint.
     pub(crate) fn mark(line: Line<'static>) -> Self {
         Row::from(line).with(|row| row.text = TextCells::None)
     }
@@ -99,44 +100,45 @@ impl Row {
         Row::from(line).with(|row| row.text = TextCells::Table(cells))
     }
 
-    /// The row with these links, from left to right.
+    /// Adds these links, from left to right.
     pub(crate) fn linked(self, links: Vec<RowLink>) -> Self {
         self.with(|row| row.links = links)
     }
 
-    /// What of the row leads somewhere, from left to right.
+    /// The links of the row, from left to right.
     pub(crate) fn links(&self) -> &[RowLink] {
         &self.0.links
     }
 
-    /// The row of a picture that lies on the row, and its columns.
+    /// The row of a picture on this row, and its columns.
     pub(crate) fn picture_row(&self) -> Option<&(Range<u16>, PictureRow)> {
         self.0.picture.as_ref()
     }
 
-    /// The row as what continues the row above; `glue` is what wrapping left out between them.
+    /// Marks the row as the continuation of the row above; `glue` is the text that wrapping left out between
+    /// them.
     pub(crate) fn joined(self, glue: Cow<'static, str>) -> Self {
         self.with(|row| row.glue = Some(glue))
     }
 
-    /// The row as it is drawn.
+    /// The row as a drawn line.
     pub fn into_line(self) -> Line<'static> {
         Arc::unwrap_or_clone(self.0).line
     }
 
-    /// Changes how the row is drawn; its cells stay what and where they are.
+    /// Changes how the row is drawn; its cells keep their contents and positions.
     pub(crate) fn restyle(&mut self, change: impl FnOnce(&mut Line<'static>)) {
         change(&mut Arc::make_mut(&mut self.0).line);
     }
 
-    /// The row to the right of a mark.
+    /// Puts the row to the right of a mark.
     pub(crate) fn behind(self, mark: Span<'static>) -> Self {
         self.indented(vec![mark], u16::MAX)
     }
 
-    /// The row to the right of `before`, whose cells from `text_from` on are text of the line that
-    /// begins here, such as the number of a list item. Where the row continues a line, or begins with
-    /// a mark, all of `before` is a mark.
+    /// Puts the row to the right of `before`, whose cells from `text_from` on are text of the line that
+    /// begins here, such as the number of a list item. If the row continues a line, or begins with a mark,
+    /// all of `before` is a mark.
     pub(crate) fn indented(self, before: Vec<Span<'static>>, text_from: u16) -> Self {
         let by = u16::try_from(width::spans_cells(&before)).unwrap_or(u16::MAX);
         let shift = |at: u16| if at == u16::MAX { at } else { at.saturating_add(by) };
@@ -159,7 +161,7 @@ impl Row {
         })
     }
 
-    /// The row with its text ending at this column: what is drawn from there on is a mark.
+    /// Ends the text of the row at this column: cells from there on are a mark.
     pub(crate) fn text_until(self, column: u16) -> Self {
         self.with(|row| {
             if let TextCells::Run(run) = &mut row.text {
@@ -168,23 +170,24 @@ impl Row {
         })
     }
 
-    /// The row with its text ending where it ends now: what is added behind it is a mark.
+    /// Ends the text of the row at its current end: later additions are marks.
     pub(crate) fn closed(self) -> Self {
         let end = u16::try_from(width::spans_cells(&self.0.line.spans)).unwrap_or(u16::MAX);
         self.text_until(end)
     }
 
-    /// Whether the row holds no text at all, not even an empty line.
+    /// True if the row has no text at all, not even an empty line.
     pub(crate) fn is_mark(&self) -> bool {
         self.0.text == TextCells::None
     }
 
-    /// What wrapping left out between the row above and this one; `None` on the first row of a line.
+    /// The text that wrapping left out between the row above and this one; `None` on the first row of a
+    /// line.
     pub(crate) fn glue(&self) -> Option<&str> {
         self.0.glue.as_deref()
     }
 
-    /// The columns that are text; several where it is a row of a table.
+    /// The columns that are text; several for a row of a table.
     pub(crate) fn text_columns(&self) -> &[Range<u16>] {
         match &self.0.text {
             TextCells::None => &[],
@@ -193,7 +196,7 @@ impl Row {
         }
     }
 
-    /// The text between two columns. The cells of a table are set apart by tabs.
+    /// The text between two columns. Tabs separate the cells of a table.
     pub(crate) fn text(&self, columns: Range<u16>) -> String {
         let mut text = String::new();
         for (index, run) in self.text_columns().iter().enumerate() {
@@ -212,13 +215,13 @@ impl Row {
         text
     }
 
-    /// Whether both are copies of one row.
+    /// True if both are copies of one row.
     #[cfg(test)]
     pub(crate) fn is_shared_with(&self, other: &Row) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What is drawn, with the column of each.
+    /// The drawn clusters, with the column of each.
     pub(crate) fn clusters(&self) -> impl Iterator<Item = DrawnCluster<'_>> {
         let mut next = 0_u16;
         self.0.line.spans.iter().flat_map(|span| span.content.graphemes(true)).map(move |text| {
@@ -229,7 +232,7 @@ impl Row {
     }
 }
 
-/// What is drawn in one or two cells, and the column of the first.
+/// A cluster drawn in one or two cells, and the column of the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DrawnCluster<'a> {
     pub column: u16,

@@ -1,4 +1,4 @@
-//! Controls of bidirectional text, which are spelled (`<U+202E>`), set off from the text around them.
+//! Sets spelled-out bidirectional controls (`<U+202E>`) off from the text around them.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use ratatui::text::Span;
 
 use tau_app::printable;
 
-/// The spans, with spelled characters in reverse video.
+/// The spans, with spelled-out controls in reverse video.
 pub(crate) fn set_off<'a>(spans: &'a [Span<'a>]) -> Cow<'a, [Span<'a>]> {
     if spans.iter().all(|span| printable::spelled(&span.content).next().is_none()) {
         return Cow::Borrowed(spans);

@@ -1,4 +1,4 @@
-//! The status line as its template says, cut to the width of the window.
+//! The status line, laid out by its template and cut to the width of the window.
 
 use ratatui::text::{Line, Span};
 
@@ -15,21 +15,21 @@ use tau_protocol::approval::PermissionMode;
 use tau_protocol::model::ThinkingLevel;
 use tau_protocol::status_template::{StatusAtom, StatusGroup, StatusPart};
 
-/// In a window of this many columns everything is shown as long as names can give way.
+/// The width from which everything is shown, with names shortened if necessary.
 const WIDE: usize = 80;
-/// Cells that stay for the left side, and for the name of the model.
+/// Cells reserved for the left side, and for the name of the model.
 pub(super) const MIN_PLACE: usize = 22;
 const MIN_NAME: usize = 10;
 /// Cells between the sides, and after the right one.
 const BETWEEN: usize = 3;
-/// Cells beside the right side without which it is not drawn: see [`both_ends`].
+/// The minimum number of cells beside the right side for it to be drawn: see [`both_ends`].
 const MIN_LEFT: usize = 9;
 
-/// In a narrow window: cells that stay for the left side and between the two, and for the name of the model.
+/// In a narrow window: cells reserved for the left side and between the two, and for the name of the model.
 const NARROW_PLACE: usize = 9;
 const NARROW_NAME: usize = 4;
 
-/// Parts that are left out where there is no room, the first one first.
+/// Parts that are left out if there is no room, in this order.
 const DROPPED: [StatusPart; 8] = [
     StatusPart::Tokens,
     StatusPart::Cost,
@@ -40,11 +40,11 @@ const DROPPED: [StatusPart; 8] = [
     StatusPart::Thinking,
     StatusPart::Model,
 ];
-/// How many of them may be left out for the sake of the left side.
+/// The number of these parts that may be left out in favour of the left side.
 const SPARE: usize = 6;
-/// What stands beside a remark, with the left side; where that leaves no room for words, only the mode.
+/// Parts beside a remark, together with the left side; if they leave no room for words, only the mode.
 const BESIDE_REMARK: [StatusPart; 3] = [StatusPart::Context, StatusPart::Model, StatusPart::Permissions];
-/// Cells of a remark that say something.
+/// The minimum number of cells for a useful remark.
 const MIN_REMARK: usize = 20;
 
 /// The whole status line.
@@ -53,7 +53,7 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
     let full = wrap::cells(&model_name(model));
     let template = &model.status_line.template;
     let right_groups = right_groups(&template.right, &template.left);
-    // What gives way while everything else is shown in full.
+    // What to shorten while everything else is shown in full.
     for (without, nouns, short) in [
         (0, true, Short::Nothing),
         (0, false, Short::Nothing),
@@ -77,7 +77,7 @@ pub(super) fn line(model: &Model, theme: &Theme, columns: u16) -> Line<'static> 
     both_ends(left(model, theme, width, &right), right, columns)
 }
 
-/// The left side, as far as there is room for it beside `right`.
+/// As much of the left side as fits beside `right`.
 fn left(model: &Model, theme: &Theme, width: usize, right: &[Span]) -> Vec<Span<'static>> {
     let room = width.saturating_sub(wrap::spans_cells(right) + BETWEEN);
     beginning(theme, fitted(model, theme, &model.status_line.template.left, width, room))
@@ -87,7 +87,7 @@ fn beginning(theme: &Theme, spans: Vec<Span<'static>>) -> Vec<Span<'static>> {
     std::iter::once(Span::styled(" ", theme.style(ThemeToken::Footer))).chain(spans).collect()
 }
 
-/// The groups of the right side, with the permission mode, which no template leaves out.
+/// The groups of the right side, with the permission mode, which no template can omit.
 fn right_groups(right: &[StatusGroup], left: &[StatusGroup]) -> Vec<StatusGroup> {
     let mode = StatusAtom::Part(StatusPart::Permissions);
     let is_there = right.iter().chain(left).any(|group| group.contains(&mode));
@@ -96,7 +96,7 @@ fn right_groups(right: &[StatusGroup], left: &[StatusGroup]) -> Vec<StatusGroup>
     right.iter().cloned().chain(added).collect()
 }
 
-/// The status line with a remark, which is cut where it has no room beside what matters most.
+/// The status line with a remark, which is cut if it does not fit beside the most important parts.
 pub(super) fn with_remark(model: &Model, theme: &Theme, columns: u16, text: &str) -> Line<'static> {
     let (left, right) = beside_remark(model, theme, &BESIDE_REMARK);
     let style = theme.style(ThemeToken::Accent);
@@ -113,13 +113,13 @@ pub(super) fn with_remark(model: &Model, theme: &Theme, columns: u16, text: &str
     wrap::truncate_line(Line::from(spans), columns)
 }
 
-/// Whether the status line has room for a whole remark.
+/// True if the whole remark fits in the status line.
 pub(super) fn has_room_for(model: &Model, theme: &Theme, columns: u16, remark: &str) -> bool {
     let (left, right) = beside_remark(model, theme, &BESIDE_REMARK);
     wrap::cells(remark) <= remark_room(columns, &left, &right)
 }
 
-/// The left side in short, and these parts.
+/// The short form of the left side, and these parts.
 fn beside_remark(
     model: &Model,
     theme: &Theme,
@@ -137,8 +137,8 @@ fn remark_room(columns: u16, left: &[Span], right: &[Span]) -> usize {
     usize::from(columns).saturating_sub(place + wrap::spans_cells(right))
 }
 
-/// The groups that have something to show, in as many cells: in a wide window the name of the model
-/// gives way first, in a narrow one parts are left out first.
+/// The groups with content, fitted into this many cells: in a wide window the name of the model is shortened
+/// first, in a narrow one parts are left out first.
 fn fitted(
     model: &Model,
     theme: &Theme,
@@ -160,11 +160,11 @@ fn fitted(
         let over = cells(without, full).saturating_sub(room);
         full.saturating_sub(over).max(least)
     };
-    // The first of them has given way before.
+    // The first of them has been shortened before.
     let name = if width < WIDE { full } else { shortened(1, room, MIN_NAME) };
     let without = (1..SPARE).find(|without| cells(*without, name) <= room).unwrap_or(SPARE);
     let name = shortened(without, room, MIN_NAME);
-    // What does not fit at all would not be drawn: the permission mode has to be.
+    // Groups that do not fit at all would not be drawn, but the permission mode must be.
     let most = width.saturating_sub(NARROW_PLACE).max(room);
     if cells(without, name) <= most {
         return shown(without, name);
@@ -175,28 +175,28 @@ fn fitted(
     shown(without, name)
 }
 
-/// How parts are fitted into the room there is.
+/// How parts are fitted into the available room.
 struct Fit {
-    /// How many of the parts that can be left out are.
+    /// The number of optional parts left out.
     without: usize,
-    /// Most cells of the model's name.
+    /// The maximum number of cells of the model's name.
     name: usize,
-    /// `off` says what is off.
+    /// True if `off` names what is off.
     nouns: bool,
     short: Short,
 }
 
-/// What is shown in short.
+/// The parts shown in short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Short {
     Nothing,
-    /// Of the path the last folder.
+    /// Only the last folder of the path.
     Path,
-    /// And of the cost no cents.
+    /// Also no cents in the cost.
     Cost,
 }
 
-/// The groups as they fit.
+/// The fitted groups.
 fn spans(model: &Model, theme: &Theme, groups: &[StatusGroup], fit: &Fit) -> Vec<Span<'static>> {
     let dropped = DROPPED.get(..fit.without).unwrap_or(&[]);
     let atom = |atom: &StatusAtom| match atom {
@@ -214,7 +214,7 @@ fn plain(theme: &Theme, text: &str) -> Span<'static> {
     Span::styled(printable_line(text).into_owned(), theme.style(ThemeToken::Footer))
 }
 
-/// The permission mode; that of plans stands out, also where there are no colours.
+/// The permission mode; plan mode stands out even without colours.
 fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
     let mode = model.status.permission_mode;
     if model.settings_fault.is_some() {
@@ -227,7 +227,7 @@ fn permission_mode(model: &Model, theme: &Theme) -> Span<'static> {
     }
 }
 
-/// What the user's command printed, in its colours.
+/// The output of the user's command, in its colours.
 fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
     let line = &model.status_line.command.as_ref()?.line;
     let style =
@@ -237,7 +237,7 @@ fn command(model: &Model, theme: &Theme) -> Option<Vec<Span<'static>>> {
     (!spans.is_empty()).then(|| wrap::truncate_line(Line::from(spans), half).spans)
 }
 
-/// The text of a part; `None` for nothing.
+/// The text of a part; `None` if it is empty.
 fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     let status = &model.status;
     let counted = status.usage_known != UsageKnown::Counting;
@@ -281,7 +281,7 @@ fn text(model: &Model, part: StatusPart, fit: &Fit) -> Option<String> {
     }
 }
 
-/// The last folder of a path; of the home directory and the root themselves.
+/// The last folder of a path; the home directory and the root are kept.
 fn last_folder(place: &str) -> &str {
     place.rsplit('/').find(|part| !part.is_empty()).unwrap_or(place)
 }

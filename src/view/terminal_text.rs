@@ -1,7 +1,7 @@
-//! Output of commands: coloured terminal text as rows. Renders `app::ansi`.
+//! The output of commands: coloured terminal text as rows. Renders `app::ansi`.
 //!
-//! The 16 colours stay the terminal's own, because the command chose them for it; others are
-//! replaced by what the terminal can show.
+//! The 16 colours stay the terminal's own, because the command chose them for it; others are reduced to the
+//! terminal's colours.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
@@ -23,14 +23,14 @@ fn render_line(line: &AnsiLine, width: u16, theme: &Theme) -> Vec<Row> {
     wrap::rows(&spans, width, 0, Break::Verbatim)
 }
 
-/// How a run of terminal text looks in this theme.
+/// The style of a run of terminal text in this theme.
 pub fn style(sgr: SgrStyle, theme: &Theme) -> Style {
     style_over(sgr, theme, ThemeToken::Muted)
 }
 
-/// The same, with the look of text that the command gave no colour.
+/// Like [`style`], with a style for text that the command did not colour.
 pub(crate) fn style_over(sgr: SgrStyle, theme: &Theme, plain: ThemeToken) -> Style {
-    // Where the command chose a colour, the weight of our own text must not dull it.
+    // If the command chose a colour, the weight of our own text must not dull it.
     let mut style = match shown(sgr.foreground, theme) {
         Some(foreground) => Style::new().fg(foreground),
         None => theme.style(plain),

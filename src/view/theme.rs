@@ -1,8 +1,8 @@
-//! The names of things on the screen ([`ThemeToken`]) and how they look ([`Theme`]).
+//! The names of things on the screen ([`ThemeToken`]) and their styles ([`Theme`]).
 //!
-//! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme has a
-//! look for each number of colours that a terminal may show ([`Theme::at_depth`]); how they are read
-//! from a file is in `source`, and whether they can be read on the screen in [`super::contrast`].
+//! Everything drawn names a token; only this file and `themes/*.toml` know colours. A theme has a set of
+//! styles for each number of colours of a terminal ([`Theme::at_depth`]); `source` reads them from a file,
+//! and [`super::contrast`] checks that they are readable.
 
 mod source;
 
@@ -42,13 +42,13 @@ tokens! {
     Text = "text",
     /// Less important text.
     Muted = "muted",
-    /// Text that stays in the background.
+    /// Text in the background.
     Faint = "faint",
     Accent = "accent",
     Error = "error",
     Warning = "warning",
     Success = "success",
-    /// The bar beside a message of the user.
+    /// The bar beside a user message.
     UserBar = "user_bar",
     UserText = "user_text",
     /// The model's thinking.
@@ -94,7 +94,7 @@ tokens! {
     OverlayTitle = "overlay_title",
     OverlaySelected = "overlay_selected",
     Status = "status",
-    /// Code that is none of the kinds below.
+    /// Code of no other kind.
     Code = "code",
     Comment = "comment",
     Keyword = "keyword",
@@ -127,8 +127,8 @@ impl ThemeToken {
         ThemeToken::ALL.iter().copied().find(|token| token.name() == name)
     }
 
-    /// Whether the background alone carries the meaning, so that a terminal without it has to swap
-    /// the colours instead.
+    /// True if only the background carries the meaning, so that a terminal without it must swap the colours
+    /// instead.
     fn marks_by_background(self) -> bool {
         matches!(
             self,
@@ -141,7 +141,7 @@ impl ThemeToken {
     }
 }
 
-/// The themes that come with the program: name and source.
+/// The built-in themes: name and source.
 const BUILTIN: [(&str, &str); 7] = [
     ("dark", include_str!("../../themes/dark.toml")),
     ("light", include_str!("../../themes/light.toml")),
@@ -176,25 +176,25 @@ pub struct Theme {
 }
 
 impl Default for Theme {
-    /// The dark theme, in full colour.
+    /// The dark theme, in true colour.
     fn default() -> Self {
         Theme::builtin("dark").unwrap_or_else(Theme::plain)
     }
 }
 
 impl Theme {
-    /// No style for anything.
+    /// A theme without any style.
     pub(crate) fn plain() -> Theme {
         Theme::made(Arc::new(Looks::default()), ColorDepth::True)
     }
 
-    /// The built-in theme of that name.
+    /// The built-in theme with this name.
     pub fn builtin(name: &str) -> Option<Theme> {
         let (_, source) = BUILTIN.iter().find(|(known, _)| *known == name)?;
         Theme::parse(source).ok()
     }
 
-    /// Names of the built-in themes.
+    /// The names of the built-in themes.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILTIN.iter().map(|(name, _)| *name)
     }
@@ -209,8 +209,8 @@ impl Theme {
         })
     }
 
-    /// All faults of a theme file, by line: what cannot be parsed or, if all can, which text would be hard
-    /// to read.
+    /// All faults of a theme file, by line: parse errors or, if there are none, text that would be hard to
+    /// read.
     pub fn faults(source: &str) -> Vec<ThemeError> {
         let mut faults = match source::read(source) {
             Ok(file) => file.hard_to_read(),
@@ -220,7 +220,7 @@ impl Theme {
         faults
     }
 
-    /// The same theme for a terminal of this colour depth.
+    /// The theme for a terminal with this colour depth.
     pub fn at_depth(&self, depth: ColorDepth) -> Theme {
         Theme::made(Arc::clone(&self.looks), depth)
     }
@@ -230,25 +230,26 @@ impl Theme {
         self.styles.get(token as usize).copied().unwrap_or_default()
     }
 
-    /// The style of a token inside text of another style: its own colour if that can be read on the
-    /// background there, otherwise the colour of the text around it.
+    /// The style of a token inside text of another style: its own colour if that is readable on the
+    /// background there, otherwise the colour of the surrounding text.
     pub fn style_within(&self, around: Style, token: ThemeToken) -> Style {
         let own = around.patch(self.style(token));
         let ratio = own.fg.zip(own.bg).and_then(|(fg, bg)| color::contrast(fg, bg));
         if ratio.is_some_and(|ratio| ratio < self.contrast()) { Style { fg: around.fg, ..own } } else { own }
     }
 
-    /// A colour from a command's output, as this terminal can show it.
+    /// A colour from a command's output, reduced to the terminal's colours.
     pub fn shown(&self, foreign: Color) -> Option<Color> {
         color::reduced(foreign, self.depth)
     }
 
-    /// The terminal background that the theme is made for; of several, the one that is hardest to read on.
+    /// The terminal background that the theme is made for; if there are several, the one that is hardest to
+    /// read on.
     pub fn background(&self) -> Option<Color> {
         self.looks.background
     }
 
-    /// The contrast ratio (WCAG 2, from 1 to 21) that the theme promises for all text.
+    /// The contrast ratio (WCAG 2, from 1 to 21) that the theme guarantees for all text.
     pub fn contrast(&self) -> f64 {
         self.looks.contrast.unwrap_or(color::READABLE)
     }

@@ -1,7 +1,7 @@
 //! The transcript on the screen: walked from its anchor until the screen is full.
 //!
-//! A part's rows are its gap (if any) and what it renders to; an [`Anchor`] counts rows in
-//! that. The total height is never needed.
+//! A part's rows are its gap (if any) and its rendered rows; an [`Anchor`] counts rows in these. The total
+//! height is never needed.
 
 mod asked;
 mod find;
@@ -28,7 +28,7 @@ use tau_app::transcript::TranscriptEntry;
 use tau_app::transcript::find::Find;
 use tau_protocol::needle::Needle;
 
-/// Draws the transcript; returns its position, what clicks mean, what is selected.
+/// Draws the transcript; returns its position, the targets of clicks, and the selection.
 pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> Laid {
     let find = model.transcript.find.as_ref();
     let needle = find.and_then(Find::needle);
@@ -39,9 +39,9 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     walk.asked = walk.asked_place();
     let (top, tail) = walk.resolve(usize::from(area.height));
     let at_end = top >= tail;
-    // Nothing that comes moves a selected panel.
+    // New content does not move a selected panel.
     let position = match top.filter(|_| !at_end || walk.panel.is_some()) {
-        // What the prompt shows is looked at for as long as it is open.
+        // The prompt's content stays in view for as long as it is open.
         _ if walk.follows_prompt() && model.transcript.pending == 0 => model.transcript.position,
         Some(top) => ScrollPosition::Top(walk.anchor(top)),
         None => ScrollPosition::Tail,
@@ -50,7 +50,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     let rows = walk.screen_rows(top, usize::from(area.height));
     let scrolled = top.filter(|_| !at_end);
     let bar = scrolled.map(|top| walk.scroll_bar(top, &rows)).unwrap_or_default();
-    // What is marked in a row ends before the bar.
+    // Marks in a row end before the bar.
     let marked = Rect { width: area.width - u16::from(!bar.is_empty()), height: 1, ..area };
     let edges = bar.into_iter().map(Some).chain(std::iter::repeat(None));
     let wanted = rows.iter().zip(edges).map(|(place, edge)| walk.row_at(*place).with_edge(edge));
@@ -75,7 +75,7 @@ pub fn draw(model: &Model, memo: &mut Memo, area: Rect, frame: &mut Frame) -> La
     laid
 }
 
-/// A row: place of the entry, part, row within the part.
+/// A row: the entry's index, the part, and the row within the part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     index: usize,
@@ -89,17 +89,17 @@ struct Walk<'a> {
     width: u16,
     /// The first and the last selected cell.
     selection: Option<(Point, Point)>,
-    /// The part that was asked for last: most questions in a row are about one part.
+    /// The part that was requested last: most lookups in a row concern one part.
     last: Option<LastPart>,
-    /// What is sought.
+    /// The search query.
     needle: Option<Needle>,
-    /// Its occurrences in the part that was asked for last.
+    /// The matches in the part that was requested last.
     found: Option<FoundInPart>,
-    /// The one the user is at.
+    /// The current match.
     current: Option<CurrentPlace>,
-    /// The panel that is selected.
+    /// The selected panel.
     panel: Option<PanelPlace>,
-    /// The prompt of a call that waits.
+    /// The prompt of a waiting call.
     asked: Option<AskedPlace>,
 }
 
@@ -130,8 +130,7 @@ impl<'a> Walk<'a> {
         self.model.transcript.entries()
     }
 
-    /// The row at the top of the screen after pending scrolling, and the one when the newest row is at
-    /// the bottom.
+    /// The top row of the screen after pending scrolling, and the top row with the newest row at the bottom.
     fn resolve(&mut self, height: usize) -> (Option<Place>, Option<Place>) {
         let tail = self.tail_top(height);
         let pending = self.model.transcript.pending;
@@ -183,7 +182,7 @@ impl<'a> Walk<'a> {
         if self.height(0, 0) > 0 { Some(first) } else { self.next_row(first) }
     }
 
-    /// A part's rows, and whether there is a gap above them.
+    /// The rows of a part, and whether there is a gap above them.
     fn rows(&mut self, index: usize, part: u32) -> Option<(bool, Rows)> {
         if self.last.as_ref().is_none_or(|last| (last.index, last.part) != (index, part)) {
             let entry = self.entries().get(index)?;
@@ -241,7 +240,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The row of an anchor; the nearest one when the part has shrunk.
+    /// The row of an anchor; the nearest one if the part has shrunk.
     fn place_of(&mut self, anchor: Anchor) -> Option<Place> {
         let index = self.model.transcript.index_of(anchor.entry)?;
         let count = parts::count(self.model, self.entries().get(index)?);
@@ -258,7 +257,7 @@ impl<'a> Walk<'a> {
         Anchor { entry, part: place.part, row: place.row }
     }
 
-    /// What is on the row of a place; beyond the last one it is blank.
+    /// The row at a place; blank after the last one.
     fn row_at(&mut self, place: Option<Place>) -> DrawnRow {
         let found = place.and_then(|at| Some((at, self.rows(at.index, at.part)?)));
         let row = found.and_then(|(at, (gap, rows))| {
@@ -267,7 +266,7 @@ impl<'a> Walk<'a> {
         row.unwrap_or(DrawnRow::BLANK)
     }
 
-    /// Marks what is selected or sought on a row that was drawn, and reports what is there.
+    /// Marks selected or matching text on a drawn row, and reports the row's contents.
     fn mark_row(&mut self, at: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let anchor = self.anchor(at);
         let Some((gap, rows)) = self.rows(at.index, at.part) else { return };
@@ -296,7 +295,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Marks what is sought on a row of a part; the occurrence the user is at stands out.
+    /// Marks matches on a row of a part; the current match stands out.
     fn mark_found(&mut self, at: Place, row: usize, area: Rect, buffer: &mut Buffer) {
         if self.needle.is_none() || self.found_in(at.index, at.part) == 0 {
             return;

@@ -18,7 +18,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
         Span::styled("tau", strong),
         Span::styled(format!(" {}", model.boot.version), muted),
     ])];
-    // Terminals and editors take F1 for themselves; this is typed anywhere.
+    // Some terminals and editors capture F1; this can be typed anywhere.
     let text = "  ? keys and commands · ! runs a command · @ names a file · / commands";
     rows.push(Line::styled(text, muted));
     // Until a real model is chosen.
@@ -31,7 +31,7 @@ pub fn rows(model: &Model, theme: &Theme, width: u16) -> Vec<Row> {
     rows.into_iter().flat_map(|row| wrap::line_rows(&row, width, 2)).collect()
 }
 
-/// What a new user has to know: no model is connected yet.
+/// The hint for a new user: no model is connected yet.
 fn demo(theme: &Theme) -> Vec<Line<'static>> {
     let (text, strong, code) = (
         theme.style(ThemeToken::Text),

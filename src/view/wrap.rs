@@ -1,8 +1,8 @@
-//! Rows of a given width out of styled text: widths, wrapping, cutting.
+//! Wraps and cuts styled text into rows of a given width.
 //!
-//! A width is what ratatui draws: the cells of each grapheme cluster (Unicode UAX #29) of each span.
-//! Every row that comes out of here is at most as wide as asked for, from one cell up; a character
-//! that is wider than the whole row is replaced. Text is expected to be printable already.
+//! Widths are those that ratatui draws: the cells of each grapheme cluster (Unicode UAX #29) of each span.
+//! Every resulting row is at most as wide as requested, from one cell up; a character wider than the whole
+//! row is replaced. Text must already be printable.
 
 use std::borrow::Cow;
 
@@ -16,18 +16,18 @@ use super::row::{Row, RowLink};
 use super::spelled;
 pub use super::width::{cells, spans_cells};
 
-/// Where a row may end.
+/// The places where a row may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Between words, as [`mark_breaks`] says; a word longer than a row anywhere. Blanks at the break
-    /// are left out.
+    /// Between words, see [`mark_breaks`]; anywhere in a word longer than a row. Blanks at the break are
+    /// left out.
     Words,
-    /// After blanks, or within a word that is longer than a row. Only blanks that do not fit are left
-    /// out: for code and terminal text.
+    /// After blanks, or anywhere in a word longer than a row. Only blanks that do not fit are left out: for
+    /// code and terminal text.
     Verbatim,
 }
 
-/// `text` cut to `width` cells, with `…` at its end when something was cut.
+/// `text` cut to `width` cells, with `…` at its end if it was cut.
 pub fn truncate(text: &str, width: u16) -> Cow<'_, str> {
     let width = usize::from(width);
     if cells(text) <= width {
@@ -45,14 +45,14 @@ pub fn truncate(text: &str, width: u16) -> Cow<'_, str> {
     Cow::Owned(if width == 0 { String::new() } else { format!("{kept}…") })
 }
 
-/// A line cut to `width` cells, with `…` at its end when something was cut.
+/// A line cut to `width` cells, with `…` at its end if it was cut.
 pub fn truncate_line(line: Line<'_>, width: u16) -> Line<'static> {
     let fits = spans_cells(&line.spans) <= usize::from(width);
     let mut left = width;
     let mut spans: Vec<Span<'static>> = Vec::new();
     for span in line.spans {
         let whole = cells(&span.content);
-        // The last cell is kept for the mark, unless all fits.
+        // The last cell is reserved for the mark, unless everything fits.
         let room = if fits { left } else { left.saturating_sub(1) };
         if whole <= usize::from(room) {
             left -= whole as u16;
@@ -68,29 +68,29 @@ pub fn truncate_line(line: Line<'_>, width: u16) -> Line<'static> {
     Line { spans, style: line.style, alignment: line.alignment }
 }
 
-/// Wraps at words. Rows after the first begin with `indent` blanks, as far as there is room.
+/// Wraps at words. Rows after the first are indented by `indent` blanks, if there is room.
 pub fn wrap(line: &Line<'_>, width: u16, indent: u16) -> Vec<Line<'static>> {
     line_rows(line, width, indent).into_iter().map(Row::into_line).collect()
 }
 
-/// Wraps as [`Break`] says. At least one row.
+/// Wraps according to [`Break`]. Returns at least one row.
 pub fn wrap_at(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Line<'static>> {
     rows(spans, width, indent, at).into_iter().map(Row::into_line).collect()
 }
 
-/// [`wrap`] as rows that know their text.
+/// Like [`wrap`], for rows that know their text.
 pub(crate) fn line_rows(line: &Line<'_>, width: u16, indent: u16) -> Vec<Row> {
     let mut rows = rows(&line.spans, width, indent, Break::Words);
     rows.iter_mut().for_each(|row| row.restyle(|drawn| drawn.style = line.style));
     rows
 }
 
-/// [`wrap_at`] as rows that know their text.
+/// Like [`wrap_at`], for rows that know their text.
 pub(crate) fn rows(spans: &[Span<'_>], width: u16, indent: u16, at: Break) -> Vec<Row> {
     rows_with_links(spans, &[], width, indent, at)
 }
 
-/// A line wrapped at words, as rows that know their text and where it leads.
+/// Wraps a line at words, into rows that know their text and links.
 pub(crate) fn linked_rows(line: &LinkedLine, width: u16, indent: u16) -> Vec<Row> {
     rows_with_links(&line.spans, &line.links, width, indent, Break::Words)
 }
@@ -132,7 +132,7 @@ fn rows_with_links(
     }
 }
 
-/// The blanks that were left out between two rows.
+/// The blanks left out between two rows.
 fn left_out(spans: &[Span<'_>], blanks: &[Cluster]) -> Cow<'static, str> {
     let text = |cluster: &Cluster| spans.get(cluster.span)?.content.get(cluster.start..cluster.end);
     match blanks {
@@ -150,14 +150,14 @@ fn owned(span: &Span<'_>) -> Span<'static> {
     Span::styled(span.content.to_string(), span.style)
 }
 
-/// What is drawn in one or two cells.
+/// A character drawn in one or two cells.
 struct Cluster {
     span: usize,
     start: usize,
     end: usize,
     width: usize,
     is_blank: bool,
-    /// Whether a row may begin here.
+    /// True if a row may begin here.
     may_begin: bool,
 }
 
@@ -221,18 +221,18 @@ fn mark_breaks(spans: &[Span<'_>], clusters: &mut [Cluster]) {
     }
 }
 
-/// A wide opening bracket. A row may end between a letter and it (rule LB30), which the crate does
+/// True for a wide opening bracket. A row may end between a letter and it (rule LB30), which the crate does
 /// not know yet.
 fn is_wide_opener(drawn: &str, width: usize) -> bool {
     let class = drawn.chars().next().map(|c| unicode_linebreak::break_property(u32::from(c)));
     width == 2 && class == Some(unicode_linebreak::BreakClass::OpenPunctuation)
 }
 
-/// Which clusters make a row.
+/// The extent of a row in clusters.
 struct Extent {
-    /// Where its text ends.
+    /// The end of its text.
     end: usize,
-    /// Where the next row begins.
+    /// The start of the next row.
     next: usize,
 }
 
@@ -244,7 +244,7 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Exte
             last_break = Some(index);
         }
         used += cluster.width.min(width);
-        // Blanks may hang over the end of a row of words: they are left out there.
+        // Blanks may extend past the end of a row of words: they are left out there.
         let hangs = at == Break::Words && cluster.is_blank;
         if used <= width || hangs {
             continue;
@@ -266,8 +266,8 @@ fn next_row(clusters: &[Cluster], start: usize, width: usize, at: Break) -> Exte
     Extent { end: if at == Break::Words { trimmed(clusters, start, end) } else { end }, next: end }
 }
 
-/// Whether the word at `word` goes to the next row as a whole: it fits there, and something besides
-/// blanks stays on this one.
+/// True if the word at `word` moves to the next row as a whole: it fits there, and more than blanks remains
+/// on this one.
 fn word_moves(clusters: &[Cluster], start: usize, word: usize, width: usize) -> bool {
     let before = clusters.get(start..word).unwrap_or_default();
     let rest = clusters.get(word..).unwrap_or_default();
@@ -283,7 +283,7 @@ fn trimmed(clusters: &[Cluster], start: usize, end: usize) -> usize {
     start + row.iter().rposition(|cluster| !cluster.is_blank).map_or(0, |last| last + 1)
 }
 
-/// A row of spans with their numbers among those of the line, of which some are links.
+/// A row of spans, numbered by their span in the line, some of which are links.
 fn row(drawn: Vec<(usize, Span<'static>)>, links: &[Option<Link>]) -> Row {
     let mut found: Vec<RowLink> = Vec::new();
     if links.iter().any(Option::is_some) {
@@ -304,7 +304,7 @@ fn row(drawn: Vec<(usize, Span<'static>)>, links: &[Option<Link>]) -> Row {
     Row::from(Line::from_iter(drawn.into_iter().map(|(_, span)| span))).linked(found)
 }
 
-/// The spans of a row, with their numbers among those of the line.
+/// The spans of a row, numbered by their span in the line.
 fn draw(spans: &[Span<'_>], row: &[Cluster], width: usize) -> Vec<(usize, Span<'static>)> {
     let mut drawn = Vec::new();
     for run in row.chunk_by(|left, right| left.span == right.span && left.width.max(right.width) <= width) {

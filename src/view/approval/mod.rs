@@ -1,7 +1,7 @@
-//! A call that waits for the user's decision, at its panel: its whole command with the parts that are
-//! the reason, or its change hunk by hunk; below them the prompt.
+//! A call waiting for the user's decision, in its panel, with the prompt below it.
 //!
-//! The hunks and the prompt are parts of the entry, after those that every call has.
+//! The panel shows the whole command with the parts that are the reason, or the change hunk by hunk. The
+//! hunks and the prompt are parts of the entry, after those of every call.
 
 mod prompt;
 pub(crate) mod typed;
@@ -26,31 +26,31 @@ use tau_app::transcript::panel::ToolPanel;
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 use tau_tools::details::FileDiff;
 
-/// Beside everything that is asked.
+/// The bar beside a call that needs approval.
 const BAR: &str = "┃ ";
-/// Its width.
+/// The width of the bar.
 pub(crate) const BAR_CELLS: u16 = 2;
-/// Cells that the head needs beside the name and the title of a call.
+/// Cells that the head needs besides the name and title of a call.
 const HEAD: usize = 18;
 
-/// What a part of a call shows while the call's prompt is open.
+/// The content of a call's part while its prompt is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AskedPart {
     /// The head of the call.
     Head,
     /// The command, or the arguments.
     Body,
-    /// The hunk of this index.
+    /// The hunk with this index.
     Hunk(usize),
     Prompt,
 }
 
-/// The request whose prompt is open, if it is that of this call.
+/// The request whose prompt is open, if it belongs to this call.
 pub(crate) fn open_of<'a>(model: &'a Model, tool: &ToolPanel) -> Option<&'a Approval> {
     model.approvals.open().filter(|open| open.request.tool_call_id == tool.call_id && !open.is_answered)
 }
 
-/// How many parts the prompt adds to those of a call.
+/// The number of parts that the prompt adds to those of a call.
 pub(crate) fn extra_parts(model: &Model, tool: &ToolPanel) -> usize {
     open_of(model, tool).map_or(0, |open| shown_hunks(open) + 1)
 }
@@ -59,7 +59,7 @@ fn shown_hunks(approval: &Approval) -> usize {
     approval.change.as_ref().map_or(0, |change| change.hunks.len())
 }
 
-/// What a part of an entry shows of the request whose prompt is open at it.
+/// The content of an entry's part, for the request whose prompt is open at it.
 pub(crate) fn part<'a>(
     model: &'a Model,
     entry: &TranscriptEntry,
@@ -78,7 +78,7 @@ pub(crate) fn part<'a>(
     Some((open, shown))
 }
 
-/// The part of the hunk that keys act on, and that of the prompt.
+/// The parts of the selected hunk and of the prompt.
 pub(crate) fn places(tool: &ToolPanel, approval: &Approval) -> (Option<u32>, u32) {
     let first = 2 + tool.pictures.len();
     let number = |part: usize| u32::try_from(part).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ pub(crate) fn places(tool: &ToolPanel, approval: &Approval) -> (Option<u32>, u32
     (hunk, number(first + shown_hunks(approval)))
 }
 
-/// What the rows of a part depend on.
+/// The version of a part's rows, for the cache.
 pub(crate) fn version(model: &Model, revision: u32, approval: &Approval, part: AskedPart) -> RowsVersion {
     let (selected, rejected) = match part {
         AskedPart::Prompt => return RowsVersion::Transient,
@@ -122,12 +122,12 @@ pub(crate) fn rows(
     rows.into_iter().map(|row| behind(row, BAR, bar)).collect()
 }
 
-/// Width of what is beside the bar.
+/// The width beside the bar.
 pub(crate) fn inner(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
 }
 
-/// Rows of what is asked, without the head of its call; no more than `most` are counted.
+/// The number of rows of the request without the head of its call; counts at most `most`.
 fn subject_rows(approval: &Approval, width: u16, theme: &Theme, most: usize) -> usize {
     let room = width.saturating_sub(2).max(1);
     let cells = most.saturating_mul(usize::from(width)).saturating_mul(4);
@@ -154,7 +154,7 @@ fn subject_rows(approval: &Approval, width: u16, theme: &Theme, most: usize) -> 
     }
 }
 
-/// The path of a change, where the head does not say it, or has no room for all of it.
+/// The path of a change, if the head omits it or has no room for all of it.
 fn path_rows(tool: &ToolPanel, change: &FileDiff, width: u16, theme: &Theme) -> Vec<Row> {
     let taken = wrap::cells(tool.name.as_str()) + wrap::cells(tool.title.as_str()) + HEAD;
     if tool.title.as_str() == change.path && taken <= usize::from(width) {
@@ -168,7 +168,7 @@ fn path_rows(tool: &ToolPanel, change: &FileDiff, width: u16, theme: &Theme) -> 
     )
 }
 
-/// The whole command, with the parts marked that are the reason.
+/// The whole command, with the parts that are the reason marked.
 fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &mut Highlighter) -> Vec<Row> {
     let text = command.text.as_str();
     let room = width.saturating_sub(2).max(1);
@@ -193,7 +193,7 @@ fn command_rows(command: &MarkedText, width: u16, theme: &Theme, highlighter: &m
     rows
 }
 
-/// Spans with these bytes of their text in another style.
+/// Gives these bytes of the spans' text another style.
 fn marked<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec<Span<'a>> {
     let mut cut = Vec::with_capacity(spans.len() + 2 * marks.len());
     let mut start = 0;
@@ -214,7 +214,7 @@ fn marked<'a>(spans: Vec<Span<'a>>, marks: &[Range<usize>], style: Style) -> Vec
     cut
 }
 
-/// A hunk; where hunks can be chosen, below a row that says whether it is applied.
+/// A hunk; if hunks can be chosen, below a row that says whether it is applied.
 fn hunk_rows(
     approval: &Approval,
     at: usize,

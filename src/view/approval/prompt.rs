@@ -1,4 +1,4 @@
-//! The prompt of a call that waits: what is asked, why, and what keys do.
+//! The prompt of a waiting call: the question, the reasons, and the keys.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -17,34 +17,34 @@ use tau_app::line_edit::LineEdit;
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::approval::RuleScope;
 
-/// Calls that wait shown at once.
+/// The maximum number of waiting calls listed.
 const LISTED: usize = 5;
-/// Titles shown of the calls that a rule would have covered.
+/// The number of titles shown of calls that a rule would have covered.
 const COVERED: usize = 3;
-/// A transcript of so many rows has one to set the prompt apart.
+/// The height from which the transcript has a row to set the prompt apart.
 const SPACIOUS: usize = 16;
-/// Cells that say how many rows are left out.
+/// Cells for the number of omitted rows.
 const LEFT_OUT: usize = 20;
-/// Most rows for choices that are laid out side by side; choices that need more are shown by their letters.
+/// The maximum number of rows for choices side by side; if they need more, they are shown by their letters.
 const MAX_CHOICE_ROWS: usize = 2;
-/// Rows of keys; where they need more, their words are left out.
+/// The maximum number of rows of keys; if they need more, their words are left out.
 const MAX_KEY_ROWS: usize = 2;
 
-/// The prompt as rows, and the cursor's row and column where a line is typed.
+/// The prompt as rows, with the cursor's row and column if a line is being typed.
 pub(crate) struct Prompt {
     pub rows: Vec<Row>,
     pub cursor: Option<(usize, u16)>,
 }
 
-/// How many rows a prompt takes beside what is asked. Each look has fewer than the one before, and all come
-/// before a row of what is asked is left out.
+/// The space that a prompt takes beside the request. Each look has fewer rows than the one before, and all
+/// are tried before a row of the request is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Look {
-    /// Set apart, with all calls that wait.
+    /// Set apart, with all waiting calls.
     Spacious,
-    /// Reasons and choices have rows of their own.
+    /// Reasons and choices have their own rows.
     Plain,
-    /// A row of reasons; the choices are in a row.
+    /// One row of reasons; the choices share a row.
     Tight,
 }
 
@@ -102,13 +102,13 @@ impl Prompt {
     }
 }
 
-/// Rows that the transcript has while the prompt is open.
+/// The rows of the transcript while the prompt is open.
 fn transcript_height(model: &Model) -> usize {
     let window = Rect { x: 0, y: 0, width: model.size.width, height: model.size.height };
     usize::from(regions(model, window).transcript.height)
 }
 
-/// What is asked.
+/// The question.
 fn question(approval: &Approval) -> &'static str {
     match (&approval.command, &approval.change) {
         _ if matches!(approval.stage, PromptStage::Always(_)) => "Always allow what?",
@@ -119,13 +119,13 @@ fn question(approval: &Approval) -> &'static str {
     }
 }
 
-/// Whether the call may not be on the screen with its prompt: the user scrolls, writes first, or looks at
-/// a later hunk.
+/// True if the call may not be visible with its prompt: the user scrolls, writes first, or views a later
+/// hunk.
 fn may_be_out_of_sight(model: &Model, approval: &Approval) -> bool {
     !model.approvals.follow || !model.shows_prompt() || approval.hunk > 0
 }
 
-/// What the call is confined to; nothing where that is nothing.
+/// The sandbox of the call; nothing if there is none.
 fn sandbox(approval: &Approval) -> Option<String> {
     let words = approval.sandbox.as_str();
     match words {
@@ -136,7 +136,7 @@ fn sandbox(approval: &Approval) -> Option<String> {
     }
 }
 
-/// The keys that are no choices, with what they do; the least of them last.
+/// The keys that are not choices, with their actions; the least important last.
 fn other_keys(model: &Model, approval: &Approval) -> Vec<(String, &'static str)> {
     let fixed = |key: &str, word| Some((key.to_owned(), word));
     let has_more = approval.command.is_some() || approval.change.is_some() || !approval.arguments.is_empty();
@@ -159,7 +159,7 @@ fn cut_note(approval: &Approval) -> Option<&'static str> {
     is_cut.then_some("The change is too large to show in full; its hunks cannot be chosen.")
 }
 
-/// What a rule would have covered, in words.
+/// The calls that a rule would have covered, in words.
 fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
     if matches!(draft.coverage, Coverage::Known(_)) && draft.line.text().trim().is_empty() {
         return ("for example bash(cargo test *) or edit(src/**)".to_owned(), ThemeToken::Muted);
@@ -176,7 +176,7 @@ fn coverage(draft: &RuleDraft) -> (String, ThemeToken) {
     coverage_words(&draft.coverage, "covered")
 }
 
-/// Which earlier calls a rule would have decided on, in words: it would have `verb` them.
+/// The earlier calls that a rule would have decided, in words: it would have `verb` them.
 pub(crate) fn coverage_words(coverage: &Coverage, verb: &str) -> (String, ThemeToken) {
     match coverage {
         Coverage::Asked(_) => ("looking up earlier calls…".to_owned(), ThemeToken::Muted),
@@ -205,7 +205,7 @@ impl Writer<'_> {
         wrap::wrap(&line, self.width, 2).into_iter().for_each(|row| self.push(row));
     }
 
-    /// The question, the call where it may be out of sight, and which of several it is.
+    /// The question, the call if it may be out of sight, and its number if there are several.
     fn head(&mut self, model: &Model, approval: &Approval) {
         let style = |token| self.theme.style(token);
         let mut left = vec![Span::styled(question(approval), style(ThemeToken::Strong))];
@@ -226,7 +226,7 @@ impl Writer<'_> {
                 keys.map(|(key, word)| Span::styled(format!("{key} {word}"), style(ThemeToken::Muted))),
             );
         }
-        // They have no row of their own. At the right end it may stand how much is left out.
+        // They have no row of their own. The right end may show how much is left out.
         let room = usize::from(self.width).saturating_sub(LEFT_OUT);
         for hint in hints {
             if wrap::spans_cells(&left) + 2 + wrap::cells(&hint.content) <= room {
@@ -236,7 +236,7 @@ impl Writer<'_> {
         self.push(wrap::truncate_line(Line::from(left), self.width));
     }
 
-    /// Why it is asked, and what it is confined to: in one row, unless there is room for more.
+    /// The reasons and the sandbox: in one row, unless there is room for more.
     fn reasons(&mut self, approval: &Approval) {
         let reasons: Vec<&str> = approval.reasons.iter().map(Printable::as_str).collect();
         let row = format!("! {}", reasons.join(" · "));
@@ -252,7 +252,7 @@ impl Writer<'_> {
         }
     }
 
-    /// All calls that wait, if there are several.
+    /// All waiting calls, if there are several.
     fn list(&mut self, model: &Model) {
         let (pending, open) = (model.approvals.pending(), model.approvals.open_index());
         if pending.len() < 2 {
@@ -305,7 +305,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What can be chosen, numbered, each in rows of its own.
+    /// The numbered choices, each in its own rows.
     fn options(&mut self, texts: &[String], marked: Option<usize>) {
         for (at, text) in texts.iter().enumerate() {
             let (mark, token) = option_look(at, marked);
@@ -314,7 +314,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The same in as few rows as possible.
+    /// The numbered choices in as few rows as possible.
     fn in_a_row(&self, texts: Vec<String>, marked: Option<usize>) -> Vec<Vec<Span<'static>>> {
         let mut rows: Vec<Vec<Span<'static>>> = vec![Vec::new()];
         for (at, text) in texts.into_iter().enumerate() {
@@ -342,7 +342,7 @@ impl Writer<'_> {
         self.keys(&[("enter", adds), ("tab", "changes its scope"), ("esc", "goes back")]);
     }
 
-    /// What "always" can mean, numbered.
+    /// The numbered meanings of "always".
     fn always(&mut self, approval: &Approval, list: &AlwaysList) {
         let offers = approval.always();
         let texts: Vec<String> =
@@ -358,7 +358,7 @@ impl Writer<'_> {
         self.keys(&keys);
     }
 
-    /// Where a rule holds; where rows are few only the scope that is chosen, as Tab shows the others.
+    /// The scopes of a rule; if rows are scarce only the chosen one, as Tab shows the others.
     fn scopes(&mut self, approval: &Approval, chosen: RuleScope) {
         let mut spans = vec![Span::styled("for: ", self.theme.style(ThemeToken::Muted))];
         let shown = |scope: RuleScope| self.look != Look::Tight || scope == chosen;
@@ -392,7 +392,7 @@ impl Writer<'_> {
         lines.into_iter().for_each(|line| self.push(line));
     }
 
-    /// Keys with what they do; a row is never broken between the two.
+    /// Keys with their actions; a row is never broken between the two.
     fn keys(&mut self, keys: &[(&str, &str)]) {
         let (key_style, word_style) =
             (self.theme.style(ThemeToken::Accent), self.theme.style(ThemeToken::Text));
@@ -427,18 +427,18 @@ impl Writer<'_> {
     }
 }
 
-/// The mark before what can be chosen, and its look.
+/// The mark before a choice, and its style.
 fn option_look(at: usize, marked: Option<usize>) -> (&'static str, ThemeToken) {
     if marked == Some(at) { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
 }
 
-/// The prompt in lines to be said, and the line that is typed in or the keys.
+/// The prompt as lines to read aloud, with the typed line or the keys.
 pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String) {
     let count = model.approvals.pending().len();
     let of =
         if count > 1 { format!("{} of {count}: ", model.approvals.open_index() + 1) } else { String::new() };
     let (name, title) = (approval.name.as_str(), approval.title.as_str());
-    // A command is said below, once.
+    // A command is spoken once, below.
     let is_said = |command: &MarkedText| command.text.starts_with(title.trim_end_matches('…').trim_end());
     let call = match approval.command.as_ref().is_some_and(is_said) {
         true => name.to_owned(),
@@ -471,7 +471,7 @@ pub(crate) fn lines(model: &Model, approval: &Approval) -> (Vec<String>, String)
     (said, prompt)
 }
 
-/// What can be chosen or typed, and the line that is typed in.
+/// The choices or input of this stage, and the typed line.
 fn said_of_stage(model: &Model, approval: &Approval, said: &mut Vec<String>) -> String {
     let typed = |label: &str, line: &LineEdit| {
         let (before, after) = line.at_cursor();

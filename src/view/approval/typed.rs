@@ -1,4 +1,4 @@
-//! A line that is typed, over as many rows as it needs, and where the cursor is.
+//! A typed line over as many rows as it needs, with the cursor's position.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -6,7 +6,7 @@ use crate::wrap;
 use tau_app::line_edit::LineEdit;
 use tau_app::printable::printable_line;
 
-/// The text behind `label`, each row at most `width` cells wide, and the cursor's row and column.
+/// The text after `label`, each row at most `width` cells wide, and the cursor's row and column.
 pub(crate) fn rows(label: &str, line: &LineEdit, width: u16) -> (Vec<String>, (usize, u16)) {
     let width = usize::from(width.max(1));
     let (before, after) = line.at_cursor();

@@ -10,7 +10,7 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap::{self, Break};
 use tau_tools::details::{FileDiff, Hunk};
 
-/// The least width for two columns.
+/// The minimum width for two columns.
 pub(crate) const MIN_SPLIT: u16 = 60;
 /// The separator of the columns.
 const BETWEEN: &str = " │ ";
@@ -73,7 +73,7 @@ struct Sides {
     right: u16,
 }
 
-/// A row of one column: the number and the sign, and the text.
+/// A row of one column: the number with the sign, and the text.
 type Half = (Vec<Span<'static>>, Row);
 
 impl Sides {

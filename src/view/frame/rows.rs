@@ -1,4 +1,4 @@
-//! Rows on a frame, of the transcript and of what is below it: drawn, moved and kept.
+//! Rows on a frame, of the transcript and of the part below it: drawn, moved and kept.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use ratatui::text::Line;
 use super::Frame;
 use crate::row::{Row, RowLink, Rows};
 
-/// Rows that must be saved from being drawn for rows to be moved.
+/// The number of rows that moving must save from drawing to be worthwhile.
 const WORTH: usize = 3;
 
-/// A row of the transcript or of what is below it, or a blank one. It holds its rows and not only its
-/// number among them, so what was drawn can be compared with what is to be drawn.
+/// A row of the transcript or of the part below it, or a blank one. It holds its rows and not just an index,
+/// so that drawn rows can be compared with new ones.
 #[derive(Clone, Debug)]
 pub struct DrawnRow {
     /// `None` for a blank row.
@@ -54,7 +54,7 @@ impl DrawnRow {
         self.rows.as_ref()?.get(self.index)
     }
 
-    /// Whether both look the same on the same columns.
+    /// True if both look the same on the same columns.
     fn is_like(&self, other: &DrawnRow) -> bool {
         let same_rows = match (&self.rows, &other.rows) {
             (Some(rows), Some(others)) => Arc::ptr_eq(rows, others),
@@ -65,8 +65,8 @@ impl DrawnRow {
 }
 
 impl Frame {
-    /// Begins a frame in a style for its text. `rows` stay as they are, for [`Frame::draw_row`] and
-    /// [`Frame::put_lines`] to draw all of them. All others are blank.
+    /// Begins a frame with a style for its text. `rows` are kept for [`Frame::draw_row`] and
+    /// [`Frame::put_lines`], which must draw all of them. All others are cleared.
     pub fn begin(&mut self, style: Style, rows: Range<u16>) {
         self.clear_layers();
         let mut blank = Cell::EMPTY;
@@ -81,13 +81,13 @@ impl Frame {
         }
     }
 
-    /// It is not known any more what the rows show.
+    /// Forgets the contents of the rows.
     pub(super) fn forget_rows(&mut self) {
         self.drawn.clear();
         self.drawn.resize(usize::from(self.cells.area.height), None);
     }
 
-    /// Something is drawn over these rows.
+    /// Records that something is drawn over these rows.
     pub fn touch(&mut self, rows: Range<u16>) {
         self.forget(usize::from(rows.start)..usize::from(rows.end));
     }
@@ -97,7 +97,7 @@ impl Frame {
         self.drawn.get_mut(rows.start.min(end)..end).into_iter().flatten().for_each(|row| *row = None);
     }
 
-    /// Moves the rows of an area to where they are wanted, if that saves drawing some.
+    /// Moves the rows of an area to their new places, if that saves drawing some.
     pub fn move_rows(&mut self, area: Rect, wanted: &[DrawnRow]) {
         let top = usize::from(area.y);
         let Some(shown) = self.drawn.get(top..top + wanted.len()) else { return };
@@ -112,7 +112,7 @@ impl Frame {
         }
         let mut best = (in_place + WORTH - 1, 0);
         for by in 1..wanted.len() as isize {
-            // Further moves keep no more rows than this.
+            // Longer moves cannot keep more rows than this.
             if best.0 >= wanted.len() - by.unsigned_abs() {
                 break;
             }
@@ -136,15 +136,14 @@ impl Frame {
         self.ring.turn(by);
     }
 
-    /// Puts the cells of all rows where they belong.
+    /// Puts the cells of all rows in place.
     pub(super) fn straighten(&mut self) {
         let Ring { rows, turned } = std::mem::take(&mut self.ring);
         let width = usize::from(self.cells.area.width);
         rotate(&mut self.cells.content, rows.start * width..rows.end * width, (turned * width) as isize);
     }
 
-    /// Draws lines on the rows of an area, as far as they are not there already; what is left of the area is
-    /// blank.
+    /// Draws lines on the rows of an area, except those already there; the rest of the area is cleared.
     pub(crate) fn put_lines(&mut self, area: Rect, lines: impl IntoIterator<Item = Line<'static>>) {
         let mut lines = lines.into_iter();
         for y in area.top()..area.bottom() {
@@ -153,7 +152,7 @@ impl Frame {
         }
     }
 
-    /// Draws a row, unless it is there already.
+    /// Draws a row, unless it is already there.
     pub fn draw_row(&mut self, area: Rect, wanted: DrawnRow) {
         let text = Rect { width: area.width.saturating_sub(u16::from(wanted.edge.is_some())), ..area };
         if let Some(row) = wanted.row() {
@@ -175,7 +174,7 @@ impl Frame {
         }
     }
 
-    /// Draws a line over a part of a row that was drawn.
+    /// Draws a line over part of a drawn row.
     pub(crate) fn draw_over(&mut self, area: Rect, line: &Line<'_>) {
         self.flatten_area(area);
         let y = self.ring.place(usize::from(area.y)) as u16;
@@ -187,14 +186,14 @@ impl Frame {
         self.cells.set_line(area.x, y, line, area.width);
     }
 
-    /// Draws a row where nothing else is.
+    /// Draws a row where there is nothing else.
     pub fn put_row(&mut self, area: Rect, row: &Row) {
         self.touch(area.top()..area.bottom());
         self.place_layers(area, row);
         self.draw_text(area, row);
     }
 
-    /// Makes a row blank.
+    /// Clears a row.
     fn clear_row(&mut self, y: u16) {
         let width = usize::from(self.cells.area.width);
         let from = self.ring.place(usize::from(y)) * width;
@@ -239,14 +238,14 @@ impl Frame {
     }
 }
 
-/// What is known of the rows of two frames without a look at their cells.
+/// Facts about the rows of two frames that are known without reading their cells.
 pub struct KnownRows<'a> {
     old: &'a [Option<DrawnRow>],
     new: &'a [Option<DrawnRow>],
 }
 
 impl<'a> KnownRows<'a> {
-    /// Nothing is known where the same row looks different on them.
+    /// Nothing is known if the same row looks different on them.
     pub fn of(old: &'a Frame, new: &'a Frame) -> Self {
         match old.blank == new.blank {
             true => KnownRows { old: &old.drawn, new: &new.drawn },
@@ -254,7 +253,7 @@ impl<'a> KnownRows<'a> {
         }
     }
 
-    /// Whether a row of the old frame was drawn like one of the new; `None` where that is not known.
+    /// True if a row of the old frame was drawn like one of the new; `None` if that is unknown.
     pub fn are_alike(&self, old_y: usize, new_y: usize) -> Option<bool> {
         match (self.old.get(old_y), self.new.get(new_y)) {
             (Some(Some(old)), Some(Some(new))) => Some(old.is_like(new)),
@@ -263,17 +262,17 @@ impl<'a> KnownRows<'a> {
     }
 }
 
-/// Where rows are among the cells of a frame. Rows that move together are not moved: the place where they begin
-/// is, and those that leave at one end are at the other.
+/// The positions of rows among the cells of a frame. Rows that move together are not copied: their starting
+/// point moves, and rows that leave at one end reappear at the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     rows: Range<usize>,
-    /// By how many rows they have moved up, less than all.
+    /// The number of rows they have moved up, less than all.
     turned: usize,
 }
 
 impl Ring {
-    /// The place of a row.
+    /// The position of a row.
     pub(super) fn place(&self, y: usize) -> usize {
         if !self.rows.contains(&y) {
             return y;
@@ -281,16 +280,16 @@ impl Ring {
         self.rows.start + (y - self.rows.start + self.turned) % self.rows.len()
     }
 
-    /// The rows move up, or down when it is negative.
+    /// Moves the rows up, or down if negative.
     fn turn(&mut self, by: isize) {
         let all = self.rows.len() as isize;
         self.turned = (self.turned as isize + by).checked_rem_euclid(all).unwrap_or_default() as usize;
     }
 }
 
-/// Moves what is in a part of a vector to its front, or to its back when `by` is negative; what leaves it comes
-/// back at the other end. Nothing is moved by more than the length of the part.
-/// Several times as fast as `rotate_left` of the standard library, which moves large elements one by one.
+/// Moves the elements of a part of a vector to its front, or to its back if `by` is negative; elements that
+/// leave it return at the other end. Nothing is moved by more than the length of the part. Several times as
+/// fast as the standard library's `rotate_left`, which moves large elements one by one.
 fn rotate<T>(all: &mut Vec<T>, part: Range<usize>, by: isize) {
     let count = by.unsigned_abs();
     if part.end > all.len() || count > part.len() {
@@ -312,7 +311,7 @@ mod tests {
             let mut slices = all.clone();
             rotate(&mut all, 2..7, by);
             let part = &mut slices[2..7];
-            // To the left by a negative number is to the right.
+            // To the left by a negative number means to the right.
             part.rotate_left(by.rem_euclid(5).unsigned_abs());
             assert_eq!(all, slices, "{by}");
             rotate(&mut all, 2..7, 6);

@@ -1,7 +1,7 @@
 //! Code blocks as rows: a border at the left, the language above, long lines wrapped.
 //!
-//! A part of a long fence draws the border's ends only where the fence has them, so that the parts
-//! are under one another as one block.
+//! A part of a long fence draws the ends of the border only where the fence has them, so that the parts join
+//! into one block.
 
 use ratatui::text::{Line, Span};
 
@@ -12,10 +12,10 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap::{self, Break};
 use tau_app::blocks::CodePart;
 
-/// Below this width the border is left out.
+/// The width below which the border is left out.
 const BORDERED: u16 = 12;
 
-/// The rows of printable code, in a room of a margin and a width.
+/// The rows of printable code, within a margin and a width.
 pub(super) fn rows(
     lang: &str,
     text: &str,
@@ -77,7 +77,7 @@ fn push_line(
     }
 }
 
-/// A line of code in its colours.
+/// A line of code with its colours.
 pub(crate) fn spans<'a>(line: &'a str, tokens: &LineTokens, theme: &Theme) -> Vec<Span<'a>> {
     let plain = theme.style(ThemeToken::Code);
     let mut spans = Vec::with_capacity(2 * tokens.len() + 1);

@@ -1,7 +1,7 @@
-//! The text of one paragraph, heading or cell while it is read: [`Inline`].
+//! Collects the inline text of a paragraph, heading or cell: [`Inline`].
 //!
-//! Keeps the stack of styles and the open links. What it gives out is safe to draw, also where an
-//! entity such as `&#27;` meant a control character.
+//! Keeps the stack of styles and the open links. Its output is safe to draw, even if an entity such as
+//! `&#27;` stood for a control character.
 
 use std::borrow::Cow;
 
@@ -17,11 +17,11 @@ use tau_app::printable::printable_line;
 /// Lines of styled text.
 pub(super) type InlineLines = Vec<LinkedLine>;
 
-/// Text of one style, and what it leads to.
+/// A text style, and the link of the text.
 #[derive(PartialEq)]
 struct Look {
     style: Style,
-    /// Addresses in it are to be found.
+    /// True if addresses in it should become links.
     bare: bool,
     link: Option<Link>,
 }
@@ -34,9 +34,9 @@ struct Piece {
 /// A link that is being read.
 struct OpenLink {
     target: String,
-    /// What the terminal is given; `None` when the target is to be printed.
+    /// The link for the terminal; `None` if the target is printed.
     link: Option<Link>,
-    /// What it shows.
+    /// The visible text.
     text: String,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Inline<'a> {
     styles: Vec<Style>,
     links: Vec<OpenLink>,
     lines: Vec<Vec<Piece>>,
-    /// A line ended, and what follows continues it.
+    /// True if a line has ended and the following text continues it.
     is_broken: bool,
-    /// Within a code or HTML block: its language.
+    /// The language, within a code or HTML block.
     literal: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Inline<'a> {
         self.literal.is_some()
     }
 
-    /// Sets the language of the literal block that begins, or none at its end; gives the one before.
+    /// Sets the language of the literal block that begins, or none at its end; returns the previous one.
     pub(super) fn set_literal(&mut self, lang: Option<String>) -> Option<String> {
         std::mem::replace(&mut self.literal, lang)
     }
@@ -98,8 +98,7 @@ impl<'a> Inline<'a> {
         self.push(self.style().add_modifier(modifier));
     }
 
-    /// Emphasis of plain text may have a colour; within a heading, quotation or link it only changes
-    /// the weight.
+    /// Emphasis of plain text may have a colour; in a heading, quotation or link it only changes the weight.
     pub(super) fn emphasis(&mut self, token: ThemeToken) {
         let (current, wanted) = (self.style(), self.theme.style(token));
         if current.fg == self.theme.style(ThemeToken::Text).fg {
@@ -114,7 +113,7 @@ impl<'a> Inline<'a> {
         self.add(text, self.style(), bare);
     }
 
-    /// Inline code; between backticks where the theme has no look for it.
+    /// Inline code; between backticks if the theme has no style for it.
     pub(super) fn code(&mut self, text: &str) {
         let look = self.theme.style(ThemeToken::CodeInline);
         if look == Style::new() || look == self.theme.style(ThemeToken::Text) {
@@ -144,7 +143,7 @@ impl<'a> Inline<'a> {
         self.lines.push(Vec::new());
     }
 
-    /// A line end that is no break: what follows continues the line.
+    /// A line end that is not a break: the following text continues the line.
     pub(super) fn soft_break(&mut self) {
         self.is_broken = true;
     }
@@ -154,8 +153,8 @@ impl<'a> Inline<'a> {
         self.push(self.style().patch(self.theme.style(ThemeToken::Link)));
     }
 
-    /// Shows the target after the text, unless the text is the target or the terminal has it. A text
-    /// that looks like another address does not hide where it leads.
+    /// Shows the target after the text, unless the text is the target or the terminal gets it. Text that
+    /// looks like a different address does not hide the target.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(OpenLink { target, link, text }) = self.links.pop() else { return };
@@ -197,7 +196,7 @@ impl<'a> Inline<'a> {
         self.links.push(OpenLink { target: target.to_owned(), link, text: String::new() });
     }
 
-    /// What was collected, by lines; leaves nothing.
+    /// Takes the collected lines.
     pub(super) fn take(&mut self) -> InlineLines {
         self.is_broken = false;
         let lines = std::mem::replace(&mut self.lines, vec![Vec::new()]);
@@ -216,15 +215,15 @@ impl<'a> Inline<'a> {
         line
     }
 
-    /// Whether a joined line end is a blank: not between characters of scripts without blanks.
+    /// True if a joined line end becomes a blank: not between characters of scripts without blanks.
     fn needs_blank(&self, after: &str) -> bool {
         let before = self.lines.last().and_then(|line| line.last()?.text.chars().next_back());
         let unspaced = |c: Option<char>| c.is_some_and(is_unspaced);
         before.is_some_and(|before| before != ' ') && !(unspaced(before) && unspaced(after.chars().next()))
     }
 
-    /// The blank of a joined line end. Before a link it belongs to the text around it, so that it is not
-    /// underlined.
+    /// Adds the blank of a joined line end. Before a link it belongs to the surrounding text, so that it is
+    /// not underlined.
     fn blank(&mut self, bare: bool) {
         let begins = |link: &OpenLink| link.text.is_empty();
         let around = self.styles.len().checked_sub(2).and_then(|at| self.styles.get(at)).copied();
@@ -254,18 +253,18 @@ impl<'a> Inline<'a> {
     }
 }
 
-/// Whether the text of a link says itself where it leads, or pretends to.
+/// True if the text of a link is, or pretends to be, its target.
 fn looks_like_address(text: &str) -> bool {
     text.contains("://") || text.trim_start().starts_with("www.")
 }
 
-/// A character of a script that is written without blanks.
+/// True for a character of a script that is written without blanks.
 fn is_unspaced(c: char) -> bool {
     !matches!(c, '\u{1100}'..='\u{11FF}' | '\u{AC00}'..='\u{D7AF}') && c.width() == Some(2)
 }
 
-/// Adds text in which addresses without markup look like links, and so do references to footnotes that
-/// another block defines.
+/// Adds text in which addresses without markup, and references to footnotes defined in another block, look
+/// like links.
 fn bare(piece: &Piece, addresses: Addresses, theme: &Theme, line: &mut LinkedLine) {
     let style = piece.look.style;
     let mut rest = piece.text.as_str();
@@ -290,15 +289,15 @@ fn bare(piece: &Piece, addresses: Addresses, theme: &Theme, line: &mut LinkedLin
     }
 }
 
-/// Part of a text, and what it is.
+/// A part of a text, and its kind.
 struct Found {
     start: usize,
     end: usize,
     token: ThemeToken,
 }
 
-/// The first web address in `text`, by the rules of GitHub's autolinks: punctuation at its end is
-/// not part of it, nor is a bracket it does not open.
+/// The first web address in `text`, by the rules of GitHub's autolinks: punctuation at its end is not part
+/// of it, nor is a bracket that it does not open.
 fn address(text: &str) -> Option<Found> {
     let starts = ["https://", "http://"].map(|scheme| text.find(scheme));
     let start = starts.into_iter().flatten().min()?;

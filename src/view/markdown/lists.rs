@@ -6,18 +6,18 @@ use ratatui::text::Line;
 use super::Writer;
 use crate::theme::ThemeToken;
 
-/// The signs before the items of unordered lists, by depth.
+/// The bullets of unordered lists, by depth.
 const BULLETS: [&str; 3] = ["• ", "◦ ", "– "];
 
-/// What is known about a list before its items come.
+/// The facts about a list that are needed before its items.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ListFacts {
     items: u64,
-    /// Whether its items are set apart by empty lines.
+    /// True if its items are separated by empty lines.
     loose: bool,
 }
 
-/// The facts of each list, in the order in which they begin.
+/// The facts about each list, in the order in which they begin.
 pub(super) fn list_facts(events: &[Event<'_>]) -> Vec<ListFacts> {
     let mut facts: Vec<ListFacts> = Vec::new();
     let mut open: Vec<(&Tag<'_>, usize)> = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn list_facts(events: &[Event<'_>]) -> Vec<ListFacts> {
 pub(super) struct List {
     /// The number of the next item; `None` for bullets.
     pub(super) number: Option<u64>,
-    /// Digits of the last number.
+    /// The number of digits of the last number.
     digits: usize,
     pub(super) loose: bool,
 }
@@ -90,7 +90,7 @@ impl Writer<'_> {
         self.gap = self.lists.last().is_some_and(|list| list.loose);
     }
 
-    /// Replaces the bullet of the item by its box.
+    /// Replaces the bullet of the item with a checkbox.
     pub(super) fn task(&mut self, task: Task) {
         self.enclosing.pop();
         match task {

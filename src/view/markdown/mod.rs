@@ -1,12 +1,12 @@
 //! Markdown as rows: [`render`] lays out one block of `app::blocks`.
 //!
-//! CommonMark with GitHub's tables, task lists, strikethrough, footnotes and alerts; HTML is shown
-//! as text. This file walks the parser's events and keeps what encloses them (quotes, list items);
-//! [`inline`] collects the text of a paragraph, [`table`] and [`code`] lay out theirs.
+//! CommonMark with GitHub's tables, task lists, strikethrough, footnotes and alerts; HTML is shown as text.
+//! This file walks the parser's events and keeps the enclosing quotes and list items; [`inline`] collects
+//! the text of a paragraph, [`table`] and [`code`] lay out theirs.
 //!
-//! A row is never wider than asked for, from one cell up: what encloses takes half of the width at
-//! most, and is left out where it does not fit. Prose may be narrower than the rest, as long rows are
-//! hard to read. The empty row between two blocks is the caller's.
+//! A row is never wider than requested, from one cell up: enclosing marks use at most half of the width, and
+//! are left out if they do not fit. Prose may be narrower than the rest, as long rows are hard to read. The
+//! caller adds the empty row between two blocks.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "most events and tags of the parser mean nothing here")]
 
@@ -38,18 +38,18 @@ pub fn render(block: &MarkdownBlock, width: u16, theme: &Theme, highlighter: &mu
     render_within(block, room, theme, highlighter)
 }
 
-/// Where a block is laid out.
+/// The space in which a block is laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Blank cells left of the rows.
+    /// Blank cells to the left of the rows.
     pub margin: u16,
-    /// Cells of the rows without the margin.
+    /// The width of the rows without the margin, in cells.
     pub width: u16,
-    /// How wide paragraphs may be, and where links are written out.
+    /// How wide paragraphs may be, and whether links are written out.
     pub layout: TextLayout,
 }
 
-/// Like [`render`], behind a margin and with paragraphs and links as the room says.
+/// Like [`render`], after a margin and with paragraphs and links laid out as the room says.
 pub fn render_within(
     block: &MarkdownBlock,
     room: Room,
@@ -87,7 +87,7 @@ pub fn render_within(
     }
 }
 
-/// What is drawn left of the rows within it.
+/// The marks to the left of enclosed rows.
 struct Enclosing {
     /// Drawn on its first row.
     first: Span<'static>,
@@ -102,17 +102,17 @@ struct Writer<'a> {
     theme: &'a Theme,
     highlighter: &'a mut Highlighter,
     width: u16,
-    /// The widest that a paragraph may be, with what encloses it.
+    /// The maximum width of a paragraph, including its enclosing marks.
     prose: u16,
     rows: Vec<Row>,
     enclosing: Vec<Enclosing>,
     facts: std::vec::IntoIter<ListFacts>,
     lists: Vec<List>,
     inline: Inline<'a>,
-    /// Text of a code or HTML block.
+    /// The text of a code or HTML block.
     literal: String,
     table: Option<Table>,
-    /// An empty row is due before the next block.
+    /// True if an empty row is due before the next block.
     gap: bool,
 }
 
@@ -163,7 +163,7 @@ impl Writer<'_> {
             }
             Tag::Link { dest_url, .. } => self.inline.start_link(&dest_url),
             Tag::Image { dest_url, .. } => self.inline.start_image(&dest_url),
-            // Not asked for in `blocks::options`; their text would come out as it is.
+            // Not enabled in `blocks::options`; their text would appear unchanged.
             Tag::Superscript | Tag::Subscript => self.inline.modifier(Modifier::empty()),
             Tag::DefinitionList | Tag::DefinitionListTitle | Tag::DefinitionListDefinition => self.flush(),
         }
@@ -216,7 +216,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A source that shows nothing, such as link definitions, is shown as it is.
+    /// A source that shows nothing, such as link definitions, is shown verbatim.
     fn finish(mut self, source: &str) -> Vec<Row> {
         self.flush();
         if self.rows.is_empty() && !source.trim().is_empty() {
@@ -331,7 +331,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the paragraph that has been collected, if there is one.
+    /// Writes the collected paragraph, if there is one.
     fn flush(&mut self) {
         if self.inline.is_empty() {
             return;
@@ -356,8 +356,8 @@ impl Writer<'_> {
         self.gap = !in_item || self.lists.last().is_none_or(|list| list.loose);
     }
 
-    /// The innermost of what encloses, as much of it as half of the width has room for: the index of
-    /// the first and the cells of all.
+    /// The innermost enclosing marks that fit in half of the width: the index of the first and the cells of
+    /// all.
     fn shown_enclosing(&self) -> (usize, usize) {
         let mut cells = 0;
         let mut first = self.enclosing.len();
@@ -375,8 +375,8 @@ impl Writer<'_> {
         self.width - self.shown_enclosing().1 as u16
     }
 
-    /// Adds rows to the right of what encloses them. Bullets and numbers are text; the bars of quotes,
-    /// and what is left of them, are marks.
+    /// Adds rows to the right of their enclosing marks. Bullets and numbers are text; the bars of quotes,
+    /// and anything to the left of them, are marks.
     fn write(&mut self, rows: Vec<Row>) {
         let (shown, _) = self.shown_enclosing();
         let (mut cells, mut text_from) = (0, 0);
@@ -408,8 +408,7 @@ fn language(tag: &Tag<'_>) -> String {
     }
 }
 
-/// A span of this text and style.
-/// That many blank cells.
+/// A span of this many blank cells.
 fn blank(cells: u16) -> Span<'static> {
     Span::raw(" ".repeat(usize::from(cells)))
 }

@@ -1,15 +1,15 @@
-//! The open end of a message that streams in: a link or a table that is half there looks like what it will
-//! be, so that brackets, addresses and pipes are not drawn and taken away again.
+//! Closes the open end of a streaming message, so that half a link or table already looks like one.
 
 use std::borrow::Cow;
 
 use tau_app::blocks::MarkdownBlock;
 
-/// Longest text of a link that is waited for, in bytes.
+/// The longest link text that is waited for, in bytes.
 const MAX_LEN: usize = 200;
 
-/// The block with what is open at its end closed: a link without an address, the head of a table with the
-/// line that makes it one.
+/// Closes an open link or table at the end of the block, so that brackets, addresses and pipes are not drawn
+/// and then removed again: a link without an address, the head of a table without the line that makes it
+/// one.
 pub(crate) fn settled(block: MarkdownBlock) -> MarkdownBlock {
     match block {
         MarkdownBlock::Markdown(source) => {
@@ -23,13 +23,13 @@ pub(crate) fn settled(block: MarkdownBlock) -> MarkdownBlock {
     }
 }
 
-/// The source with a whole delimiter row, if it ends within the head of a table or within that row.
+/// The source with a complete delimiter row, if it ends within the head of a table or within that row.
 fn closed_table(source: &str) -> Option<String> {
     let mut lines = source.rsplit('\n');
     let (last, above) = (lines.next()?, lines.next().unwrap_or_default());
     if is_head(last) && !above.starts_with('|') {
         let before = source.strip_suffix(last)?;
-        // Of a pipe alone it is not known what it begins.
+        // A pipe alone does not show what it begins.
         return Some(match columns(last) {
             0 => before.to_owned(),
             columns => format!("{source}\n{}", delimiters(columns)),
@@ -46,12 +46,12 @@ fn closed_table(source: &str) -> Option<String> {
     None
 }
 
-/// Whether a line looks like the head of a table, as models write it.
+/// True if a line looks like the head of a table, as models write it.
 fn is_head(line: &str) -> bool {
     line == "|" || line.starts_with("| ")
 }
 
-/// The cells of a row; the last one may be open.
+/// The number of cells in a row; the last one may be open.
 fn columns(row: &str) -> usize {
     let row = row.trim().trim_start_matches('|').trim_start();
     let row = row.strip_suffix('|').filter(|rest| !rest.ends_with('\\')).unwrap_or(row);
@@ -71,14 +71,14 @@ fn closed_link(source: &str) -> Cow<'_, str> {
         Some(OpenLink { start, end }) => {
             let text = source.get(paragraph + start..paragraph + end).unwrap_or_default();
             let before = source.get(..paragraph + start).unwrap_or_default();
-            // Of a bracket alone it is not known what it begins.
+            // A bracket alone does not show what it begins.
             Cow::Owned(if text == "[" { before.to_owned() } else { format!("{before}{text}]()") })
         }
         None => Cow::Borrowed(source),
     }
 }
 
-/// Where the text of the open link is, from its bracket on.
+/// The position of the open link's text, from its bracket on.
 #[derive(Clone, Copy)]
 struct OpenLink {
     start: usize,

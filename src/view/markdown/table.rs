@@ -1,8 +1,7 @@
 //! Tables as rows, fitted to the width: [`Table`].
 //!
-//! Columns get what they need while there is room; then the widest give way first, down to their
-//! longest word. Where that is too little the rows are stacked: one line for each cell, after the
-//! head of its column.
+//! Columns get the width they need while there is room; then the widest shrink first, down to their longest
+//! word. If that is not enough, the rows are stacked: one line for each cell, after the head of its column.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -17,10 +16,10 @@ use crate::wrap;
 
 /// Cells between two columns: ` │ `.
 const BETWEEN: usize = 3;
-/// A table with a column narrower than this is stacked.
+/// The column width below which a table is stacked.
 const NARROWEST: usize = 4;
 
-/// A table while and after it is read. Its first row is the head.
+/// A table, during and after reading. Its first row is the head.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<InlineLines>>,
@@ -78,7 +77,7 @@ impl Table {
         let fits = |widths: &Vec<usize>| widths.iter().sum::<usize>() <= room;
         let limit = (NARROWEST..=width).rev().find(|limit| fits(&at(*limit)))?;
         let mut widths = at(limit);
-        // What is left over goes to the columns that were cut, from the left.
+        // The remaining width goes to the columns that were cut, from the left.
         let mut left = room - widths.iter().sum::<usize>();
         for (width, natural) in widths.iter_mut().zip(&natural) {
             let more = usize::from(left > 0 && *width < *natural);

@@ -1,4 +1,4 @@
-//! What the session changed, on the screen: files, their hunks, and what is not covered.
+//! The session's changes on the screen: files, their hunks, and uncovered paths.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,18 +17,18 @@ use tau_protocol::undo::{ChangeKind, ChangedFile, SessionChanges};
 use tau_tools::FileDiff;
 use tau_tools::counted::counted;
 
-/// Rows of all hunks that are drawn; what is beyond is reached when it is selected.
+/// The maximum number of hunk rows drawn; later ones appear once selected.
 const MAX_ROWS: usize = 4_000;
 
-/// A row of the list, and which file or hunk it belongs to.
+/// A row of the list, and its file or hunk.
 struct Listed {
     line: Line<'static>,
     item: Option<ChangeItem>,
-    /// The row that is marked when its item is selected.
+    /// True for the row that is marked when its item is selected.
     head: bool,
 }
 
-/// Draws the list; how many rows of it fit.
+/// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(
     view: &ChangesView,
     (theme, highlighter): (&Theme, &mut Highlighter),
@@ -49,7 +49,7 @@ pub(crate) fn draw(
     let is_selected = |row: &Listed| row.item == Some(selected);
     let start = rows.iter().position(is_selected).unwrap_or(0);
     let length = rows.iter().skip(start).take_while(|row| is_selected(row)).count();
-    // The whole hunk if it fits, else its beginning.
+    // The whole hunk if it fits, otherwise its start.
     let first =
         start.saturating_sub(height.saturating_sub(length) / 2).min(rows.len().saturating_sub(height));
     for (offset, row) in rows.iter().skip(first).take(height).enumerate() {

@@ -1,4 +1,4 @@
-//! What all dialogs share: the framed box over the transcript.
+//! The framed box over the transcript that all dialogs share.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,15 +9,15 @@ use ratatui::widgets::{Block, Clear, Widget};
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 
-/// Columns beside a box that are too few to be read: what is in them is cleared.
+/// The number of columns beside a box that is too small to be readable: they are cleared.
 const LEFTOVER: u16 = 12;
-/// Widest box, in cells.
+/// The maximum width of a box, in cells.
 const MAX_WIDTH: u16 = 110;
 
-/// Where the cursor is, and how many rows of a list fit.
+/// The cursor's position, and the number of rows of a list that fit.
 pub(crate) type OverlayLayout = (Option<(u16, u16)>, u16);
 
-/// Width of what a box holds.
+/// The width inside a box.
 pub(crate) fn inner_width(area: Rect) -> u16 {
     area.width.saturating_sub(4).clamp(1, MAX_WIDTH - 2)
 }
@@ -27,8 +27,8 @@ pub fn frame(title: &str, hint: &str, rows: u16, theme: &Theme, area: Rect, buff
     frame_within(title, hint, (rows, rows), theme, area, buffer)
 }
 
-/// Draws a box for `rows` rows where there can be `most`; returns the area inside it. The top of the box
-/// is the same for any number of rows, so that what is typed there does not move.
+/// Draws a box for `rows` rows where there may be up to `most`; returns the area inside it. The top of the
+/// box is the same for any number of rows, so that typed text does not move.
 pub(crate) fn frame_within(
     title: &str,
     hint: &str,

@@ -1,4 +1,4 @@
-//! The list of extensions on the screen: by kind, with what is wrong with the selected one below.
+//! The list of extensions by kind, with the problems of the selected one below.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,10 +16,10 @@ use tau_protocol::extension::{ExtensionRow, ExtensionState};
 
 /// Cells for the state.
 const STATES: usize = 9;
-/// Most rows below the list: the description, the problems and the file of the selected one.
+/// The maximum number of rows below the list: the description, problems and file of the selected one.
 const BELOW: usize = 7;
 
-/// Draws the list; how many rows of it fit.
+/// Draws the list and returns how many of its rows fit.
 pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let rows = view.rows.as_deref().unwrap_or_default();
@@ -50,7 +50,7 @@ pub(crate) fn draw(view: &ExtensionsView, theme: &Theme, area: Rect, buffer: &mu
     (None, u16::try_from(height).unwrap_or(u16::MAX))
 }
 
-/// The rows with headings between them, and which extension each is of.
+/// The rows with headings between them, and the extension that each belongs to.
 fn listed(rows: &[ExtensionRow], width: u16, theme: &Theme) -> Vec<(Option<usize>, Line<'static>)> {
     let mut listed = Vec::new();
     let mut last = None;
@@ -91,7 +91,7 @@ fn line(row: &ExtensionRow, width: u16, theme: &Theme) -> Line<'static> {
     both_ends(left, vec![Span::styled(right, muted)], width)
 }
 
-/// What there is to say about the selected one.
+/// The details of the selected extension.
 fn below(view: &ExtensionsView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let Some(row) = view.row() else { return Vec::new() };
     let mut lines = vec![Line::raw("")];

@@ -1,4 +1,4 @@
-//! The form of an MCP server: its message, its fields, and the buttons.
+//! An MCP server's form: its message, its fields, and the buttons.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use tau_app::overlays::form::{FieldEntry, FieldView, FormView};
 use tau_app::printable::{Printable, printable_line};
 use tau_protocol::form::FieldKind;
 
-/// Draws it.
+/// Draws the form.
 pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let mut rows: Vec<Line<'static>> = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn draw(view: &FormView, theme: &Theme, area: Rect, buffer: &mut Buff
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let inner = frame(&title, hint, height, theme, area, buffer);
     let shown = usize::from(inner.height);
-    // The selected row stays in sight, with what is said below it where there is room.
+    // The selected row stays in sight, with the notes below it if there is room.
     let skip = (focus + 3).saturating_sub(shown).min(rows.len().saturating_sub(shown)).min(focus);
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);
@@ -69,7 +69,7 @@ fn mark(is_selected: bool) -> (&'static str, ThemeToken) {
     if is_selected { ("› ", ThemeToken::OverlaySelected) } else { ("  ", ThemeToken::Text) }
 }
 
-/// The row of a field, and the column of the cursor if it is typed into.
+/// The row of a field, and the column of the cursor if it is being edited.
 fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> (Line<'static>, Option<u16>) {
     let (mark, token) = mark(is_selected);
     let star = if view.field.required { "*" } else { "" };
@@ -81,7 +81,7 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
         (FieldEntry::Line(line), _) => {
             let (before, after) = line.at_cursor();
             let (before, after) = (printable_line(before), printable_line(after));
-            // The end of a long text is where it is typed.
+            // Typing happens at the end of a long text.
             let before = tail(&before, room);
             let column = start + wrap::cells(&before) as u16;
             (format!("{before}{after}"), is_selected.then_some(column))
@@ -105,7 +105,7 @@ fn field_row(view: &FieldView, is_selected: bool, theme: &Theme, width: u16) -> 
                 let text = format!("{mark}{}", title.unwrap_or_default());
                 if is_selected && index == *at { format!("›{text}") } else { text }
             };
-            // The option that keys are about stays in sight.
+            // The option selected by keys stays in sight.
             let first = if is_selected { at.saturating_sub(1) } else { 0 };
             ((first..options.len()).map(option).collect::<Vec<_>>().join("  "), None)
         }

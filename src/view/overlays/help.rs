@@ -1,5 +1,5 @@
-//! The help overlay: made from the action table and the command table. Unfiltered it has the first
-//! key of each action and a few words, in columns; filtered, everything there is to say.
+//! The help overlay, made from the action table and the command table. Unfiltered it has the first key of
+//! each action and a few words, in columns; filtered, all details.
 
 mod columns;
 
@@ -19,10 +19,10 @@ use tau_app::slash::{self, Slash};
 
 /// Cells for the keys of neighbours that share an entry.
 const KEYS: usize = 16;
-/// Cells for names while filtered.
+/// Cells for names when filtered.
 const NAMES: usize = 24;
 
-/// Draws the overlay; where the cursor is, and how many rows fit.
+/// Draws the overlay; returns the cursor's position and how many rows fit.
 pub(crate) fn draw(
     model: &Model,
     view: &HelpView,
@@ -50,7 +50,7 @@ pub(crate) fn draw(
     (Some(cursor), fit as u16)
 }
 
-/// All rows, at this width.
+/// All rows at this width.
 fn rows(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let rows = if view.query().trim().is_empty() {
         overview(model, theme, width)
@@ -60,7 +60,7 @@ fn rows(model: &Model, view: &HelpView, theme: &Theme, width: u16) -> Vec<Line<'
     if rows.is_empty() { vec![Line::styled("no matches", theme.style(ThemeToken::Muted))] } else { rows }
 }
 
-/// Everything at a glance: the first key of each action, and a few words.
+/// The overview: the first key of each action, and a few words.
 fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let of = |group: &ActionGroup| Group { title: group.title(), entries: entries(model, *group) };
     let mut groups: Vec<Group> = ActionGroup::ALL.iter().map(of).collect();
@@ -80,7 +80,7 @@ fn overview(model: &Model, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     rows
 }
 
-/// The keys and labels of a group. Neighbours with one label share an entry.
+/// The keys and labels of a group. Neighbours with the same label share an entry.
 fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
     let mut entries: Vec<(String, &str)> = Vec::new();
     for row in action::TABLE.iter().filter(|row| row.action.group() == group) {
@@ -100,14 +100,14 @@ fn entries(model: &Model, group: ActionGroup) -> Vec<(String, &'static str)> {
     entries
 }
 
-/// Two keys as one: a modifier that both have is written once.
+/// Two keys as one: a shared modifier is written once.
 fn both(first: &str, second: &str) -> String {
     let held = first.rfind('+').and_then(|at| first.get(..=at));
     let rest = held.and_then(|held| second.strip_prefix(held)).filter(|rest| !rest.contains('+'));
     format!("{first}/{}", rest.unwrap_or(second))
 }
 
-/// What can be typed besides text: in a few words, and in full.
+/// Special input besides text: in a few words, and in full.
 const NOTES: [(&str, &str, &str); 6] = [
     ("!command", "run it", "run it; the model gets the output with your next message"),
     ("!!command", "run it, hidden", "run it; the model never sees it"),
@@ -154,7 +154,7 @@ fn entry(name: &str, help: &str, theme: &Theme, width: u16) -> Vec<Line<'static>
     let name_style = theme.style(ThemeToken::Accent);
     let help = Span::styled(help.to_owned(), theme.style(ThemeToken::Text));
     let mut rows = Vec::new();
-    // Names that are longer than their column have a row to themselves, so that helps are aligned.
+    // Names longer than their column have a row to themselves, so that descriptions are aligned.
     let name = if wrap::cells(name) + 4 > names {
         rows.extend(wrap::wrap(&Line::styled(format!("  {name}"), name_style), width, 4));
         String::new()

@@ -15,10 +15,10 @@ use tau_app::overlays::key_list::{KeyStep, KeysView};
 
 /// Cells for the names.
 const NAMES: usize = 20;
-/// Rows below the list: what the action does, and what is asked.
+/// Rows below the list: the description of the action, and a question.
 const BELOW: u16 = 2;
 
-/// Draws the list; where the cursor is, and how many rows fit.
+/// Draws the list; returns the cursor's position and how many rows fit.
 pub(crate) fn draw(
     model: &Model,
     view: &KeysView,

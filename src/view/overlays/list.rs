@@ -1,5 +1,4 @@
-//! What lists have in common on the screen: the row in which their filter is typed, which rows of them
-//! are shown, and the selected one.
+//! Common parts of lists: the filter row, the visible rows, and the selected one.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,8 +9,8 @@ use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 use tau_app::printable::printable_line;
 
-/// Draws what has been typed to filter a list into the first row of `inner`, with `note` at its right
-/// end; where the cursor is.
+/// Draws the filter of a list in the first row of `inner`, with `note` at its right end, and returns the
+/// cursor's position.
 pub(crate) fn draw_filter(
     query: &str,
     note: String,
@@ -27,12 +26,12 @@ pub(crate) fn draw_filter(
     (inner.x + column.min(inner.width.saturating_sub(1)), inner.y)
 }
 
-/// The first row to show of `count`, where `fit` have room, so that the selected one is in the middle.
+/// The first of `count` rows to show, of which `fit` have room, so that the selected one is in the middle.
 pub(crate) fn first_shown(selected: usize, fit: usize, count: usize) -> usize {
     selected.saturating_sub(fit / 2).min(count.saturating_sub(fit))
 }
 
-/// Sets the row at `y` off as the selected one.
+/// Marks the row at `y` as the selected one.
 pub(crate) fn mark_selected(y: u16, inner: Rect, theme: &Theme, buffer: &mut Buffer) {
     buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(ThemeToken::OverlaySelected));
 }

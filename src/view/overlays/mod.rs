@@ -1,4 +1,4 @@
-//! Lists, dialogs and questions, drawn.
+//! Drawing of lists, dialogs and questions.
 
 pub(crate) mod changes;
 pub(crate) mod dialog;

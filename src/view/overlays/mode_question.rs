@@ -1,4 +1,4 @@
-//! The question which permission mode is to be used.
+//! The question about which permission mode to use.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use tau_app::action::Action;
 use tau_app::overlays::mode_question::ModeQuestion;
 use tau_app::printable::printable_line;
 
-/// Draws it.
+/// Draws the question.
 pub(crate) fn draw(
     model: &Model,
     question: &ModeQuestion,
@@ -22,13 +22,13 @@ pub(crate) fn draw(
 ) -> OverlayLayout {
     let width = inner_width(area);
     let all = rows(model, question, theme, width, true);
-    // Two rows are the border of the box, two rows of the window stay free.
+    // The border of the box takes two rows, and two rows of the window stay free.
     let fits = all.len() + 4 <= usize::from(area.height);
     let rows = if fits { all } else { rows(model, question, theme, width, false) };
     let hint = "↑↓ enter chooses · esc: ask for now";
     let inner =
         frame("Permissions", hint, u16::try_from(rows.len()).unwrap_or(u16::MAX), theme, area, buffer);
-    // In a window that is too small even for these, the answers matter most.
+    // In a window too small even for these, the answers matter most.
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);
@@ -36,7 +36,7 @@ pub(crate) fn draw(
     (None, 0)
 }
 
-/// The question, the answers with what each means, and notes; in short, the answers by their names.
+/// The question, the explained answers, and notes; in short form, only the names of the answers.
 fn rows(
     model: &Model,
     question: &ModeQuestion,

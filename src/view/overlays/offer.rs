@@ -1,4 +1,4 @@
-//! The question whether something is to be turned on that nobody has decided about.
+//! The question whether to turn on something not decided yet.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,14 +11,14 @@ use tau_app::overlays::offer::{Offer, OfferView};
 use tau_app::printable::printable_line;
 use tau_tools::counted::counted;
 
-/// Most hooks that are named.
+/// The maximum number of hooks named.
 const MAX_ROWS: usize = 8;
 
-/// Draws it.
+/// Draws the question.
 pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let answers = answers(view, theme);
-    // Two rows are the border of the box, two rows of the window stay free.
+    // The border of the box takes two rows, and two rows of the window stay free.
     let room = usize::from(area.height).saturating_sub(4 + answers.len());
     let mut rows = question(view, theme, width);
     rows.truncate(room);
@@ -29,7 +29,7 @@ pub(crate) fn draw(view: &OfferView, theme: &Theme, area: Rect, buffer: &mut Buf
     };
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let inner = frame(title, hint, height, theme, area, buffer);
-    // In a window that is too small even for these, the answers matter most.
+    // In a window too small even for these, the answers matter most.
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);

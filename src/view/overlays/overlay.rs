@@ -1,4 +1,4 @@
-//! Overlays on the screen: which of them is drawn, and the small ones.
+//! The visible overlay, and the drawing of small ones.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,7 +19,7 @@ use tau_app::printable::{Printable, printable_line};
 use tau_protocol::event::Question;
 use tau_tools::counted::counted;
 
-/// Draws an overlay; the cursor, and how many rows of a list fit.
+/// Draws an overlay; returns the cursor, and how many rows of a list fit.
 pub fn draw(
     model: &Model,
     overlay: &Overlay,
@@ -115,7 +115,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         text.trim_end().lines().flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
     };
     let (mut rows, mut body) = (wrapped(&title), wrapped(&text));
-    // In a low window what is asked needs the rows.
+    // In a low window the request needs the rows.
     let is_low = area.height < LOW;
     let option = |(index, option): (usize, &String)| {
         let (mark, token) =
@@ -124,7 +124,7 @@ fn ask(heading: &str, question: &Question, selected: usize, theme: &Theme, area:
         if is_low { vec![wrap::truncate_line(line, width)] } else { wrap::wrap(&line, width, 2) }
     };
     let options: Vec<Line<'static>> = options(question).iter().enumerate().flat_map(option).collect();
-    // What is asked and what can be answered stay in sight; the end of a long text does not.
+    // The request and the answers stay in sight; the end of a long text does not.
     let room = usize::from(area.height.saturating_sub(AROUND)).saturating_sub(rows.len() + options.len());
     if body.len() > room {
         let shown = room.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Lists to choose from, on the screen: a query, rows, and for sessions their last exchange.
+//! Lists to choose from: a query, rows, and the last exchange of sessions.
 
 mod preview;
 
@@ -16,14 +16,14 @@ use crate::wrap;
 use tau_app::overlays::picker::{Picker, PickerKind, PickerRow};
 use tau_app::printable::printable_line;
 
-/// Least width of a window with a preview next to the list, in cells.
+/// The minimum width of a window with a preview next to the list, in cells.
 const SIDE: u16 = 110;
-/// Least rows of a list that has a preview next to it.
+/// The minimum number of rows of a list with a preview next to it.
 const MIN_BESIDE: u16 = 14;
-/// Rows of a preview below the list.
+/// The number of rows of a preview below the list.
 const BELOW: u16 = 5;
 
-/// Draws a list; the cursor, and how many rows fit.
+/// Draws a list; returns the cursor, and how many rows fit.
 pub fn draw(
     picker: &Picker,
     (theme, highlighter): (&Theme, &mut Highlighter),
@@ -98,25 +98,25 @@ pub fn draw(
     (Some(cursor), height as u16)
 }
 
-/// Shown before a session is deleted.
+/// The note shown before a session is deleted.
 const CONFIRM_DELETE: &str = "ctrl+d again deletes it";
-/// Least width with room for it next to the title, not in its place.
+/// The minimum width for it to be next to the title, not in its place.
 const BESIDE: u16 = 40;
 
-/// Least cells in which the beginning of a note says something.
+/// The minimum number of cells for the start of a note to be useful.
 const MIN_NOTE: usize = 8;
 
-/// What is at the end of a row.
+/// The end of a row.
 enum Note {
     Plain,
-    /// The words are not in its title but in its messages.
+    /// The words match messages, not the title.
     TextMatch,
     ConfirmDelete,
-    /// The name that is being typed replaces the title.
+    /// The name being typed replaces the title.
     Renaming(String),
 }
 
-/// Draws what is known of a session next to the list or below it; the area that is left.
+/// Draws the preview of a session next to the list or below it; returns the remaining area.
 fn preview(
     picker: &Picker,
     side: bool,
@@ -145,11 +145,11 @@ fn preview(
     list
 }
 
-/// Widths of the columns of the notes, so that they are aligned. Where notes would take more than
-/// half of a row, the last columns are left out.
+/// The widths of the columns of the notes, for alignment. If notes would take more than half of a row, the
+/// last columns are left out.
 fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
     let mut columns: Vec<usize> = Vec::new();
-    // A note of one part has no columns.
+    // A note with one part has no columns.
     for (row, _) in picker.shown().filter(|(row, _)| row.note.contains(COLUMN)) {
         for (at, part) in row.note.split(COLUMN).enumerate() {
             let cells = wrap::cells(part);
@@ -166,7 +166,7 @@ fn note_columns(picker: &Picker, width: u16) -> Vec<usize> {
     columns
 }
 
-/// What sets the columns of a note apart.
+/// The separator of a note's columns.
 const COLUMN: &str = " · ";
 
 /// A note in its columns.
@@ -218,7 +218,7 @@ fn list_row(
     both_ends(left, vec![beside_title(right, title, width)], width)
 }
 
-/// A note that takes more than half of a row is cut where the title would lose its end to it.
+/// A note that takes more than half of a row is cut if the title would otherwise be.
 fn beside_title(note: Span<'static>, title: usize, width: u16) -> Span<'static> {
     let room = usize::from(width).saturating_sub(title + 3);
     if note.width() <= room.max(usize::from(width / 2)) {

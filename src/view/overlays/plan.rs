@@ -1,4 +1,4 @@
-//! Plans: the dialog, with the plan, which scrolls, and the answers below it; the steps above the composer.
+//! Plans: the dialog with the scrolling plan and the answers, and the steps above the composer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,7 +18,7 @@ use tau_app::overlays::plan::{ANSWERS, PlanView};
 use tau_app::printable::printable_line;
 use tau_tools::plan::{WorkPlan, WorkStep};
 
-/// Draws it; by how many rows the plan can be scrolled down at once.
+/// Draws the plan and returns how far it can be scrolled down at once.
 pub(crate) fn draw(
     model: &Model,
     view: &PlanView,
@@ -29,7 +29,7 @@ pub(crate) fn draw(
     let width = inner_width(area);
     let plan = plan_rows(model, view, width, theme, highlighter);
     let answers = answer_rows(view, theme, width);
-    // Two rows are the border of the box, two rows of the window stay free, one is between.
+    // The border of the box takes two rows, two rows of the window stay free, and one is between.
     let room = usize::from(area.height).saturating_sub(answers.len() + 5).max(1);
     let first = view.scroll.min(plan.len().saturating_sub(room));
     let below = plan.len().saturating_sub(first.saturating_add(room));
@@ -44,7 +44,7 @@ pub(crate) fn draw(
     let rows: Vec<Line<'static>> = shown.chain(between).chain(answers).collect();
     let title = if view.is_edited { "Plan, as you changed it" } else { "Plan" };
     let inner = frame(title, keys, u16::try_from(rows.len()).unwrap_or(u16::MAX), theme, area, buffer);
-    // In a window that is too small even for these, the answers matter most.
+    // In a window too small even for these, the answers matter most.
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);
@@ -101,7 +101,7 @@ fn answer_rows(view: &PlanView, theme: &Theme, width: u16) -> Vec<Line<'static>>
     ANSWERS.iter().enumerate().map(answer).collect()
 }
 
-/// The plan that is shown above the composer: one that is carried out, or was just now.
+/// The plan shown above the composer: one that is being carried out, or was until just now.
 fn in_sight(model: &Model) -> Option<&WorkPlan> {
     model
         .plan
@@ -109,7 +109,7 @@ fn in_sight(model: &Model) -> Option<&WorkPlan> {
         .filter(|plan| !plan.steps.is_empty() && (!plan.is_finished() || model.status.run.is_some()))
 }
 
-/// How many rows the steps of the plan take above the composer, at most.
+/// The maximum number of rows of the plan's steps above the composer.
 pub(crate) fn rows_above_composer(model: &Model) -> u16 {
     let rows = match in_sight(model) {
         Some(_) if model.is_plan_folded => 1,
@@ -119,7 +119,7 @@ pub(crate) fn rows_above_composer(model: &Model) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
-/// The head, and the steps that have room, with the next one among them. Folded, the head names the next step.
+/// The head, and as many steps as fit, including the next one. Folded, the head names the next step.
 pub(crate) fn lines(model: &Model, theme: &Theme, area: Rect) -> Vec<Line<'static>> {
     let Some(plan) = in_sight(model).filter(|_| area.height > 0) else { return Vec::new() };
     let room = usize::from(area.height) - 1;

@@ -1,4 +1,4 @@
-//! The list of permission rules on the screen, and a rule that is being written.
+//! The list of permission rules, and the form for writing one.
 
 use std::path::{Path, PathBuf};
 
@@ -21,14 +21,14 @@ use tau_protocol::rules::{ListedRule, Verdict};
 
 /// Cells for the verdicts.
 const VERDICTS: usize = 7;
-/// Rows below the list: more about the selected rule, and what is asked.
+/// Rows below the list: details of the selected rule, and a question.
 const BELOW: u16 = 3;
-/// Rows of the form in which a rule is written.
+/// The rows of the form for writing a rule.
 const FORM: u16 = 6;
-/// A list of at least so many rows is never smaller.
+/// The minimum height of a list that has at least this many rows.
 const MIN_ROWS: u16 = 8;
 
-/// Draws the list; where the cursor is, and how many rows fit.
+/// Draws the list; returns the cursor's position and how many rows fit.
 pub(crate) fn draw(
     model: &Model,
     view: &RulesView,
@@ -116,7 +116,7 @@ fn row_line(view: &RulesView, row: RuleRow<'_>, theme: &Theme, width: u16) -> Li
     both_ends(left, right, width)
 }
 
-/// Where a rule is written, in short.
+/// The location of a rule, in short.
 fn source(rule: &ListedRule) -> String {
     if let Some(of) = &rule.granted_by {
         return printable_line(of).into_owned();
@@ -134,7 +134,7 @@ fn source(rule: &ListedRule) -> String {
     }
 }
 
-/// `config.toml:3`; with its folder, as `.claude/settings.json:3`, if that is hidden.
+/// `config.toml:3`; with its folder, as in `.claude/settings.json:3`, if that is hidden.
 fn short_place((path, line): &(PathBuf, usize)) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
@@ -142,7 +142,7 @@ fn short_place((path, line): &(PathBuf, usize)) -> String {
     printable_line(&format!("{folder}{file}:{line}")).into_owned()
 }
 
-/// What is said below the list.
+/// The notes below the list.
 fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
     match (&view.stage, &view.said, view.row()) {
         (RuleStage::Removing, _, Some(RuleRow::Rule(rule))) => {
@@ -163,7 +163,7 @@ fn about(model: &Model, view: &RulesView) -> Vec<(String, ThemeToken)> {
     }
 }
 
-/// What becomes of calls that no rule is about.
+/// The treatment of calls that no rule covers.
 fn otherwise(mode: PermissionMode) -> String {
     let what = match mode {
         PermissionMode::Auto => "runs",
@@ -201,7 +201,7 @@ fn covered(coverage: &Coverage, list: Verdict) -> (String, ThemeToken) {
     coverage_words(coverage, verb)
 }
 
-/// Draws a rule that is being written; where the cursor is.
+/// Draws the rule being written; returns the cursor's position.
 fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer: &mut Buffer) -> (u16, u16) {
     let hint = "enter saves · ↑↓ what it does · tab scope · esc back";
     let (rows, (row, column)) = typed::rows("rule: ", &form.line, inner_width(area).saturating_sub(1));
@@ -231,7 +231,7 @@ fn written(view: &RulesView, form: &RuleForm, theme: &Theme, area: Rect, buffer:
     (inner.x + column.min(inner.width.saturating_sub(1)), y.min(inner.bottom().saturating_sub(1)))
 }
 
-/// Names to choose from, and which is chosen.
+/// Names to choose from, with the chosen one marked.
 fn choice(label: &str, names: &[(&'static str, bool)], theme: &Theme) -> Line<'static> {
     let mut spans = vec![Span::styled(label.to_owned(), theme.style(ThemeToken::Muted))];
     for (name, is_chosen) in names {

@@ -15,10 +15,10 @@ use tau_app::request::SettingShown;
 
 /// Cells for the names.
 const NAMES: usize = 23;
-/// Rows below the list: what the setting is for, and what a change has led to.
+/// Rows below the list: the purpose of the setting, and the result of a change.
 const BELOW: u16 = 3;
 
-/// Draws the list; the cursor while a value is typed, and how many rows fit.
+/// Draws the list; returns the cursor while a value is typed, and how many rows fit.
 pub(crate) fn draw(view: &SettingsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let hint = match view.editing {
         Some(_) => "enter saves · esc back",

@@ -1,4 +1,4 @@
-//! The session's tree on the screen: a framed box of rows, and below it what is asked about a row.
+//! The session's tree: a framed box of rows, with questions about a row below.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,11 +15,11 @@ use tau_app::printable::printable_line;
 use tau_app::time_format::{Times, age, clock};
 use tau_protocol::outline::{OutlineRow, RowKind};
 
-/// Cells of the lines that lead to a row; deeper rows lose the start of them.
+/// Cells for the lines that lead to a row; deeper rows lose the start of them.
 const LEAD: usize = 24;
 const HINT: &str = "enter go · tab filter · ctrl+f fork · ctrl+l label · ctrl+t times · ←→ fold · esc";
 
-/// Draws the tree; the cursor, and how many rows fit.
+/// Draws the tree; returns the cursor, and how many rows fit.
 pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let title = format!("Session tree · {}", view.filter.name());
     let below = asked(view, theme, inner_width(area));
@@ -62,7 +62,7 @@ pub fn draw(model: &Model, view: &TreeView, theme: &Theme, area: Rect, buffer: &
     (Some(cursor), area.height)
 }
 
-/// What is asked about a row, below the list.
+/// The question about a row, below the list.
 fn asked(view: &TreeView, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let typed = |what: &'static str, text: &str| {
         let text = printable_line(text).into_owned();
@@ -122,7 +122,7 @@ fn entry(
     both_ends(left, right, width)
 }
 
-/// What a call was, and how it failed: that is seen also where the row is too short for the rest.
+/// A failed call and its error, which is visible even if the row is too short for the rest.
 fn failure(row: &OutlineRow) -> (&str, &str) {
     let at = match row.kind {
         RowKind::Tool | RowKind::Shell => row.text.rfind(" ✗"),

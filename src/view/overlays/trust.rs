@@ -1,6 +1,6 @@
-//! The question whether a folder's project settings are used: the files, and the answers below.
+//! The question whether to use a folder's project settings: its files, and the answers below.
 //!
-//! The question and the answers are always on the screen; the files scroll between them.
+//! The question and the answers are always visible; the files scroll between them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::wrap::{self, Break};
 use tau_app::overlays::trust::{ANSWERS, TrustLine, TrustView};
 use tau_app::printable::Printable;
 
-/// Draws it; by how many rows of the files it can be scrolled down at once.
+/// Draws the question and returns how far the files can be scrolled down at once.
 pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let width = inner_width(area);
     let title = wrap::wrap(&Line::raw(view.title().to_string()), width, 0);
@@ -27,7 +27,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
             Line::styled(format!("{mark}{text}"), theme.style(token))
         })
         .collect();
-    // Two rows are the border of the box, two rows of the window stay free.
+    // The border of the box takes two rows, and two rows of the window stay free.
     let around = title.len().saturating_add(answers.len()).saturating_add(4);
     let room = usize::from(area.height).saturating_sub(around).max(1);
     let first = view.scroll.min(lines.len().saturating_sub(room));
@@ -39,7 +39,7 @@ pub fn draw(view: &TrustView, theme: &Theme, area: Rect, buffer: &mut Buffer) ->
     let shown = lines.into_iter().skip(first).take(room);
     let rows: Vec<Line<'static>> = title.into_iter().chain(shown).chain(answers).collect();
     let inner = frame("Trust", hint, rows.len() as u16, theme, area, buffer);
-    // In a window that is too small even for these, the answers matter most.
+    // In a window too small even for these, the answers matter most.
     let skip = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(skip)) {
         buffer.set_line(inner.x, y, &row, inner.width);

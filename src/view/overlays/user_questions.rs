@@ -1,4 +1,4 @@
-//! The dialog of the model's questions: the text, the choices, and the answer in the user's own words.
+//! The dialog of the model's questions: the text, the choices, and a free-form answer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,24 +11,24 @@ use crate::wrap;
 use tau_app::overlays::user_questions::{QuestionView, QuestionsView};
 use tau_app::printable::{asked, asked_line};
 
-/// Rows of a box that hold none of its text: its borders, and what stays free around it.
+/// Rows of a box without text: its borders, and the space around it.
 const AROUND: u16 = 4;
-/// Rows of the question that stay in sight above long choices.
+/// The number of rows of the question that stay in sight above long choices.
 const MIN_TEXT_ROWS: usize = 3;
 
-/// Draws it; by how many rows the question can be scrolled down at once.
+/// Draws the dialog and returns how far the question can be scrolled down at once.
 pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut Buffer) -> OverlayLayout {
     let Some(shown) = view.shown() else { return (None, 0) };
     let width = inner_width(area);
     let text = text_rows(shown, width);
     let Answers { rows: answers, selected, cursor } = answer_rows(view, shown, theme, width);
     let room = usize::from(area.height.saturating_sub(AROUND)).max(1);
-    // The question gives way to the answers, and the answers to the first rows of the question.
+    // The question yields to the answers, and the answers to the first rows of the question.
     let text_room = text.len().min(room.saturating_sub(answers.len() + 1).max(MIN_TEXT_ROWS.min(room / 3)));
     let answer_room = answers.len().min(room.saturating_sub(text_room + 1));
     let first = view.scroll.min(text.len().saturating_sub(text_room));
     let below = text.len().saturating_sub(first + text_room);
-    // The whole selected answer, if it fits, with the rows after it that fit, too.
+    // The whole selected answer, if it fits, and the rows after it that also fit.
     let skip = selected.end.saturating_sub(answer_room).min(selected.start);
     let mut rows: Vec<Line<'static>> = text.into_iter().skip(first).take(text_room).collect();
     rows.push(Line::default());
@@ -37,7 +37,7 @@ pub(crate) fn draw(view: &QuestionsView, theme: &Theme, area: Rect, buffer: &mut
     let height = u16::try_from(rows.len()).unwrap_or(u16::MAX);
     let scrolls = first > 0 || below > 0;
     let inner = frame(&title(view), &hint(view, shown, scrolls), height, theme, area, buffer);
-    // In a window that is too small even for these, the answers matter most.
+    // In a window too small even for these, the answers matter most.
     let cut = rows.len().saturating_sub(usize::from(inner.height));
     for (y, row) in (inner.top()..inner.bottom()).zip(rows.into_iter().skip(cut)) {
         buffer.set_line(inner.x, y, &row, inner.width);
@@ -86,7 +86,7 @@ fn text_rows(shown: &QuestionView, width: u16) -> Vec<Line<'static>> {
     lines.flat_map(|line| wrap::wrap(&Line::raw(line.to_owned()), width, 0)).collect()
 }
 
-/// The answers as rows, and where among them things are.
+/// The answers as rows, and the positions of things among them.
 struct Answers {
     rows: Vec<Line<'static>>,
     /// The rows of the selected answer.

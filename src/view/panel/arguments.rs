@@ -1,5 +1,5 @@
-//! The arguments of a call, and the user's commands, as rows: the command with shell highlighting,
-//! other long texts while they arrive.
+//! The arguments of a call, and the user's commands, as rows. Commands have shell highlighting; other long
+//! texts are shown while they arrive.
 
 use ratatui::text::Span;
 
@@ -14,20 +14,20 @@ use tau_app::printable::Printable;
 use tau_app::transcript::arguments::{ArgumentText, CallArguments};
 use tau_app::transcript::panel::ToolPanel;
 
-/// Rows of a command shown while folded.
+/// The number of rows shown of a folded command.
 const COMMAND_ROWS: usize = 8;
-/// Rows shown of a text that is still arriving.
+/// The number of rows shown of a text that is still arriving.
 const GROWING_ROWS: usize = 8;
 /// Cells that a command leaves in the head for the tool's name and the call's result.
 const HEAD: usize = 25;
 
-/// Whether a call's command is short enough for the head of its panel.
+/// True if a call's command is short enough for the head of its panel.
 pub(super) fn stands_in_head(tool: &ToolPanel, width: u16) -> bool {
     let command = tool.arguments.command.trim();
     !command.contains('\n') && wrap::cells(command) + wrap::cells(&tool.name) + HEAD <= usize::from(width)
 }
 
-/// Whether the title of a call repeats its command.
+/// True if the title of a call repeats its command.
 pub(super) fn says_title(tool: &ToolPanel) -> bool {
     let command = tool.arguments.command.trim();
     !command.is_empty() && command.starts_with(tool.title.trim_end_matches('…').trim_end())
@@ -44,8 +44,8 @@ pub(super) fn command_line(
     code::spans(command, &tokens, theme).into_iter().map(owned).collect()
 }
 
-/// A command behind its prompt, each row at most `width` cells wide; folded, the first rows of it
-/// and how much more there is. `expand` is the key that unfolds it.
+/// A command after its prompt, each row at most `width` cells wide; if folded, its first rows and how many
+/// more there are. `expand` is the key that unfolds it.
 pub(super) fn command_rows(
     command: &str,
     open: bool,
@@ -80,7 +80,7 @@ pub(super) fn command_rows(
     rows
 }
 
-/// The last rows of the text that is arriving in a call, if any.
+/// The last rows of the text arriving in a call, if any.
 pub(super) fn growing_rows(arguments: &CallArguments, theme: &Theme, width: u16) -> Vec<Row> {
     let Some(ArgumentText { text, .. }) = arguments.growing() else { return Vec::new() };
     let style = theme.style(ThemeToken::Muted);

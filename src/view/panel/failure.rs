@@ -1,14 +1,14 @@
-//! What is shown of a failed command's output while it is folded: the first lines that say what failed, and the end.
+//! The visible part of a failed command's folded output: the lines that say what failed, and the end.
 
 use std::ops::Range;
 
 use tau_app::ansi::AnsiLine;
 
-/// Lines shown of a failed command, if there are as many.
+/// The number of lines shown of a failed command, if it has that many.
 pub(super) const FAILED_LINES: usize = 15;
-/// Of them, lines at the end.
+/// The number of these lines that are taken from the end.
 const END_LINES: usize = 4;
-/// Most lines of a paragraph that are shown before the line that says what failed.
+/// The maximum number of lines of a paragraph shown before the line that says what failed.
 const LINES_BEFORE: usize = 4;
 
 /// Words that name a failure, at the start of a word.
@@ -26,12 +26,13 @@ const FAILURES: [&str; 12] = [
     "cannot ",
     "not ok",
 ];
-/// Ends of words that name one: `TypeError: x`.
+/// Word endings that name a failure: `TypeError: x`.
 const KINDS: [&str; 4] = ["error", "exception", "err!", "failure"];
-/// How a line begins that tells of a success, or warns.
+/// Starts of lines that report success or a warning.
 const HARMLESS: [&str; 10] = ["ok ", "pass", "✓", "✔", "warning", "warn", "info", "debug", "note", "help"];
 
-/// The lines that are left without blank ones at both ends and with one in place of several, by their index.
+/// The indices of the lines without leading and trailing blank ones, and with runs of blank lines reduced to
+/// one.
 pub(super) fn squeezed(lines: &[AnsiLine]) -> Vec<usize> {
     let is_blank = |index: usize| lines.get(index).is_none_or(|line| text(line).trim().is_empty());
     let mut kept: Vec<usize> = Vec::new();
@@ -46,8 +47,8 @@ pub(super) fn squeezed(lines: &[AnsiLine]) -> Vec<usize> {
     kept
 }
 
-/// Which of these lines are shown, in order: all, or about `most` of them. Lines that are left out between them are more than
-/// `slack`.
+/// The indices of the lines to show, in order: all, or about `most` of them. Gaps between them are larger
+/// than `slack`.
 pub(super) fn shown(lines: &[&AnsiLine], most: usize, slack: usize) -> Vec<Range<usize>> {
     let all = lines.len();
     if all <= most + slack {
@@ -78,13 +79,13 @@ fn text(line: &AnsiLine) -> String {
     line.iter().map(|run| run.text.as_str()).collect()
 }
 
-/// Whether a line tells what is wrong.
+/// True if a line says what is wrong.
 fn names_failure(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     if is_harmless(&line) {
         return false;
     }
-    // pytest marks the lines of an error so.
+    // pytest marks the lines of an error this way.
     if line.starts_with("e   ") {
         return true;
     }
@@ -113,7 +114,7 @@ fn names_failure(line: &str) -> bool {
         })
 }
 
-/// Whether a line tells that something failed.
+/// True if a line says that something failed.
 fn says_failed(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     !is_harmless(&line)
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use tau_app::ansi;
 
-    /// What is shown of an output, with `…` for what is not.
+    /// The visible lines of an output, with `…` for gaps.
     fn excerpt(output: &str) -> Vec<String> {
         let lines = ansi::lines(output);
         let kept: Vec<&AnsiLine> = squeezed(&lines).into_iter().map(|index| &lines[index]).collect();

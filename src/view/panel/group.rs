@@ -1,4 +1,4 @@
-//! Calls that only look at files, in one row: `● read  a.rs, b.rs:1-80 · ls  src`.
+//! Calls that only read files, in one row: `● read  a.rs, b.rs:1-80 · ls  src`.
 
 use ratatui::text::Span;
 
@@ -10,7 +10,7 @@ use tau_app::msg::Millis;
 use tau_app::time_format::noticeable;
 use tau_app::transcript::panel::{CallState, ToolPanel};
 
-/// Cells kept for "and 3 more".
+/// Cells reserved for "and 3 more".
 const MORE: usize = 10;
 
 /// The row that shows these calls.
@@ -46,7 +46,7 @@ pub(crate) fn group_row(calls: &[&ToolPanel], now: Millis, theme: &Theme, width:
     head_row(Span::styled(mark, theme.style(token)), left, right, width)
 }
 
-/// All calls, each by a title; `None` when they do not fit.
+/// All calls, each with a title; `None` if they do not fit.
 fn names<'a>(
     calls: &[&'a ToolPanel],
     room: usize,

@@ -23,13 +23,13 @@ use tau_app::transcript::command_panel::{CommandEnd, CommandPanel};
 use tau_app::transcript::hidden_secrets::HiddenSecrets;
 use tau_app::transcript::panel::{CallState, PanelOutput, ToolPanel};
 
-/// Output lines of a folded call.
+/// The number of output lines of a folded call.
 const CALL_LINES: usize = 7;
-/// Output lines of a folded user command: more, as it was run to be read.
+/// The number of output lines of a folded user command: more, as it was run to be read.
 const COMMAND_LINES: usize = 20;
 
-/// The head of a call: state, name, title, and its result on the right. `asked`: the call's command is
-/// below it in full, since it is what the user is asked about.
+/// The head of a call: state, name, title, and its result on the right. `asked` means that the command is
+/// below it in full, as part of a request for approval.
 pub(crate) fn tool_head(
     tool: &ToolPanel,
     asked: bool,
@@ -59,7 +59,7 @@ pub(crate) fn tool_head(
     head_row(Span::styled(mark, theme.style(token)), left, came_of(tool, now, theme), width)
 }
 
-/// A row of a head: a mark, text, and on the right a note, which is not copied.
+/// A row of a head: a mark, text, and a note on the right, which is not copied.
 fn head_row(mark: Span<'static>, left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Row {
     let marked = u16::try_from(wrap::cells(&mark.content)).unwrap_or(width);
     let inner = width.saturating_sub(marked);
@@ -97,8 +97,8 @@ pub(crate) fn came_of(tool: &ToolPanel, now: Millis, theme: &Theme) -> Vec<Span<
     }
 }
 
-/// The head of a user command: the command and its result. `hint` says what keys do
-/// while it runs, `expand` is the key that unfolds a long command.
+/// The head of a user command: the command and its result. `hint` describes the keys while it runs, `expand`
+/// is the key that unfolds a long command.
 #[expect(clippy::too_many_arguments, reason = "what a frame knows, handed down")]
 pub(crate) fn command_head(
     command: &CommandPanel,
@@ -150,7 +150,7 @@ pub(crate) fn command_head(
     rows
 }
 
-/// The body of a command of the user. Unfolded it also says where the rest of the output is.
+/// The body of a user command. Unfolded, it also gives the location of the rest of the output.
 pub(crate) fn command_body(
     command: &CommandPanel,
     open: bool,
@@ -176,8 +176,8 @@ pub(crate) fn command_body(
     rows
 }
 
-/// The body of a call: its arguments if the head has no room for them, its output, and notes.
-/// `split`: a diff is shown side by side.
+/// The body of a call: its arguments if they do not fit in the head, its output, and notes. `split` means
+/// that a diff is shown side by side.
 pub(crate) fn tool_body(
     tool: &ToolPanel,
     open: bool,
@@ -205,7 +205,7 @@ pub(crate) fn tool_body(
         }
         CallState::Done | CallState::Failed | CallState::Stopped | CallState::Skipped => {}
     }
-    // The answer of a call that failed or did not run is meant for the model; people get the short form.
+    // The answer of a call that failed or did not run is meant for the model; users get the short form.
     let is_for_model = tool.reason.is_some() || matches!(tool.state, CallState::Stopped | CallState::Skipped);
     if open || !is_for_model || matches!(tool.output, PanelOutput::Terminal { .. }) {
         let end = if tool.state == CallState::Failed {
@@ -241,7 +241,7 @@ pub(crate) fn tool_body(
     rows
 }
 
-/// How many secrets are hidden, or their values if the user asked for them.
+/// The number of hidden secrets, or their values if the user asked for them.
 fn secret_rows(secrets: &HiddenSecrets, width: u16, theme: &Theme) -> Vec<Row> {
     match secrets.count() {
         0 => Vec::new(),
@@ -256,7 +256,7 @@ fn secret_rows(secrets: &HiddenSecrets, width: u16, theme: &Theme) -> Vec<Row> {
     }
 }
 
-/// Width of a body without its bar and the column on the right.
+/// The width of a body without its bar and the column on the right.
 fn inner(width: u16) -> u16 {
     width.saturating_sub(3).max(1)
 }
@@ -268,7 +268,7 @@ fn note(text: &str, token: ThemeToken, width: u16, theme: &Theme) -> Vec<Row> {
     rows.map(|(index, row)| behind(row, if index == 0 { "└ " } else { "  " }, border)).collect()
 }
 
-/// The row in place of hidden lines that says how many there are.
+/// The row in place of hidden lines, with their number.
 fn hidden_lines(count: u64, expand: Option<String>, theme: &Theme, width: u16) -> Row {
     let lines = if count == 1 { "line" } else { "lines" };
     let hint = expand.map(|key| format!(" · {key} to expand")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The output of a call or command as rows; when folded, a part of it. The row that says how much is
-//! hidden is where the hidden lines are: above the end of a command's output, around the lines that say why it failed,
+//! The output of a call or command as rows; when folded, a part of it. The row with the number of hidden
+//! lines is where they are: above the end of a command's output, around the lines that say why it failed,
 //! below the start of other text.
 
 use ratatui::text::{Line, Span};
@@ -15,33 +15,33 @@ use tau_app::printable::Printable;
 use tau_app::transcript::panel::PanelOutput;
 use tau_tools::counted::counted;
 
-/// Lines that are hidden take the place of a row that says so, and are hidden only if that saves four rows.
+/// Lines are hidden only if that saves four rows, as a row with their number takes their place.
 pub(super) const SLACK: usize = 4;
-/// Rows of one line of a failed command's output shown while folded.
+/// The number of rows shown of one line of a failed command's folded output.
 const LINE_ROWS: usize = 4;
-/// Lines of text other than a command's output shown while folded.
+/// The number of lines shown of folded text other than a command's output.
 const TEXT_LINES: usize = 8;
-/// Rows of a diff shown while folded.
+/// The number of rows shown of a folded diff.
 const DIFF_ROWS: usize = 40;
 
-/// How much of an output is shown, and where.
+/// Which part of an output is shown.
 pub(super) struct Shown {
     pub(super) open: bool,
     /// The key that unfolds it.
     pub(super) expand: Option<String>,
-    /// Lines of a command's output while folded.
+    /// The number of lines of a command's output when folded.
     pub(super) lines: usize,
-    /// How far the command is.
+    /// The progress of the command.
     pub(super) end: OutputEnd,
-    /// A diff is shown side by side.
+    /// True if a diff is shown side by side.
     pub(super) split: bool,
     pub(super) width: u16,
 }
 
-/// How far a command is that writes an output.
+/// The progress of a command that writes output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputEnd {
-    /// More may come.
+    /// More output may follow.
     Open,
     Done,
     Failed,
@@ -65,7 +65,7 @@ pub(super) fn rows(
         PanelOutput::None => Vec::new(),
         PanelOutput::Text(lines) => text(lines, shown, theme),
         PanelOutput::Diff(change) => {
-            // Two columns are for comparing: a new file has nothing to compare with.
+            // Two columns are for comparison: a new file has nothing to compare with.
             let compares = change.added > 0 && change.removed > 0;
             let mut rows = match shown.split && compares && shown.width >= diff::MIN_SPLIT {
                 true => diff::render_split(change, shown.width, theme, highlighter),
@@ -93,10 +93,11 @@ pub(super) fn rows(
 
 /// The end of a command's output, of which `earlier` lines are not kept.
 fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
-    // While it grows, the panel does not shrink again: one line more needs no more room than the words that it is hidden.
+    // The panel must not shrink again while it grows: one more line needs no more room than the note that it
+    // is hidden.
     let slack = if shown.end == OutputEnd::Open { 1 } else { SLACK };
     let most = shown.lines;
-    // Where lines are missing anyway, there is a row that says so.
+    // If lines are missing anyway, there is a row that says so.
     let fits = most + if earlier > 0 { slack - 1 } else { slack };
     let over = |count: usize| if shown.open || count <= fits { 0 } else { count - most };
     let skip = over(lines.len());
@@ -111,7 +112,7 @@ fn end(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<
     rows
 }
 
-/// The same of a command that failed: what failed, and the end.
+/// The output of a failed command: what failed, and the end.
 fn failed(lines: &[AnsiLine], earlier: usize, shown: &Shown, theme: &Theme) -> Vec<Row> {
     let kept = failure::squeezed(lines);
     let kept_lines: Vec<&AnsiLine> = kept.iter().filter_map(|index| lines.get(*index)).collect();

@@ -1,4 +1,4 @@
-//! The pictures of an entry, each a part of its own after the others.
+//! The pictures of an entry, each as a separate part after the others.
 
 use crate::memo::Memo;
 use crate::row::{MARGIN, Rows};
@@ -7,7 +7,7 @@ use tau_app::geometry::ScreenKind;
 use tau_app::picture::{MessagePicture, PictureRoom};
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 
-/// The picture that a part shows: those of an entry are its last parts.
+/// The picture shown by a part: pictures are the last parts of an entry.
 pub(super) fn of_part(entry: &TranscriptEntry, part: u32) -> Option<&MessagePicture> {
     let (before, pictures) = match &entry.body {
         EntryBody::User { pictures, .. } => (1, pictures),
@@ -33,7 +33,7 @@ pub(super) fn rows(
 ) -> Rows {
     let inner = width.saturating_sub(MARGIN + 1);
     let room = PictureRoom::new(model.text_layout.pictures, model.terminal, inner, model.size.height);
-    // What goes to the shell's screen cannot be drawn again when the picture is there.
+    // Rows on the shell's screen cannot be redrawn when the picture is ready.
     let is_full = model.boot.screen == ScreenKind::Full;
     let shown = room.filter(|_| is_full && !model.transcript.is_grouped(entry));
     shown.map_or_else(|| Rows::from([]), |room| memo.picture_rows(picture, room))

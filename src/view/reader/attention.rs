@@ -1,7 +1,7 @@
-//! What a listener has to know beside the transcript: the dialog that is open and the row that is
-//! selected in it, completions, remarks, the queue, and that the agent works.
+//! What a listener must know besides the transcript: dialogs, completions, remarks, the queue and activity.
 //!
-//! Each is a text that is said when it is new. The cursor is where the next key has its effect.
+//! Each is a text that is spoken when it is new, including the selected row of a dialog. The cursor is where
+//! the next key takes effect.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,19 +17,19 @@ use tau_app::overlays::overlay::Overlay;
 use tau_app::overlays::picker::Picker;
 use tau_app::status::Activity;
 
-/// Rows of a list that are said when it opens.
+/// The number of rows of a list that are spoken when it opens.
 const LISTED: usize = 9;
 
-/// What has the attention.
+/// The current focus of attention.
 pub(super) struct Attention {
-    /// What there is to say; a text may have several lines.
+    /// The texts to speak; a text may have several lines.
     pub said: Vec<String>,
     pub prompt: Prompt,
-    /// Rows of a list that are on the screen.
+    /// The number of visible rows of a list.
     pub page: u16,
 }
 
-/// What is typed into.
+/// The target of typing.
 pub(super) enum Prompt {
     Composer,
     /// The terminal of a command.
@@ -39,7 +39,7 @@ pub(super) enum Prompt {
 }
 
 impl Attention {
-    /// What has it now.
+    /// The current focus.
     pub fn of(model: &Model, memo: &mut Memo, screen: Rect) -> Self {
         match shown_overlay(model) {
             Some(Overlay::Picker { picker, .. }) => of_picker(picker),
@@ -50,7 +50,7 @@ impl Attention {
     }
 }
 
-/// The prompt of a call that waits.
+/// The prompt of a waiting call.
 fn of_prompt(model: &Model) -> Attention {
     let spoken = model.approvals.open().map(|open| approval::spoken(model, open));
     let (mut said, prompt) = spoken.unwrap_or_default();
@@ -79,7 +79,7 @@ fn of_picker(picker: &Picker) -> Attention {
     Attention { said, prompt, page: 5 }
 }
 
-/// A dialog as it is drawn, row by row; the selected one last.
+/// A dialog as drawn, row by row; the selected row last.
 fn of_dialog(model: &Model, overlay: &Overlay, memo: &mut Memo, screen: Rect) -> Attention {
     let mut canvas = Buffer::empty(screen);
     let (cursor, page) = overlay::draw(model, overlay, memo, screen, &mut canvas);

@@ -1,7 +1,7 @@
-//! The transcript as lines to be said: who speaks, what a call did and how it ended, text in sentences.
+//! The transcript as spoken lines: the speaker, each call and its result, text in sentences.
 //!
-//! The lines of an entry only grow while it does, so how many were said is all that has to be known:
-//! it is the row of [`Laid::printed`](tau_app::geometry::Laid::printed).
+//! The lines of an entry only grow while it does, so the number of spoken lines is enough to know: it is the
+//! row of [`Laid::printed`](tau_app::geometry::Laid::printed).
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -15,23 +15,23 @@ use tau_app::transcript::panel::{CallState, ToolPanel};
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 use tau_protocol::event::NoticeLevel;
 
-/// Lines said at once, so that a frame stays small.
+/// The maximum number of lines spoken at once, so that a frame stays small.
 const AT_ONCE: usize = 200;
-/// The least length of a sentence, in bytes: `1.` and `e.g.` do not end one.
+/// The minimum length of a sentence, in bytes: `1.` and `e.g.` do not end one.
 const MIN_SENTENCE: usize = 20;
 
-/// The lines that were not said yet.
+/// The lines that have not been spoken yet.
 #[derive(Debug, Default)]
 pub(super) struct Unsaid {
     pub lines: Vec<String>,
-    /// Up to where the transcript is said with them.
+    /// The end of the transcript that has been spoken, including them.
     pub printed: Option<Anchor>,
-    /// There are more.
+    /// True if there are more.
     pub more: bool,
 }
 
 impl Unsaid {
-    /// Looks for them; nothing is said before the session is open.
+    /// Finds them; nothing is spoken before the session is open.
     pub fn find(model: &Model, memo: &mut Memo, width: u16) -> Self {
         let entries = model.transcript.entries();
         if model.status.session.id.is_empty() {
@@ -76,7 +76,7 @@ impl Unsaid {
     }
 }
 
-/// The lines of an entry, of which `said` were said, and whether these are all.
+/// The lines of an entry, of which `said` have been spoken, and whether these are all.
 fn lines(
     model: &Model,
     memo: &mut Memo,
@@ -139,7 +139,7 @@ fn lines(
     }
 }
 
-/// Lines with who says them before the first.
+/// Lines, with the speaker before the first.
 fn spoken_by(who: &str, lines: impl IntoIterator<Item = String>) -> Vec<String> {
     let lines = lines.into_iter().filter(|line| !line.trim().is_empty());
     let named = |(at, line): (usize, String)| if at == 0 { format!("{who}: {line}") } else { line };
@@ -150,7 +150,7 @@ fn call(tool: &ToolPanel) -> String {
     format!("{}: {}", tool.name.as_str(), tool.title.as_str())
 }
 
-/// A call, and what came of it.
+/// A call and its result.
 fn ended(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
     let outcome: String =
         panel::came_of(tool, model.clock(), memo.theme()).iter().map(|span| &*span.content).collect();
@@ -163,7 +163,7 @@ fn ended(model: &Model, memo: &Memo, tool: &ToolPanel) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// A row without what is only drawn: its text as it is, marks as words.
+/// The spoken form of a row: its text verbatim, marks as words, decoration left out.
 fn plain(row: &Row) -> Option<String> {
     let columns = row.text_columns();
     let (start, end) = match (columns.first(), columns.last()) {
@@ -180,14 +180,14 @@ fn plain(row: &Row) -> Option<String> {
     (!line.trim().is_empty()).then_some(line)
 }
 
-/// Text without characters that are drawings; what is far apart is set apart by a comma.
+/// Text without drawing characters; a comma separates distant parts.
 pub(super) fn words(text: &str) -> String {
     let is_drawn = |c: char| matches!(c, '\u{2500}'..='\u{25ff}' | '\u{2800}'..='\u{28ff}' | '✻' | '✗' | '✓' | '≡' | '⋯' | 'τ' | '•' | '›');
     let kept: String = text.chars().map(|c| if is_drawn(c) { ' ' } else { c }).collect();
     kept.split("  ").map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The text of blocks in lines and sentences: those that are complete, or, at the end, all.
+/// The text of blocks in lines and sentences: complete ones or, at the end, all.
 fn sentences(blocks: &MarkdownBlocks, is_complete: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for block in blocks.closed() {
@@ -216,7 +216,7 @@ fn block_lines(block: &MarkdownBlock, is_closed: bool, lines: &mut Vec<String>) 
     }
 }
 
-/// Markdown cut behind lines and sentences. The rest is a piece only where nothing follows any more.
+/// Markdown split after lines and sentences. The rest is a piece only if nothing follows.
 fn pieces(text: &str, is_whole: bool) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -241,7 +241,7 @@ fn pieces(text: &str, is_whole: bool) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A piece of markdown without its marks; `None` where nothing is left.
+/// A piece of markdown without its marks; `None` if nothing remains.
 fn unmarked(piece: &str) -> Option<String> {
     let line = piece.trim();
     let line = match line.strip_prefix('|') {
@@ -251,12 +251,12 @@ fn unmarked(piece: &str) -> Option<String> {
         }
         None => without_marks(line),
     };
-    // What is left of marks is cut in two between sentences.
+    // The remaining marks were split between sentences.
     let line = line.replace("**", "").replace("__", "").replace("~~", "").replace('`', "");
     (!line.trim().is_empty()).then_some(line)
 }
 
-/// The text of a line of markdown. A number of a list stays, a box becomes a word.
+/// The text of a line of markdown. A list number stays, a checkbox becomes a word.
 fn without_marks(line: &str) -> String {
     let mut text = String::new();
     for event in Parser::new_ext(line, Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH) {
@@ -268,7 +268,7 @@ fn without_marks(line: &str) -> String {
             }
             Event::SoftBreak | Event::HardBreak => text.push(' '),
             Event::Start(_) | Event::End(_) | Event::Rule => {}
-            // Not asked for.
+            // Not enabled.
             Event::InlineMath(_) | Event::DisplayMath(_) | Event::FootnoteReference(_) => {}
         }
     }

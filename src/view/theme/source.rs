@@ -1,10 +1,10 @@
 //! Reads theme files.
 //!
-//! A theme is a TOML file: `[colors]` gives each token a style such as `"bold #7aa2f7 on 236"`,
-//! `[palette]` names colours for use in `[colors]`, and `inherits` names the built-in theme whose
-//! styles fill the rest. For terminals with 256 or 16 colours `[palette-256]` and `[palette-16]` give
-//! the names other colours and `[colors-256]` and `[colors-16]` the tokens other styles; every other
-//! colour is replaced by the nearest one (see [`color`]).
+//! A theme is a TOML file: `[colors]` gives each token a style such as `"bold #7aa2f7 on 236"`, `[palette]`
+//! names colours for use in `[colors]`, and `inherits` names the built-in theme whose styles fill the rest.
+//! For terminals with 256 or 16 colours, `[palette-256]` and `[palette-16]` redefine the names, and
+//! `[colors-256]` and `[colors-16]` the styles of tokens; every other colour is replaced by the nearest one
+//! (see [`color`]).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -40,7 +40,7 @@ struct ThemeFile {
     colors_16: Table,
 }
 
-/// The styles of a theme for every number of colours, in the order of [`ThemeToken::ALL`].
+/// A theme's styles for each number of colours, in the order of [`ThemeToken::ALL`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Looks {
     full: Vec<Style>,
@@ -51,7 +51,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// The styles for a terminal of that depth.
+    /// The styles for a terminal with this colour depth.
     pub fn at(&self, depth: ColorDepth) -> Vec<Style> {
         match depth {
             ColorDepth::True => self.full.clone(),
@@ -73,16 +73,16 @@ impl Looks {
     }
 }
 
-/// A file that was read.
+/// A theme file that was read.
 pub(super) struct ReadTheme<'a> {
     pub theme: Theme,
     source: &'a str,
-    /// Where in the source each token gets its style.
+    /// The places in the source where tokens get their styles.
     places: BTreeMap<usize, usize>,
 }
 
 impl ReadTheme<'_> {
-    /// Text that would be hard to read, if this file (not one that it inherits) is the cause.
+    /// Text that would be hard to read because of this file, not one that it inherits from.
     pub(crate) fn hard_to_read(&self) -> Vec<ThemeError> {
         let mut faults = Vec::new();
         for depth in [ColorDepth::True, ColorDepth::Ansi256] {
@@ -103,7 +103,7 @@ impl ReadTheme<'_> {
     }
 }
 
-/// Parses a theme file; on failure, all its faults.
+/// Parses a theme file, or returns all its faults.
 pub(super) fn read(source: &str) -> Result<ReadTheme<'_>, Vec<ThemeError>> {
     let mut reading = Reading { source, faults: Vec::new(), places: BTreeMap::new() };
     let file: ThemeFile = toml::from_str(source).map_err(|error| {
@@ -132,7 +132,7 @@ pub(super) fn read(source: &str) -> Result<ReadTheme<'_>, Vec<ThemeError>> {
     }
 }
 
-/// A file that is being read.
+/// A theme file that is being read.
 struct Reading<'a> {
     source: &'a str,
     faults: Vec<ThemeError>,
@@ -163,7 +163,7 @@ impl Reading<'_> {
             self.name_colors(palette_name, palettes, &mut palette);
             let known = self.faults.len();
             self.styles("colors", &file.colors, &palette, depth, &mut looks);
-            // Faults in [colors] are reported already.
+            // Faults in [colors] have already been reported.
             self.faults.truncate(known);
             self.styles(colors_name, colors, &palette, depth, &mut looks);
         }
@@ -225,7 +225,7 @@ impl Reading<'_> {
     }
 }
 
-/// A style as a terminal of that depth can show it.
+/// A style reduced to the colours of a terminal with this depth.
 fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
     let mut reduced = Style { fg: None, bg: None, underline_color: None, ..style };
     reduced.fg = style.fg.and_then(|fg| color::reduced(fg, depth));
@@ -241,7 +241,7 @@ fn reduced(token: ThemeToken, style: Style, depth: ColorDepth) -> Style {
     reduced
 }
 
-/// The element whose name is near, else where the names are.
+/// The item with a similar name, otherwise the place that lists the names.
 fn near(name: &str) -> String {
     let names: Vec<&str> = ThemeToken::ALL.iter().map(|token| token.name()).collect();
     match similar::get_close_matches(name, &names, 1, 0.7).first() {
@@ -255,7 +255,7 @@ fn word(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The line that a byte of a text is on, from 1.
+/// The number of the line that contains a byte of a text, from 1.
 fn line_of(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)

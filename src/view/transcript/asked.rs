@@ -1,6 +1,6 @@
-//! The prompt of a call that waits, kept in sight: the call's panel is brought onto the screen, and where
-//! it does not fit, or the user looks elsewhere, the prompt is at the bottom of it with what fits of the
-//! call: its start, and what is the reason for the question.
+//! Keeps the prompt of a waiting call in sight. The call's panel is brought onto the screen; if it does not
+//! fit, or the user views something else, the prompt is at the bottom with as much of the call as fits: its
+//! start, and the reason for the question.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -14,24 +14,24 @@ use tau_app::geometry::Laid;
 use tau_app::transcript::EntryBody;
 use tau_tools::counted::counted;
 
-/// Rows of the transcript that the prompt leaves, where there is room.
+/// The number of transcript rows that the prompt leaves, if there is room.
 const CONTEXT: usize = 2;
 
-/// Where the prompt is.
+/// The location of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct AskedPlace {
     /// The entry of the call.
     index: usize,
-    /// The part of the hunk that keys act on.
+    /// The part of the selected hunk.
     hunk: Option<u32>,
     /// The part of the prompt.
     part: u32,
-    /// The user does not scroll.
+    /// True if the user does not scroll.
     follow: bool,
 }
 
 impl Walk<'_> {
-    /// Where the prompt that takes keys is, or the one that is set aside.
+    /// The location of the prompt that takes keys, or of the one that is set aside.
     pub(super) fn asked_place(&self) -> Option<AskedPlace> {
         let approvals = &self.model.approvals;
         let open = approvals.open()?;
@@ -46,13 +46,13 @@ impl Walk<'_> {
         Some(AskedPlace { index, hunk, part, follow })
     }
 
-    /// Whether the screen follows the prompt: then the position stays what it is.
+    /// True if the screen follows the prompt, so that the stored position stays unchanged.
     pub(super) fn follows_prompt(&self) -> bool {
         self.asked.is_some_and(|asked| asked.follow)
     }
 
-    /// The row at the top of the screen that shows the prompt and what it is about: all of it where it
-    /// fits, otherwise its start, or the hunk that keys act on.
+    /// The top row of a screen that shows the prompt and its subject: all of it if it fits, otherwise its
+    /// start, or the selected hunk.
     pub(super) fn top_showing_prompt(&mut self, height: usize) -> Option<Place> {
         let asked = self.asked.filter(|asked| asked.follow)?;
         let gap = self.rows(asked.index, 0).is_some_and(|(gap, _)| gap);
@@ -61,7 +61,7 @@ impl Walk<'_> {
         if self.reaches(first, last, height) {
             return Some(self.rows_back(last, height.saturating_sub(1)));
         }
-        // The head says less than the row that it would take from the call.
+        // The head says less than the row it would take from the call.
         let start = self.body_rows(asked).first().copied().unwrap_or(first);
         let room = height.saturating_sub(self.prompt_rows(asked, height).len());
         let hunk = asked.hunk.map(|part| Place { index: asked.index, part, row: 0 });
@@ -75,7 +75,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a row is among so many rows from another one on.
+    /// True if a row is among the given number of rows from another one on.
     fn reaches(&mut self, from: Place, to: Place, rows: usize) -> bool {
         let mut at = from;
         for _ in 1..rows.max(1) {
@@ -90,7 +90,7 @@ impl Walk<'_> {
         at == to
     }
 
-    /// The row so many rows above; the first one where there are fewer.
+    /// The row this many rows above, or the first one.
     fn rows_back(&mut self, from: Place, rows: usize) -> Place {
         let mut at = from;
         for _ in 0..rows {
@@ -102,7 +102,7 @@ impl Walk<'_> {
         at
     }
 
-    /// The rows of the prompt, as far as a screen of that height has room; the last ones count most.
+    /// As many rows of the prompt as fit on a screen of this height; the last ones matter most.
     fn prompt_rows(&mut self, asked: AskedPlace, height: usize) -> Vec<Place> {
         let count = self.height(asked.index, asked.part);
         let room = height.saturating_sub(CONTEXT).max(height.min(2));
@@ -111,7 +111,7 @@ impl Walk<'_> {
         (skipped..count).map(place).collect()
     }
 
-    /// The rows of what is asked, between the head of the call and the prompt.
+    /// The rows of the request's subject, between the head of the call and the prompt.
     fn body_rows(&mut self, asked: AskedPlace) -> Vec<Place> {
         let mut rows = Vec::new();
         for part in 1..asked.part {
@@ -121,8 +121,8 @@ impl Walk<'_> {
         rows
     }
 
-    /// As many of these rows as there is room for: those that are the reason, and from the start on; or from
-    /// the selected hunk on.
+    /// As many of these rows as fit: those that are the reason, and those from the start on, or from the
+    /// selected hunk on.
     fn chosen_rows(&mut self, asked: AskedPlace, body: &[Place], room: usize) -> Vec<Place> {
         if let Some(part) = asked.hunk.filter(|_| body.len() > room) {
             let hunk = body.iter().position(|at| at.part >= part).unwrap_or(0);
@@ -146,7 +146,7 @@ impl Walk<'_> {
         chosen
     }
 
-    /// The prompt with what is asked before it, in at most so many rows.
+    /// The prompt preceded by its subject, in at most this many rows.
     fn question_rows(&mut self, asked: AskedPlace, room: usize) -> Vec<Place> {
         let prompt = self.prompt_rows(asked, room);
         let body = self.body_rows(asked);
@@ -155,8 +155,7 @@ impl Walk<'_> {
         rows
     }
 
-    /// The rows of the screen from its top on. The prompt is among them: where it is, or else at the
-    /// bottom.
+    /// The rows of the screen from its top on, including the prompt: in its place, or else at the bottom.
     pub(super) fn screen_rows(&mut self, top: Option<Place>, height: usize) -> Vec<Option<Place>> {
         let mut rows: Vec<Option<Place>> = Vec::with_capacity(height);
         let mut place = top;
@@ -174,12 +173,12 @@ impl Walk<'_> {
             rows.iter().take(height - prompt.len()).flatten().any(|at| at.index == asked.index);
         let below = match (follows, is_looked_at) {
             (true, _) => self.question_rows(asked, height),
-            // Whoever reads further up continues to read there.
+            // A user who reads further up keeps reading there.
             (false, false) => {
                 let room = (height * 2 / 3).max(prompt.len() + CONTEXT).min(height);
                 self.question_rows(asked, room)
             }
-            // Whoever scrolls through what is asked sees all of it.
+            // A user who scrolls through the subject sees all of it.
             (false, true) => prompt,
         };
         rows.truncate(height - below.len());
@@ -190,12 +189,12 @@ impl Walk<'_> {
         rows
     }
 
-    /// Whether nothing may be drawn over the first row: what is asked about needs every row.
+    /// True if nothing may be drawn over the first row, as the request needs every row.
     pub(super) fn needs_all_rows(&self) -> bool {
         self.follows_prompt() && self.model.transcript.pending == 0
     }
 
-    /// Says how many rows of what is asked are left out, where that is.
+    /// Shows how many rows of the subject are left out, in their place.
     pub(super) fn mark_left_out(&mut self, rows: &[Option<Place>], area: Rect, frame: &mut Frame) {
         let Some(asked) = self.asked else { return };
         for (y, (above, below)) in rows.iter().zip(rows.iter().skip(1)).enumerate() {
@@ -216,7 +215,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Says how many rows are left out below this row of the screen, at the right end of it or of the next one.
+    /// Shows how many rows are left out below this row of the screen, at the right end of it or of the next
+    /// one.
     fn mark_gap(&self, count: u32, above: u16, is_before_question: bool, area: Rect, frame: &mut Frame) {
         let place = |text: &str, y: u16| {
             let width = u16::try_from(wrap::cells(text)).unwrap_or(area.width);
@@ -228,7 +228,7 @@ impl Walk<'_> {
             let cells = frame.row(at.y);
             (at.x..at.right()).all(|x| cells.get(usize::from(x)).is_none_or(|cell| cell.symbol() == " "))
         };
-        // What the call would do is not drawn over, nor are keys; the question may be.
+        // The call's contents and the keys are never drawn over; the question may be.
         let (long, short) = (format!(" ⋯ {} ", counted(count, "more row")), format!(" ⋯ {count} "));
         let free = |text: &str, y: u16| place(text, y).filter(|(at, _)| is_free(at));
         let over = || place(&long, above + 1).filter(|(at, _)| is_before_question || is_free(at));
@@ -239,8 +239,8 @@ impl Walk<'_> {
         frame.draw_over(at, &Line::styled(text, style));
     }
 
-    /// The live rows of the shell's screen, from `first` on: with the prompt, and before it as much as
-    /// fits of what it is about.
+    /// The live rows of the shell's screen, from `first` on: the prompt, preceded by as much of its subject
+    /// as fits.
     pub(super) fn live_rows_with_prompt(&mut self, first: Place, room: usize) -> Option<Vec<Place>> {
         let asked = self.asked?;
         let prompt = self.prompt_rows(asked, room);
@@ -261,8 +261,8 @@ impl Walk<'_> {
         Some(self.question_rows(asked, room))
     }
 
-    /// Reports the prompt that is in these rows of the screen, the first of which is at `top`: its request,
-    /// and where the cursor is.
+    /// Reports the prompt in these rows of the screen, the first of which is at `top`: its request and its
+    /// cursor's position.
     pub(super) fn report_prompt(&mut self, rows: &[Option<Place>], top: u16, laid: &mut Laid) {
         let Some(asked) = self.asked.filter(|_| self.model.shows_prompt()) else { return };
         let Some(open) = self.model.approvals.open() else { return };
@@ -274,7 +274,7 @@ impl Walk<'_> {
                 let row = self.height(asked.index, part).checked_sub(1)?;
                 Some(Place { index: asked.index, part, row })
             });
-            // The end alone, behind rows that were left out, is not all of it.
+            // The end alone, after rows that were left out, is not all of it.
             let of_call = rows.iter().flatten().filter(|at| at.index == asked.index && at.part < asked.part);
             let shown: Vec<Place> = of_call.copied().collect();
             let is_whole =

@@ -1,4 +1,4 @@
-//! Where on the screen the text is that is sought: in lines as they were written, however wrapped.
+//! Finds the matches of a search on the screen, in logical lines, however wrapped.
 
 use std::ops::Range;
 
@@ -9,22 +9,22 @@ use tau_app::transcript::EntryBody;
 use tau_app::transcript::find::Occurrence;
 use tau_protocol::needle::Needle;
 
-/// Cells of an occurrence on one row of a part.
+/// The cells of a match on one row of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FoundCells {
-    /// Row among the rows of the part, without the gap.
+    /// The row within the part, without the gap.
     pub(super) row: usize,
     pub(super) columns: Range<u16>,
 }
 
-/// The occurrences in one part.
+/// The matches in one part.
 pub(super) struct FoundInPart {
     pub(super) index: usize,
     pub(super) part: u32,
     pub(super) all: Vec<Vec<FoundCells>>,
 }
 
-/// The place the user is at: a part, and the number of the occurrence in it.
+/// The current match: a part, and the number of the match in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CurrentPlace {
     pub(super) index: usize,
@@ -33,8 +33,7 @@ pub(super) struct CurrentPlace {
 }
 
 impl Walk<'_> {
-    /// The part in which an occurrence is drawn; the last one of the entry where fewer are drawn than
-    /// there are.
+    /// The part that draws a match; the last part of the entry if fewer are drawn than exist.
     pub(super) fn drawn_place(&mut self, place: Occurrence) -> Option<CurrentPlace> {
         let index = self.model.transcript.index_of(place.entry)?;
         let entry = self.entries().get(index)?;
@@ -55,7 +54,7 @@ impl Walk<'_> {
         last
     }
 
-    /// How often what is sought is drawn in a part.
+    /// The number of matches drawn in a part.
     pub(super) fn found_in(&mut self, index: usize, part: u32) -> usize {
         if self.found.as_ref().is_none_or(|found| (found.index, found.part) != (index, part)) {
             let all = match (self.rows(index, part), &self.needle) {
@@ -77,15 +76,15 @@ impl Walk<'_> {
                 let (gap, _) = self.rows(index, part)?;
                 Some(Place { index, part, row: row as u32 + u32::from(gap) })
             }
-            // It is in what is not drawn: its entry is as near as can be.
+            // The match is not drawn: its entry is the nearest place.
             None => Some(Place { index: self.model.transcript.index_of(place.entry)?, part: 0, row: 0 }),
         }
     }
 
-    /// The top of the screen that shows a row: the same where the row is in sight, otherwise a third
-    /// of the screen above it.
+    /// The top of a screen that shows a row: unchanged if the row is in sight, otherwise a third of the
+    /// screen above it.
     pub(super) fn top_showing(&mut self, row: Place, top: Place, height: usize) -> Place {
-        // The first row may be below the prompt that stays in sight.
+        // The first row may be covered by the pinned prompt.
         let mut at = self.next_row(top);
         for _ in 2..height {
             match at {
@@ -105,7 +104,7 @@ impl Walk<'_> {
     }
 }
 
-/// All occurrences in the rows of a part, top to bottom.
+/// All matches in the rows of a part, from top to bottom.
 fn occurrences(rows: &[Row], needle: &Needle) -> Vec<Vec<FoundCells>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -118,10 +117,10 @@ fn occurrences(rows: &[Row], needle: &Needle) -> Vec<Vec<FoundCells>> {
     found
 }
 
-/// The occurrences in a line that is wrapped into these rows.
+/// The matches in a line that is wrapped into these rows.
 fn in_line(rows: &[Row], line: Range<usize>, needle: &Needle, found: &mut Vec<Vec<FoundCells>>) {
     let mut text = String::new();
-    // Where the text of each cluster ends, and its cells.
+    // The end of each cluster's text, and its cells.
     let mut cells: Vec<(usize, usize, Range<u16>)> = Vec::new();
     for (index, row) in rows.iter().enumerate().take(line.end).skip(line.start) {
         text.push_str(&needle.fold(row.glue().unwrap_or_default(), false));
@@ -130,7 +129,7 @@ fn in_line(rows: &[Row], line: Range<usize>, needle: &Needle, found: &mut Vec<Ve
         let mut before = None;
         for cell in row.clusters() {
             let Some(run) = run_of(cell.column) else { continue };
-            // Nothing reaches from one cell of a table into the next.
+            // No match extends from one cell of a table into the next.
             if before.is_some_and(|before| before != run) {
                 text.push('\n');
             }

@@ -1,9 +1,7 @@
-//! The transcript on the shell's screen: which of its rows are finished and can be printed, and which
-//! are live.
+//! The transcript on the shell's screen: finished rows, which can be printed, and live ones.
 //!
-//! A part is finished when nothing can change it any more: closed blocks of an answer, calls and
-//! commands that are over, notices. They are printed in order, so what is behind a running call waits
-//! for it.
+//! A part is finished when nothing can change it any more: closed blocks of an answer, completed calls and
+//! commands, notices. They are printed in order, so anything after a running call waits for it.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -17,26 +15,26 @@ use tau_app::Model;
 use tau_app::geometry::{Anchor, EntryId, Laid};
 use tau_app::transcript::{EntryBody, TranscriptEntry};
 
-/// Rows printed at once, so that a frame stays small.
+/// The maximum number of rows printed at once, so that a frame stays small.
 const AT_ONCE: usize = 400;
-/// Rows printed of a session that is opened.
+/// The number of rows printed when a session is opened.
 const OPENED: usize = 200;
 
-/// The rows that are not in the terminal's scrollback.
+/// The rows that are not yet in the terminal's scrollback.
 #[derive(Default)]
 pub(crate) struct Unprinted {
     finished: Vec<Place>,
-    /// A row says that the session has more before.
+    /// True if a row says that the session has earlier messages.
     is_cut: bool,
     live: Vec<Place>,
-    /// Up to where the transcript is printed with this frame.
+    /// The end of the transcript printed with this frame.
     pub printed: Option<Anchor>,
-    /// More is finished than is printed with this frame.
+    /// True if more is finished than this frame prints.
     pub more: bool,
 }
 
 impl Unprinted {
-    /// Looks for them, with `room` rows for those that are live.
+    /// Finds them, with `room` rows for live ones.
     pub fn find(model: &Model, memo: &mut Memo, width: u16, room: u16) -> Self {
         let mut walk = Walk::new(model, memo, width);
         walk.asked = walk.asked_place();
@@ -45,7 +43,7 @@ impl Unprinted {
             None => walk.start(),
         };
         let mut unprinted = Unprinted::default();
-        // Nothing is printed before the session is open: it may have a beginning.
+        // Nothing is printed before the session is open: it may have earlier messages.
         if model.status.session.id.is_empty() {
             unprinted.live = walk.live(start, room);
             return unprinted;
@@ -57,17 +55,17 @@ impl Unprinted {
         unprinted
     }
 
-    /// How many rows are printed.
+    /// The number of printed rows.
     pub fn finished_rows(&self) -> u16 {
         u16::try_from(self.finished.len() + usize::from(self.is_cut)).unwrap_or(u16::MAX)
     }
 
-    /// How many rows are live, as far as they have room.
+    /// The number of live rows that fit.
     pub fn live_rows(&self) -> u16 {
         u16::try_from(self.live.len()).unwrap_or(u16::MAX)
     }
 
-    /// Draws them from the top of the frame on; reports the prompt that is among them.
+    /// Draws them from the top of the frame on; reports the prompt among them.
     pub fn draw(&self, model: &Model, memo: &mut Memo, frame: &mut Frame) -> Laid {
         let mut walk = Walk::new(model, memo, frame.area().width);
         walk.asked = walk.asked_place();
@@ -90,13 +88,12 @@ impl Unprinted {
     }
 }
 
-/// Whether nothing can change a part any more; without a part, whether nothing can be added to the
-/// entry.
+/// True if nothing can change a part any more; without a part, if nothing can be added to the entry.
 pub(crate) fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u32>) -> bool {
     if part.is_some_and(|part| parts::closed_block(entry, part).is_some()) {
         return true;
     }
-    // What was going on when a session was left is over.
+    // Work in progress when the session was left has ended.
     let is_idle = model.status.run.is_none();
     match &entry.body {
         EntryBody::Welcome
@@ -117,7 +114,7 @@ pub(crate) fn is_finished(model: &Model, entry: &TranscriptEntry, part: Option<u
     }
 }
 
-/// Whether the row of a call is that of a group in which another call is not over.
+/// True if the row of a call belongs to a group with another call that is still running.
 fn waits_for_group(model: &Model, entry: &TranscriptEntry) -> bool {
     let is_idle = model.status.run.is_none();
     !is_idle
@@ -126,7 +123,7 @@ fn waits_for_group(model: &Model, entry: &TranscriptEntry) -> bool {
 }
 
 impl Walk<'_> {
-    /// The first row that is not above `anchor`, also where its entry has no such row (yet).
+    /// The first row that is not above `anchor`, even if its entry has no such row (yet).
     fn place_after(&self, anchor: Anchor) -> Place {
         let index = self.entries().partition_point(|entry| entry.id < anchor.entry);
         match self.entries().get(index) {
@@ -135,7 +132,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Where printing begins: with the last messages of a long session.
+    /// The start of printing: the last messages of a long session.
     fn start(&mut self) -> Place {
         let index = self.tail_top(OPENED).map_or(0, |place| place.index);
         let is_prompt = |entry: &TranscriptEntry| matches!(entry.body, EntryBody::User { .. });
@@ -144,7 +141,7 @@ impl Walk<'_> {
         Place { index, part: 0, row: 0 }
     }
 
-    /// Collects the rows that are finished, from `at` on; where they end.
+    /// Collects the finished rows from `at` on and returns their end.
     fn take_finished(&mut self, mut at: Place, unprinted: &mut Unprinted) -> Place {
         while let Some(entry) = self.entries().get(at.index) {
             if at.part >= parts::count(self.model, entry) {
@@ -171,7 +168,7 @@ impl Walk<'_> {
         at
     }
 
-    /// The anchor of what is printed up to `end`.
+    /// The anchor for printing up to `end`.
     fn printed_until(&self, end: Place) -> Anchor {
         match self.entries().get(end.index) {
             Some(entry) => Anchor { entry: entry.id, part: end.part, row: end.row },

@@ -1,5 +1,4 @@
-//! What is on a transcript that is scrolled away from its end: the scroll bar at the ends of its rows, and over
-//! them the prompt that what is seen answers and what came meanwhile.
+//! Decorations of a scrolled transcript: the scroll bar, the pinned prompt, and new content.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -14,22 +13,22 @@ use tau_app::geometry::{Hit, Laid};
 use tau_app::transcript::EntryBody;
 use tau_tools::counted::counted;
 
-/// Least rows of a transcript in which the prompt and the scroll bar have room.
+/// The minimum number of transcript rows for the prompt and the scroll bar to be drawn.
 const MIN_ROWS: u16 = 4;
 
 impl Walk<'_> {
-    /// Draws what is no row of its own. `top` is the first row on the screen.
+    /// Draws everything that is not a row of the transcript. `top` is the first row on the screen.
     pub(super) fn draw_scrolled(&mut self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         if area.height >= MIN_ROWS && !self.needs_all_rows() {
             self.pinned_prompt(top, area, frame, laid);
         }
-        // There the keys of a prompt may be.
+        // The keys of a prompt may be there.
         if self.asked.is_none() {
             self.more_below(area, frame, laid);
         }
     }
 
-    /// The prompt that the first row belongs to, when none of its own rows is on the screen.
+    /// The prompt of the first row, if none of the prompt's own rows is visible.
     fn pinned_prompt(&self, top: Place, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let from = self.model.transcript.joined_from(top.index);
         let above = self.entries().get(from..=top.index).unwrap_or_default();
@@ -52,8 +51,8 @@ impl Walk<'_> {
         laid.hits.extend(above.get(found).map(|entry| (row.y, Hit::Prompt(entry.id))));
     }
 
-    /// The bar at the right edge beside these rows, the first of which is at `top`. It goes by entries, so nothing
-    /// that is not on the screen is laid out.
+    /// The bar at the right edge of these rows, the first of which is at `top`. It is proportional to
+    /// entries, so nothing off the screen is laid out.
     pub(super) fn scroll_bar(&self, top: Place, rows: &[Option<Place>]) -> Vec<Edge> {
         let all = self.share(self.entries().len(), 0);
         let end = rows.iter().flatten().next_back().map_or(all, |last| self.share(last.index, last.part + 1));
@@ -73,14 +72,15 @@ impl Walk<'_> {
         bar
     }
 
-    /// A place as a number of entries, the part as a share of its entry. What is not loaded counts too.
+    /// A place as a number of entries, with the part as a fraction of its entry. Entries that are not loaded
+    /// count too.
     fn share(&self, index: usize, part: u32) -> f64 {
         let count = self.entries().get(index).map_or(1, |entry| parts::count(self.model, entry));
         let unloaded = self.model.transcript.unloaded_before(index);
         unloaded as f64 + index as f64 + f64::from(part) / f64::from(count.max(1))
     }
 
-    /// A mark that there is more, how much of it is new, and the key that goes there.
+    /// A mark that there is more below, how much of it is new, and the key to go there.
     fn more_below(&self, area: Rect, frame: &mut Frame, laid: &mut Laid) {
         let key = self.model.keymap.hint(Action::Tail);
         let news = match self.model.transcript.unseen() {

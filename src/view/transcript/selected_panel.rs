@@ -1,4 +1,4 @@
-//! The selected panel on the screen: marked, and brought into sight.
+//! Marks the selected panel and brings it into sight.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::parts;
 use crate::theme::ThemeToken;
 use tau_app::transcript::selected_panel::PanelId;
 
-/// Where the panel is: its entry, and its parts.
+/// The location of the panel: its entry and its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PanelPlace {
     index: usize,
@@ -29,7 +29,7 @@ impl Walk<'_> {
         Some(PanelPlace { index, parts: self.model.transcript.parts_of(panel) })
     }
 
-    /// Marks a row of the selected panel: a head as rows of lists are, any other at its left edge.
+    /// Marks a row of the selected panel: a head like a selected row of a list, any other at its left edge.
     pub(super) fn mark_panel(&self, at: Place, row: u32, area: Rect, buffer: &mut Buffer) {
         if !self.panel.as_ref().is_some_and(|panel| panel.contains(at)) {
             return;
@@ -43,13 +43,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The top of the screen that shows the selected panel, moved as little as can be: its start where
-    /// it is higher than the screen.
+    /// The top of a screen that shows the selected panel, moved as little as possible: its start if it is
+    /// higher than the screen.
     pub(super) fn top_showing_panel(&mut self, top: Place, height: usize) -> Place {
         let Some(panel) = self.panel.clone() else { return top };
         let gap = self.rows(panel.index, panel.parts.start).is_some_and(|(gap, _)| gap);
         let first = Place { index: panel.index, part: panel.parts.start, row: u32::from(gap) };
-        // The first row of the screen may be covered by the prompt that stays in sight.
+        // The first row of the screen may be covered by the pinned prompt.
         if first <= top {
             return self.previous_row(first).unwrap_or(first);
         }

@@ -1,7 +1,7 @@
-//! What is selected: its ends, the cells that are marked, its text.
+//! The selection: its ends, the marked cells, its text.
 //!
-//! The model holds where the mouse was; where a word or a line ends is known here, from the rows. What
-//! is copied is logical text: marks are left out, and wrapped lines are whole again.
+//! The model holds the mouse positions; the ends of words and lines are found here, from the rows. Copied
+//! text is logical text: marks are left out, and wrapped lines are joined again.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::row::{Row, Rows};
 /// Characters that are part of a word besides letters and digits, so that a path, an address or a
 /// flag is one word.
 const WORD: &str = "_-./~?&=%+#@:";
-/// Those that end a sentence rather than a word.
+/// Word characters that may end a sentence.
 const SENTENCE_END: [&str; 3] = [".", "?", ":"];
 
-/// What is drawn in a place of a line that may be wrapped.
+/// The content of a place in a line that may be wrapped.
 struct LineCell {
-    /// Row within the rows of the part.
+    /// The row within the part.
     row: usize,
     column: u16,
     kind: CellKind,
@@ -30,12 +30,12 @@ struct LineCell {
 enum CellKind {
     Word,
     Blank,
-    /// Selected alone.
+    /// Selected on its own.
     Other,
 }
 
 impl Walk<'_> {
-    /// The first and the last cell of the selection, when something is selected.
+    /// The first and last cell of the selection, if there is one.
     pub(super) fn selected_ends(&mut self) -> Option<(Point, Point)> {
         let selection = self.model.transcript.selection?;
         let (from, to) = (selection.from.min(selection.to), selection.from.max(selection.to));
@@ -46,8 +46,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The rows of the part at a point, the index of the point's row among them, and the rows above
-    /// the first.
+    /// The rows of the part at a point, the index of the point's row among them, and the number of rows
+    /// above the first.
     fn rows_at(&mut self, point: Point) -> Option<(Rows, usize, u32)> {
         let place = self.place_of(point.anchor)?;
         let (gap, rows) = self.rows(place.index, place.part)?;
@@ -84,8 +84,8 @@ impl Walk<'_> {
         (at(line.start, 0), at(line.end.saturating_sub(1), self.width))
     }
 
-    /// Text of the selection: of several parts, complete ones as they were written; otherwise what is
-    /// shown, without marks and with wrapped lines whole.
+    /// The selected text: for several parts, the source of complete ones; otherwise the visible text,
+    /// without marks and with wrapped lines joined.
     pub(super) fn selected_text(&mut self) -> Option<String> {
         let (from, to) = self.selection?;
         let mut at = self.place_of(from.anchor)?;
@@ -147,7 +147,7 @@ pub(super) fn columns((from, to): (Point, Point), row: Anchor, width: u16) -> Ra
     start.min(width)..end.min(width)
 }
 
-/// Whether the columns reach from the row's first cell of text on, or up to its last.
+/// True if the columns reach to the row's first cell of text (`first`), or to its last.
 fn reaches(rows: &[Row], row: usize, columns: Range<u16>, first: bool) -> bool {
     let Some(row) = rows.get(row) else { return true };
     let text = row.text_columns();
@@ -178,7 +178,7 @@ fn line_cells(rows: &[Row], line: Range<usize>) -> Vec<LineCell> {
     let mut cells = Vec::new();
     for (row, drawn) in rows.iter().enumerate().take(line.end).skip(line.start) {
         if drawn.glue().is_some_and(|glue| !glue.is_empty()) {
-            // Nothing is drawn there, but words end at it.
+            // Nothing is drawn there, but it ends words.
             cells.push(LineCell { row, column: 0, kind: CellKind::Blank, ends_sentence: false });
         }
         let text = drawn.text_columns();
@@ -214,25 +214,25 @@ fn word_around(cells: &[LineCell], at: usize) -> Range<usize> {
     start..end
 }
 
-/// Lines that are being collected.
+/// Lines being collected.
 #[derive(Default)]
 struct Copied {
     text: String,
-    /// There is a line already.
+    /// True if there is already a line.
     begun: bool,
-    /// The last row belongs to the part that is being copied, so the next one may continue it.
+    /// True if the last row belongs to the part being copied, so that the next one may continue it.
     open: bool,
 }
 
 impl Copied {
-    /// Adds text as lines of its own.
+    /// Adds text as separate lines.
     fn line(&mut self, text: &str) {
         self.end_line();
         self.text.push_str(text);
         self.open = false;
     }
 
-    /// Adds the selected text of a row: to the line of the row above, where it continues that.
+    /// Adds the selected text of a row; joins it to the row above if it continues that.
     fn row(&mut self, row: &Row, columns: Range<u16>) {
         if row.is_mark() {
             return;

@@ -1,16 +1,16 @@
-//! Groups of keys in columns, one column after the other, no higher than need be.
+//! Groups of keys in columns, one after the other, as low as possible.
 
 use ratatui::text::{Line, Span};
 
 use crate::theme::{Theme, ThemeToken};
 use crate::wrap;
 
-/// Least cells of a column.
+/// The minimum width of a column, in cells.
 const COLUMN: u16 = 36;
-/// Most columns.
+/// The maximum number of columns.
 const MAX_COLUMNS: usize = 3;
 
-/// A heading, and keys with what they do.
+/// A heading, and keys with their actions.
 pub(super) struct Group {
     pub(super) title: &'static str,
     pub(super) entries: Vec<(String, &'static str)>,
@@ -42,7 +42,7 @@ pub(super) fn rows(groups: &[Group], theme: &Theme, width: u16) -> Vec<Line<'sta
     rows
 }
 
-/// How many groups are in each column, when columns are at most so high.
+/// The number of groups in each column, given the maximum height of a column.
 fn divide(heights: &[usize], most: usize) -> Vec<usize> {
     let (mut columns, mut used) = (vec![0], 0);
     for height in heights {

@@ -1,4 +1,4 @@
-//! What is shown of the selected session: the line with what is sought, and the last exchange.
+//! The preview of the selected session: the matching line and the last exchange.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -13,10 +13,10 @@ use tau_app::blocks::MarkdownBlocks;
 use tau_app::fuzzy;
 use tau_app::overlays::picker::Picker;
 
-/// Most rows of the line with what is sought.
+/// The maximum number of rows of the matching line.
 const FOUND_ROWS: usize = 3;
 
-/// The rows, no more than there is room for.
+/// The rows, as many as there is room for.
 pub(super) fn rows(
     picker: &Picker,
     place: Rect,
@@ -28,7 +28,7 @@ pub(super) fn rows(
     let Some(words) = &picker.preview else { return rows };
     let user = said("you: ", &words.user, place.width, theme, highlighter);
     let model = said("tau: ", &words.model, place.width, theme, highlighter);
-    // What one of them does not need is for the other.
+    // Each may use the rows that the other does not need.
     let most = room.saturating_sub(model.len()).max(room / 2);
     rows.extend(user.into_iter().take(most));
     rows.extend(model);
@@ -36,7 +36,7 @@ pub(super) fn rows(
     rows
 }
 
-/// The line in which the words of the query occur, with the words marked.
+/// The line that contains the words of the query, with these marked.
 fn found(picker: &Picker, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let line = picker.selected_key().and_then(|key| picker.found_line(key));
     let Some(line) = line else { return Vec::new() };
@@ -47,7 +47,7 @@ fn found(picker: &Picker, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     wrap::wrap(&Line::from(spans), width, 0).into_iter().take(FOUND_ROWS).collect()
 }
 
-/// A message behind who said it.
+/// A message after its speaker.
 fn said(
     who: &'static str,
     text: &str,
