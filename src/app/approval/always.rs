@@ -1,4 +1,4 @@
-//! What "always" can mean for a call: numbered, from the narrowest to a rule that is typed.
+//! The meanings of "always" for a call: numbered, from the narrowest to a typed rule.
 
 use super::keys::PromptStep;
 use super::{Approval, PromptStage, RuleDraft};
@@ -11,29 +11,29 @@ use tau_tools::access::Preview;
 /// The rule for all files in the working directory.
 const ALL_EDITS: &str = "edit(./**)";
 
-/// What is offered.
+/// One offered meaning of "always".
 #[derive(Clone, Debug, PartialEq)]
 pub enum Always {
     /// This exact call, in this session.
     Exact,
-    /// Calls that these rules cover, where the user says.
+    /// Calls that these rules cover, in the scope the user picks.
     Rules(Vec<String>),
     /// All edits of files in the working directory, in this session.
     AllEdits,
-    /// A rule that is typed.
+    /// A rule that the user types.
     Typed,
 }
 
-/// The list of what is offered.
+/// The list of offers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlwaysList {
     pub selected: usize,
-    /// Where rules hold.
+    /// The scope in which rules hold.
     pub scope: RuleScope,
 }
 
 impl Approval {
-    /// What "always" can mean for this call.
+    /// The offers for this call.
     pub fn always(&self) -> Vec<Always> {
         let rules = self.request.suggested_rules.clone();
         let is_edit = self.change.is_some() && rules.iter().any(|rule| rule.starts_with("edit("));
@@ -46,7 +46,7 @@ impl Approval {
         offers.into_iter().flatten().collect()
     }
 
-    /// What is offered, in words.
+    /// An offer in words.
     pub fn always_words(&self, offer: &Always) -> String {
         match offer {
             Always::Exact if self.change.is_some() => "Changes of this file, in this session".to_owned(),
@@ -64,7 +64,7 @@ impl Approval {
         }
     }
 
-    /// Opens the list; where only a path can be added, the line in which it stands.
+    /// Opens the list; where only a path can be added, opens its input line.
     pub(super) fn open_always(&mut self) -> PromptStep {
         let scope = self.scopes()[0].0;
         if self.request.adds_path() {
@@ -74,7 +74,7 @@ impl Approval {
         PromptStep::Handled
     }
 
-    /// A key while the list is open.
+    /// Handles a key while the list is open.
     pub(super) fn choose_always(&mut self, key: Key) -> PromptStep {
         let offers = self.always();
         let scopes = self.scopes();
@@ -116,7 +116,7 @@ impl Approval {
         })
     }
 
-    /// Begins to write a rule, with one that is near to the call.
+    /// Starts writing a rule, with one close to the call.
     fn write_rule(&mut self, scope: RuleScope) -> PromptStep {
         let rule = self.request.suggested_rules.first().cloned().unwrap_or_else(|| self.draft_rule());
         let (line, coverage) = (LineEdit::new(rule.clone()), Coverage::Known(Vec::new()));
@@ -124,7 +124,7 @@ impl Approval {
         PromptStep::Coverage(rule)
     }
 
-    /// A rule to begin with where none is suggested: the command as far as it means the same in a rule.
+    /// A draft rule where none is suggested: the command, as far as it means the same in a rule.
     fn draft_rule(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@% ".contains(c);
         let tool = &self.request.tool_name;

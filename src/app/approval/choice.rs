@@ -8,18 +8,18 @@ pub enum Choice {
     Once,
     /// Calls like this one are not asked about again.
     Always,
-    /// It is changed, then it runs.
+    /// The call is changed, then run.
     Edit,
-    /// It is denied, with a reason if one is typed.
+    /// The call is denied, with a reason if one is typed.
     Deny,
-    /// Every call of the same tool that waits is allowed.
+    /// Every pending call of the same tool is allowed.
     AllowAll,
-    /// Every one is denied.
+    /// Every pending call of the same tool is denied.
     DenyAll,
 }
 
 impl Choice {
-    /// The letter that takes it.
+    /// The letter that selects it.
     pub fn letter(self) -> char {
         match self {
             Choice::Once => 'y',
@@ -33,7 +33,7 @@ impl Choice {
 }
 
 impl Approval {
-    /// The choices; `same` calls that wait are like this one.
+    /// The choices; `same` pending calls are like this one.
     pub fn choices(&self, same: usize) -> Vec<Choice> {
         let adds_nothing =
             self.request.ran && self.request.adds_path() && self.request.suggested_rules.is_empty();
@@ -48,7 +48,7 @@ impl Approval {
         choices.into_iter().flatten().collect()
     }
 
-    /// A choice in words: those of a row of its own, and those in a row with others.
+    /// A choice in words: for a row of its own, and for a row shared with others.
     pub fn choice_words(&self, choice: Choice, same: usize) -> (String, String) {
         let (ran, adds_path) = (self.request.ran, self.request.adds_path());
         let name = self.name.as_str();

@@ -1,4 +1,4 @@
-//! What keys do in a prompt.
+//! Key handling in a prompt.
 
 use super::{Approval, Approvals, Choice, Coverage, PromptStage};
 use crate::key::{Key, KeyCode, Mods};
@@ -9,30 +9,30 @@ use crate::request::Ticket;
 use tau_protocol::approval::{ApprovalAnswer, RuleScope};
 use tau_tools::access::Preview;
 
-/// What a key in a prompt leads to.
+/// The result of a key in a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PromptStep {
-    /// It is no key of the prompt.
+    /// Not a key of the prompt.
     Ignored,
-    /// It changed the prompt, or nothing.
+    /// The key changed the prompt, or nothing.
     Handled,
     /// The open request is answered.
     Answer(ApprovalAnswer),
     /// Every request of the same tool is answered: allowed or denied.
     AnswerKind(bool),
-    /// Which earlier calls the rule would have covered is to be asked.
+    /// Asks which earlier calls the rule would have covered.
     Coverage(String),
-    /// The new text, or the command, is to be edited.
+    /// Opens the new text, or the command, for editing.
     Edit,
-    /// The whole command or change is to be shown in an editor.
+    /// Shows the whole command or change in an editor.
     View,
-    /// Nothing happens, and this says why.
+    /// Nothing happens, for this reason.
     Remark(&'static str),
 }
 
 use PromptStep::{Answer, Handled, Ignored, Remark};
 
-/// The scopes of a rule, in the order in which they are shown.
+/// The scopes of a rule, in display order.
 pub const SCOPES: [(RuleScope, &str); 4] = [
     (RuleScope::Session, "this session"),
     (RuleScope::Local, "this project, only me"),
@@ -40,12 +40,12 @@ pub const SCOPES: [(RuleScope, &str); 4] = [
     (RuleScope::User, "everywhere"),
 ];
 
-/// For how long a path can be changed in the sandbox. A project cannot allow that.
+/// The scopes in which the sandbox lets a path be changed. A project cannot allow that.
 const WRITABLE_SCOPES: [(RuleScope, &str); 3] =
     [(RuleScope::Once, "this time"), (RuleScope::Session, "this session"), (RuleScope::User, "everywhere")];
 
 impl Approvals {
-    /// A key while the prompt takes them: see [`Approvals::is_ready`].
+    /// Handles a key while the prompt takes them: see [`Approvals::is_ready`].
     pub(crate) fn key(&mut self, key: Key) -> PromptStep {
         let same = self.same_kind();
         let Some(open) = self.pending.get_mut(self.open) else { return Ignored };
@@ -71,7 +71,7 @@ impl Approvals {
         step
     }
 
-    /// Refuses what would allow a call that was not seen to its end, the first time.
+    /// Refuses, the first time, a key that would allow a call whose end was not seen.
     fn insisted(&mut self, key: KeyCode, step: PromptStep) -> PromptStep {
         let is_unseen = match &step {
             Answer(
@@ -96,7 +96,7 @@ impl Approvals {
         }
     }
 
-    /// Something was typed: the time in which nothing is begins again.
+    /// Restarts the quiet time, because something was typed.
     pub(crate) fn postpone(&mut self, now: Millis) {
         if let Some((_, since)) = &mut self.seen {
             *since = now;
@@ -117,7 +117,7 @@ impl Approvals {
 }
 
 impl Approval {
-    /// A key where the decision is asked for; `same` calls are like this one.
+    /// Handles a key where the decision is asked for; `same` calls are like this one.
     fn choose(&mut self, key: Key, same: usize) -> PromptStep {
         let choices = self.choices(same);
         match (key.code, key.mods) {
@@ -149,7 +149,7 @@ impl Approval {
         Handled
     }
 
-    /// What a choice leads to.
+    /// Applies a choice.
     fn chosen(&mut self, choice: Choice) -> PromptStep {
         match choice {
             Choice::Once => self.allow(),
@@ -164,7 +164,7 @@ impl Approval {
         }
     }
 
-    /// Allows what was not rejected.
+    /// Allows everything that was not rejected.
     fn allow(&self) -> PromptStep {
         match self.kept_hunks() {
             None => Remark(NO_HUNK),
@@ -172,7 +172,7 @@ impl Approval {
         }
     }
 
-    /// The hunks that are to be applied, where not all are; `None` if every one was rejected.
+    /// The hunks to apply, if not all; `None` if every one was rejected.
     pub(crate) fn kept_hunks(&self) -> Option<Option<Vec<usize>>> {
         if self.rejected.is_empty() {
             return Some(None);
@@ -181,7 +181,7 @@ impl Approval {
         (!kept.is_empty()).then_some(Some(kept))
     }
 
-    /// Where a rule can hold that is added here, with the words for it.
+    /// The scopes that a rule added here can have, with their labels.
     pub fn scopes(&self) -> &'static [(RuleScope, &'static str)] {
         if self.request.adds_path() { &WRITABLE_SCOPES } else { &SCOPES }
     }
@@ -281,12 +281,12 @@ impl Approval {
         }
     }
 
-    /// Begins to edit the command, if it is one line.
+    /// Starts editing the command, if it is one line.
     pub(crate) fn edit_command(&mut self, command: &str) {
         self.stage = PromptStage::Command(LineEdit::new(command));
     }
 
-    /// The rule is looked up.
+    /// Waits for the rule's coverage.
     pub(crate) fn coverage_asked(&mut self, ticket: Ticket) {
         if let PromptStage::Rule(draft) = &mut self.stage {
             draft.coverage = Coverage::Asked(ticket);
@@ -294,17 +294,17 @@ impl Approval {
     }
 }
 
-/// Said when a key would allow what was not seen.
+/// Shown when a key would allow a call whose end was not seen.
 pub const UNSEEN: &str = "its end was not shown yet: scroll down or press v; the same key again allows it";
 const UNSEEN_CALLS: &str = "not all of these calls were shown; the same key again allows them";
 
-/// Said where every hunk of a change was rejected.
+/// Shown when every hunk of a change was rejected.
 pub(super) const NO_HUNK: &str = "no hunk is left to apply; n denies the call";
 
-/// What a key did to a line.
+/// The effect of a key on a line.
 enum Typed {
     Changed,
-    /// The user has left it.
+    /// The user has left the line.
     Left,
     Nothing,
 }

@@ -1,20 +1,20 @@
-//! A command with the parts that are the reason of a question.
+//! A command with the parts marked that caused the question.
 
 use std::ops::Range;
 
 use crate::printable::{Printable, asked};
 
-/// Text that may be drawn, and the parts of it that are marked.
+/// Text that may be drawn, with its marked parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkedText {
     pub text: Printable,
-    /// In bytes of the text, from left to right, apart from each other.
+    /// Byte ranges of the text, from left to right, without overlap.
     pub marks: Vec<Range<usize>>,
 }
 
 impl MarkedText {
-    /// A command and the spans of it to mark, in bytes of the command. A span that ends within a
-    /// character, or beyond the end, is taken as wide as it can be.
+    /// A command and the spans of it to mark, in bytes of the command. A span that ends within a character is
+    /// widened; one beyond the end is cut.
     pub fn new(command: &str, spans: impl Iterator<Item = (usize, usize)>) -> Self {
         let text = asked(command);
         let mut spans: Vec<(usize, usize)> = spans
@@ -35,7 +35,7 @@ impl MarkedText {
     }
 }
 
-/// How many bytes of what is drawn stand for the first `at` bytes of the command.
+/// The number of drawn bytes for the first `at` bytes of the command.
 fn drawn(command: &str, at: usize) -> usize {
     asked(command.get(..at).unwrap_or(command)).len()
 }

@@ -1,7 +1,7 @@
-//! Calls that wait for the user's decision, and the prompt of the one that is open.
+//! Calls that wait for the user's decision, and the open prompt.
 //!
-//! The prompt is drawn at the call's panel. It takes keys once it has been on the screen for a while
-//! in which nothing was typed; until then they go to the draft, for which they were meant.
+//! The prompt is drawn at the call's panel. It takes keys once it has been on the screen for a while without
+//! typing; until then they go to the draft, for which they were meant.
 
 mod always;
 mod choice;
@@ -28,54 +28,54 @@ use tau_protocol::query::QueryAnswer;
 use tau_tools::access::{Access, Preview};
 use tau_tools::details::{FileDiff, Hunk};
 
-/// How long a prompt is on the screen, with nothing typed, before a key answers it, in milliseconds.
+/// Milliseconds that a prompt is on the screen, with nothing typed, before a key answers it.
 pub(crate) const QUIET: Millis = 400;
 
-/// The calls that wait.
+/// The pending calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Approvals {
     pending: Vec<Approval>,
-    /// Index of the one whose prompt is open.
+    /// Index of the call whose prompt is open.
     open: usize,
-    /// The prompt that is on the screen, and since when nothing was typed.
+    /// The prompt on the screen, and the time since which nothing was typed.
     seen: Option<(String, Millis)>,
     /// The view keeps the prompt in sight; otherwise the user scrolls.
     pub follow: bool,
-    /// The user writes and answers later.
+    /// The user is writing and answers later.
     pub aside: bool,
-    /// Where the transcript was when the first of them began to wait, and when that was.
+    /// Scroll position when the first call began to wait, and the time of that.
     pub(crate) came_from: ScrollPosition,
     /// The draft was begun before the prompt appeared, so Enter may send it.
     pub(crate) is_draft_meant: bool,
     since: Millis,
-    /// Grows with every change of what is drawn above the prompts.
+    /// Grows with every change of the content above the prompts.
     revision: u32,
 }
 
-/// A call that waits.
+/// A pending call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Approval {
     pub request: ApprovalRequest,
-    /// Its command, with the parts that are the reason.
+    /// Its command, with the parts that caused the question.
     pub command: Option<MarkedText>,
-    /// The change it would make.
+    /// The change that it would make.
     pub change: Option<Arc<FileDiff>>,
     /// The tool and the title of the call.
     pub name: Printable,
     pub title: Printable,
-    /// Why it is asked, each in a line.
+    /// The reasons for asking, a line each.
     pub reasons: Vec<Printable>,
     pub sandbox: Printable,
     /// The hunk that keys act on.
     pub hunk: usize,
-    /// The hunks that are not to be applied.
+    /// The hunks that are not applied.
     pub rejected: BTreeSet<usize>,
     pub stage: PromptStage,
-    /// The choice that Enter takes.
+    /// The choice that Enter selects.
     pub selected: usize,
     /// The arguments, where there is neither a command nor a change.
     pub arguments: Vec<ArgumentText>,
-    /// All of it was seen: its end was on the screen, or it was shown in an editor.
+    /// Whether all of it was seen: its end was on the screen, or it was shown in an editor.
     is_seen: bool,
     /// The editor that shows it, until it is closed.
     pub(crate) viewer: Option<Ticket>,
@@ -87,7 +87,7 @@ pub struct Approval {
     pub(crate) is_sent: bool,
 }
 
-/// What the prompt asks for.
+/// The stage of a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PromptStage {
     /// The decision.
@@ -95,13 +95,13 @@ pub enum PromptStage {
     Choice,
     /// The reason of a denial.
     Reason(LineEdit),
-    /// What "always" is to mean.
+    /// The meaning of "always".
     Always(AlwaysList),
     /// The rule that would allow calls like this one.
     Rule(RuleDraft),
-    /// Another command.
+    /// A replacement command.
     Command(LineEdit),
-    /// The text is being edited elsewhere; the ticket of what was asked for.
+    /// The text is being edited elsewhere; the ticket of the request.
     Editor(Ticket),
 }
 
@@ -113,19 +113,19 @@ pub struct RuleDraft {
     pub coverage: Coverage,
 }
 
-/// Which earlier calls the rule would have covered.
+/// The earlier calls that the rule would have covered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coverage {
     /// Not known yet.
     Asked(Ticket),
     /// The titles of those calls.
     Known(Vec<Printable>),
-    /// Why the text is not a rule.
+    /// The reason why the text is not a rule.
     Wrong(Printable),
 }
 
 impl Coverage {
-    /// What the agent has answered.
+    /// The agent's answer.
     pub(crate) fn of(answer: &Result<QueryAnswer, String>) -> Self {
         match answer {
             Ok(QueryAnswer::Titles(titles)) => {
@@ -181,12 +181,12 @@ impl Approval {
         self.viewer = None;
     }
 
-    /// Whether its end is still to be seen before one key allows it.
+    /// Whether its end must still be seen before one key allows it.
     pub(crate) fn is_unseen(&self) -> bool {
         !self.is_seen
     }
 
-    /// How many hunks can be chosen one by one: none of a change that is cut, and not the only one.
+    /// The number of hunks that can be chosen one by one: 0 for a cut change or a single hunk.
     pub fn hunks(&self) -> usize {
         match &self.change {
             Some(change) if !change.cut && change.hunks.len() > 1 => change.hunks.len(),
@@ -194,19 +194,19 @@ impl Approval {
         }
     }
 
-    /// Whether it waits and can be answered together with `other`: it is a call of the same tool, and
+    /// Whether it is pending and can be answered together with `other`: it is a call of the same tool, and
     /// allowing it means the same for the sandbox.
     pub(crate) fn is_like(&self, other: &Approval) -> bool {
         let kind = |it: &Approval| (it.request.blocked.is_some(), it.request.ran);
         !self.is_answered && self.request.tool_name == other.request.tool_name && kind(self) == kind(other)
     }
 
-    /// Whether another command or text can be given. The command of a custom tool is made from its arguments.
+    /// Whether the command or text can be replaced. The command of a custom tool is made from its arguments.
     pub(crate) fn can_edit(&self) -> bool {
         self.change.is_some() || self.command.is_some() && !self.request.access.commands.is_empty()
     }
 
-    /// The line that is being typed.
+    /// The line being typed.
     pub(crate) fn line(&self) -> Option<&LineEdit> {
         match &self.stage {
             PromptStage::Reason(line) | PromptStage::Command(line) => Some(line),
@@ -225,38 +225,38 @@ impl Approval {
 }
 
 impl Approvals {
-    /// Whether nothing waits.
+    /// Whether no call is pending.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// The calls that wait, in the order in which they were asked.
+    /// The pending calls, oldest first.
     pub fn pending(&self) -> &[Approval] {
         &self.pending
     }
 
-    /// The one whose prompt is open.
+    /// The call whose prompt is open.
     pub fn open(&self) -> Option<&Approval> {
         self.pending.get(self.open)
     }
 
-    /// Its index.
+    /// Index of the open call.
     pub fn open_index(&self) -> usize {
         self.open
     }
 
-    /// Changes with everything that is drawn of the calls that wait, but for the prompt itself.
+    /// Changes with everything drawn of the pending calls except the prompt itself.
     pub fn revision(&self) -> u32 {
         self.revision
     }
 
-    /// Others of the same kind that wait, the open one included.
+    /// The number of pending calls like the open one, itself included.
     pub fn same_kind(&self) -> usize {
         let Some(open) = self.open() else { return 0 };
         self.pending.iter().filter(|other| other.is_like(open)).count()
     }
 
-    /// A call waits. One that is known already is asked again.
+    /// Adds a pending call; a known one is asked again.
     pub(crate) fn requested(&mut self, request: &ApprovalRequest, now: Millis) {
         if self.pending.is_empty() {
             self.since = now;
@@ -271,13 +271,13 @@ impl Approvals {
         }
     }
 
-    /// The screen follows the prompt, but for those who read further up: they stay where they are.
+    /// Makes the screen follow the prompt, unless the user reads further up.
     pub(crate) fn look_at_prompt(&mut self) {
         self.follow = self.came_from == ScrollPosition::Tail;
     }
 
-    /// A call waits no longer. How long anything has waited, once nothing does; and what was being typed in
-    /// its prompt.
+    /// Removes a call that no longer waits. Returns how long calls have waited, once none is left, and the
+    /// text that was being typed in its prompt.
     pub(crate) fn ended(&mut self, id: &str, now: Millis) -> (Option<Millis>, Option<PromptStage>) {
         let Some(index) = self.pending.iter().position(|known| known.request.id == id) else {
             return (None, None);
@@ -302,12 +302,12 @@ impl Approvals {
         *self = Approvals { revision: self.revision.wrapping_add(1), ..Approvals::default() };
     }
 
-    /// A frame has shown the prompt of this request, or none; and the end of what it asks about. Whether the
-    /// prompt has just appeared.
+    /// Records that a frame has shown the prompt of this request, or none, and whether it showed the end of
+    /// the call. Returns whether the prompt has just appeared.
     pub(crate) fn shown(&mut self, id: Option<&str>, to_the_end: bool, now: Millis) -> bool {
         let shown = id.filter(|_| to_the_end).and_then(|id| self.by_id(id));
         if let Some(approval) = shown {
-            // A change that is cut has an end that no frame shows.
+            // The end of a cut change is shown by no frame.
             approval.is_seen |= !approval.change.as_ref().is_some_and(|change| change.cut);
         }
         match id {
@@ -321,7 +321,7 @@ impl Approvals {
         false
     }
 
-    /// Whether keys are for the open prompt now: a line is typed in it, or nothing was typed for a while.
+    /// Whether keys go to the open prompt now: a line is being typed in it, or nothing was typed for a while.
     pub(crate) fn is_ready(&self, now: Millis) -> bool {
         if self.open().is_some_and(|open| open.stage != PromptStage::Choice) {
             return true;
@@ -330,14 +330,14 @@ impl Approvals {
         self.seen.as_ref().is_some_and(|(seen, since)| Some(seen.as_str()) == id && now - since >= QUIET)
     }
 
-    /// An answer was sent. What is typed from now on is for the draft, also if the prompt is still there.
+    /// Records that an answer was sent. Further typing is for the draft, even if the prompt is still there.
     pub(crate) fn sent(&mut self, id: &str) {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_sent = true;
         }
     }
 
-    /// The answer to the open prompt was sent: the next one that waits is opened.
+    /// Opens the next pending prompt, because the answer to the open one was sent.
     pub(crate) fn answered(&mut self, id: &str) {
         for approval in self.pending.iter_mut().filter(|approval| approval.request.id == id) {
             approval.is_answered = true;
@@ -348,7 +348,7 @@ impl Approvals {
         self.open_next();
     }
 
-    /// Opens the next prompt that was not answered, if the open one was.
+    /// Opens the next unanswered prompt, if the open one was answered.
     fn open_next(&mut self) {
         if self.open().is_none_or(|open| !open.is_answered) {
             return;
@@ -361,7 +361,7 @@ impl Approvals {
         }
     }
 
-    /// The one that waits for this ticket, with what the ticket was for.
+    /// The call that waits for this ticket, with the purpose of the ticket.
     pub(crate) fn waiting_for(&mut self, ticket: Ticket) -> Option<&mut Approval> {
         self.pending.iter_mut().find(|approval| match &approval.stage {
             PromptStage::Editor(asked) => *asked == ticket,
@@ -374,29 +374,29 @@ impl Approvals {
         })
     }
 
-    /// The one that an editor shows, by the ticket of what was asked for.
+    /// The call that an editor shows, by the ticket of the request.
     pub(crate) fn viewed_with(&mut self, ticket: Ticket) -> Option<&mut Approval> {
         self.pending.iter_mut().find(|approval| approval.viewer == Some(ticket))
     }
 
-    /// The open one, to be changed.
+    /// The open call, mutable.
     pub(crate) fn open_mut(&mut self) -> Option<&mut Approval> {
         self.pending.get_mut(self.open)
     }
 
-    /// The one of this id, to be changed.
+    /// The call with this id, mutable.
     pub(crate) fn by_id(&mut self, id: &str) -> Option<&mut Approval> {
         self.pending.iter_mut().find(|approval| approval.request.id == id)
     }
 
-    /// Adds pasted text to the line that is typed; false if none is.
+    /// Adds pasted text to the line being typed; false if there is none.
     pub(crate) fn paste(&mut self, text: &str) -> bool {
         let line = self.open_mut().and_then(Approval::line_mut);
         line.map(|line| line.paste(text)).is_some()
     }
 }
 
-/// A change whose text may be drawn, with nothing in it that is not seen.
+/// A change that is safe to draw, with no invisible text.
 fn asked_diff(diff: &FileDiff) -> FileDiff {
     let clean = |line: &String| asked_line(line).as_str().to_owned();
     let hunk = |hunk: &Hunk| Hunk { lines: hunk.lines.iter().map(clean).collect(), ..hunk.clone() };
@@ -415,7 +415,7 @@ fn reason(reason: &ApprovalReason) -> Printable {
     asked_line(text.trim_start_matches(" · "))
 }
 
-/// Whether a text names a path: in full, or as it is seen from a directory above it.
+/// Whether a text names a path: in full, or relative to a directory above it.
 fn names(text: &str, path: &Path) -> bool {
     let parts: Vec<Component<'_>> = path.components().collect();
     (0..parts.len()).any(|from| {
@@ -431,7 +431,7 @@ fn names(text: &str, path: &Path) -> bool {
     })
 }
 
-/// What a call without a preview would touch, each in a line.
+/// The paths that a call without a preview would touch, a line each.
 fn touched(access: &Access) -> Vec<Printable> {
     let paths = |word: &str, paths: &[std::path::PathBuf]| -> Vec<String> {
         paths.iter().map(|path| format!("{word} {}", path.display())).collect()
