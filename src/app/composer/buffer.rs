@@ -1,4 +1,4 @@
-//! The lines of the composer, its cursor and its undo log: all contact with the text area crate.
+//! The lines of the composer, its cursor and its undo log: the only user of the text area crate.
 //!
 //! The text area works by code point and reads a clock to group undo. Neither is visible: the
 //! composer moves and deletes by segment and groups undo steps itself, so the crate's own grouping
@@ -6,7 +6,7 @@
 
 use tui_textarea::{CursorMove, TextArea};
 
-/// Undo steps that are kept.
+/// Maximum number of undo steps.
 const UNDO_STEPS: usize = 10_000;
 
 /// Lines, a cursor and an undo log. Rows and columns count lines and characters.
@@ -45,7 +45,7 @@ impl Buffer {
         self.area.cursor()
     }
 
-    /// Moves the cursor, as far as there is text.
+    /// Moves the cursor, clamped to the text.
     pub(super) fn jump(&mut self, row: usize, column: usize) {
         let clamp = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
         self.area.move_cursor(CursorMove::Jump(clamp(row), clamp(column)));
@@ -71,14 +71,14 @@ impl Buffer {
         self.area.delete_newline();
     }
 
-    /// Takes back this many edits.
+    /// Undoes this many edits.
     pub(super) fn undo(&mut self, edits: u32) {
         for _ in 0..edits {
             self.area.undo();
         }
     }
 
-    /// Makes this many edits again.
+    /// Redoes this many edits.
     pub(super) fn redo(&mut self, edits: u32) {
         for _ in 0..edits {
             self.area.redo();

@@ -1,7 +1,7 @@
 //! Chips: long pastes and pictures, shown in the text as a label that is one segment.
 //!
-//! A label in the text refers to its chip; a label that is deleted leaves its chip, so
-//! that undo brings both back. Text that only looks like a label is plain text.
+//! A label in the text refers to its chip; deleting a label keeps its chip, so that undo restores both. Text
+//! that only looks like a label is plain text.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) fn is_long(text: &str) -> bool {
     text.lines().count() > LONG_LINES || text.chars().nth(LONG_CHARS).is_some()
 }
 
-/// What a label refers to.
+/// The content behind a label.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chip {
     Paste { label: String, text: String },
@@ -32,12 +32,12 @@ impl Chip {
     }
 }
 
-/// The chips of the text being written, in the order in which they came.
+/// The chips of the composer's text, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chips(Vec<Chip>);
 
 impl Chips {
-    /// Adds a paste; its label.
+    /// Adds a paste and returns its label.
     pub(crate) fn add_paste(&mut self, text: &str) -> String {
         let number = 1 + self.0.iter().filter(|chip| matches!(chip, Chip::Paste { .. })).count();
         let lines = text.lines().count();
@@ -48,7 +48,7 @@ impl Chips {
         label
     }
 
-    /// Adds a picture, of that width and height in pixels where they are known; its label.
+    /// Adds a picture, with its width and height in pixels where known, and returns its label.
     pub(crate) fn add_picture(
         &mut self,
         data: String,
@@ -67,7 +67,7 @@ impl Chips {
         self.0.iter().find(|chip| chip.label() == label)
     }
 
-    /// Where labels are in a line, left to right.
+    /// The ranges of labels in a line, left to right.
     pub fn spans(&self, line: &str) -> Vec<Range<usize>> {
         let mut spans: Vec<Range<usize>> = self
             .0
@@ -78,7 +78,7 @@ impl Chips {
         spans
     }
 
-    /// The text with pastes in full and without the labels of pictures, and the pictures.
+    /// The text with pastes in full and without the labels of pictures, plus the pictures.
     pub fn expand(&self, text: &str) -> (String, Vec<Block>) {
         let mut full = String::with_capacity(text.len());
         let mut pictures = Vec::new();

@@ -1,4 +1,4 @@
-//! Deleting by segment, by word, to the ends of a line; what was deleted can be inserted again.
+//! Deletes by segment, by word and to the ends of a line; deleted text can be inserted again.
 
 use super::register::{Register, SpanKind};
 use super::{Composer, segments};

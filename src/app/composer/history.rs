@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Draft;
 
-/// Prompts kept in memory.
+/// Maximum number of prompts in memory.
 const KEPT: usize = 1_000;
-/// Prompts with pastes or pictures that are kept as they were written.
+/// Maximum number of drafts, kept for prompts with pastes or pictures.
 const KEPT_DRAFTS: usize = 16;
 
 /// The prompts, and the position while they are being recalled.
@@ -14,7 +14,7 @@ const KEPT_DRAFTS: usize = 16;
 pub(super) struct History {
     /// Newest first.
     prompts: Vec<String>,
-    /// Prompts with pastes or pictures, as they were written.
+    /// Drafts of prompts with pastes or pictures.
     drafts: BTreeMap<String, Draft>,
     walk: Option<Walk>,
 }
@@ -22,11 +22,11 @@ pub(super) struct History {
 #[derive(Clone, Debug, PartialEq)]
 struct Walk {
     index: usize,
-    /// What was being written before.
+    /// The text being written before recalling.
     draft: Draft,
 }
 
-/// What is recalled: text, or what was written with its pastes and pictures.
+/// A recalled entry: text, or a draft with its pastes and pictures.
 #[derive(Debug)]
 pub(super) enum Recalled {
     Text(String),
@@ -43,7 +43,7 @@ impl History {
         }
     }
 
-    /// Adds the newest prompt; `draft` is what was written, where that is more than text.
+    /// Adds the newest prompt; `draft` is set where the prompt is more than text.
     pub(super) fn add(&mut self, prompt: String, draft: Option<Draft>) {
         if !prompt.trim().is_empty() {
             if self.drafts.len() >= KEPT_DRAFTS {

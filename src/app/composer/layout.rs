@@ -1,8 +1,7 @@
 //! The composer's text wrapped to a width, and the cursor's cell in it.
 //!
-//! Words are not broken where they fit on a row; a segment is broken only when it is wider than
-//! the row. The cursor always has a cell: a row that is full to the last cell is followed by
-//! an empty one when the cursor is after it.
+//! Words are not broken where they fit on a row; a segment is broken only when it is wider than the row. The
+//! cursor always has a cell: a full row is followed by an empty one when the cursor is after it.
 
 use super::chips::Chips;
 use super::segments;
@@ -90,7 +89,7 @@ fn wrap(line: usize, segments: Vec<Segment>, width: u16, rows: &mut Vec<VisualRo
     rows.push(row);
 }
 
-/// Takes the unfinished word off the end of a row, unless it fills the row from its start.
+/// Takes the unfinished word off the end of a row, unless it fills the whole row.
 fn take_word(row: &mut VisualRow, next: &Segment) -> Vec<Segment> {
     if next.kind != SegmentKind::Word {
         return Vec::new();

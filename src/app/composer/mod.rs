@@ -1,9 +1,9 @@
 //! The composer: the text being written, its cursor, pastes and pictures in it, undo, history.
 //!
-//! [`buffer`] holds the lines by code point; everything here moves and deletes by segment
-//! ([`segments`]): a grapheme cluster, or a chip such as `[paste #1 +123 lines]`. Wrapping and the
-//! cursor's cell are computed here ([`layout`]), so they agree with what is drawn. Undo steps are
-//! grouped by the time that comes with the key.
+//! [`buffer`] holds the lines by code point; everything here moves and deletes by segment ([`segments`]): a
+//! grapheme cluster, or a chip such as `[paste #1 +123 lines]`. Wrapping and the cursor's cell are computed
+//! here ([`layout`]), so they agree with the drawing. Undo steps are grouped by the time that comes with the
+//! key.
 
 mod buffer;
 pub(crate) mod chips;
@@ -30,7 +30,7 @@ use vim::Vim;
 /// Keys typed within this time of each other are undone together, in milliseconds.
 const UNDO_PAUSE: Millis = 1_000;
 
-/// What sending the text would do.
+/// The effect of sending the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputMode {
     /// A message to the model.
@@ -41,11 +41,11 @@ pub enum InputMode {
     ShellOnly,
 }
 
-/// One undo step: how many edits of the text area it is made of.
+/// One undo step: the number of edits in the text area.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
     edits: u32,
-    /// When it was last added to; `None` once it is closed.
+    /// Time of the last edit; `None` once the step is closed.
     typed_at: Option<Millis>,
 }
 
@@ -57,7 +57,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// True when nothing is written.
+    /// Whether the draft is empty.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self.buffer.lines(), [only] if only.is_empty())
     }
@@ -88,17 +88,17 @@ impl PartialEq for Composer {
 }
 
 impl Composer {
-    /// The text as it is, chips as their labels.
+    /// The text, with chips as their labels.
     pub fn text(&self) -> String {
         self.buffer.lines().join("\n")
     }
 
-    /// The lines as they are.
+    /// The lines, with chips as their labels.
     pub fn lines(&self) -> &[String] {
         self.buffer.lines()
     }
 
-    /// True when nothing is written.
+    /// Whether the composer is empty.
     pub fn is_empty(&self) -> bool {
         matches!(self.buffer.lines(), [only] if only.is_empty())
     }
@@ -108,7 +108,7 @@ impl Composer {
         self.buffer.cursor()
     }
 
-    /// What sending would do.
+    /// The effect of sending the text.
     pub fn mode(&self) -> InputMode {
         let first = self.buffer.line(0);
         match first {
@@ -123,7 +123,7 @@ impl Composer {
         self.chips.expand(&self.text())
     }
 
-    /// The part of the cursor's line that is before the cursor.
+    /// The cursor's line up to the cursor.
     pub(crate) fn before_cursor(&self) -> &str {
         let (row, column) = self.buffer.cursor();
         let line = self.buffer.line(row);
@@ -131,7 +131,7 @@ impl Composer {
         line.get(..end).unwrap_or(line)
     }
 
-    /// How the text is wrapped at `width` cells, and where the cursor is in it.
+    /// The text wrapped at `width` cells, with the cursor.
     pub fn layout(&self, width: u16) -> ComposerLayout {
         ComposerLayout::new(self.buffer.lines(), self.buffer.cursor(), &self.chips, width)
     }
@@ -187,7 +187,7 @@ impl Composer {
         self.splice((row, column.saturating_sub(chars)), chars, &clean(text));
     }
 
-    /// Puts a chip's text in its place when the cursor is after one; false when it is not.
+    /// Replaces the chip before the cursor with its text; false when there is none.
     pub(crate) fn expand_chip(&mut self) -> bool {
         let Some(segment) = self.segment_before() else { return false };
         let (row, column) = self.buffer.cursor();
@@ -198,7 +198,7 @@ impl Composer {
         true
     }
 
-    /// Takes the last step back.
+    /// Undoes the last step.
     pub(crate) fn undo(&mut self) {
         let Some(step) = self.steps.pop() else { return };
         self.buffer.undo(step.edits);
@@ -206,7 +206,7 @@ impl Composer {
         self.column = None;
     }
 
-    /// Does again what was undone last.
+    /// Redoes the last undone step.
     pub(crate) fn redo(&mut self) {
         let Some(edits) = self.undone.pop() else { return };
         self.buffer.redo(edits);
@@ -232,7 +232,7 @@ impl Composer {
         }
     }
 
-    /// Empties it for the next message and forgets its chips. `keep` is added to the history.
+    /// Empties the composer for the next message and forgets its chips. `keep` is added to the history.
     pub fn reset(&mut self, keep: Option<String>) {
         let mut history = std::mem::take(&mut self.history);
         if let Some(text) = keep {
@@ -255,21 +255,21 @@ impl Composer {
         Draft { buffer: self.buffer.clone(), chips: self.chips.clone() }
     }
 
-    /// Takes what is written, with its pastes and pictures, and leaves nothing.
+    /// Takes the draft with its pastes and pictures, leaving the composer empty.
     pub(crate) fn take_draft(&mut self) -> Draft {
         let draft = self.draft();
         self.reset(None);
         draft
     }
 
-    /// Writes a draft in the place of everything.
+    /// Replaces everything with a draft.
     pub(crate) fn put_draft(&mut self, draft: Draft) {
         self.reset(None);
         self.buffer = draft.buffer;
         self.chips = draft.chips;
     }
 
-    /// The prompts of earlier runs, newest first.
+    /// Sets the prompts of earlier runs, newest first.
     pub(crate) fn set_history(&mut self, prompts: Vec<String>) {
         self.history.load(prompts);
     }
@@ -285,7 +285,7 @@ impl Composer {
         self.show_recalled(recalled)
     }
 
-    /// Shows the prompt after, at the end what was being written; false when none is shown.
+    /// Shows the next prompt, finally the draft; false when no prompt is being recalled.
     pub(crate) fn recall_later(&mut self) -> bool {
         let recalled = self.history.later();
         self.show_recalled(recalled)
@@ -296,7 +296,7 @@ impl Composer {
             None => return false,
             Some(Recalled::Text(text)) => self.set_text(&text),
             Some(Recalled::Draft(draft)) => {
-                // Labels of other chips could mean these, so there is no way back by undo.
+                // Labels of other chips could mean these, so undo cannot return to them.
                 let history = std::mem::take(&mut self.history);
                 self.put_draft(*draft);
                 self.history = history;
@@ -305,7 +305,7 @@ impl Composer {
         true
     }
 
-    /// Puts text in the place of the characters after a place, as one undo step.
+    /// Replaces the characters after a place, as one undo step.
     fn splice(&mut self, at: (usize, usize), chars: usize, text: &str) {
         self.jump(at.0, at.1);
         let deleted = chars > 0 && self.buffer.delete(chars);
@@ -318,7 +318,7 @@ impl Composer {
         }
     }
 
-    /// Makes one undo step of those from an index on.
+    /// Joins the undo steps from an index on into one.
     fn join_steps(&mut self, from: usize) {
         let edits = self.steps.drain(from.min(self.steps.len())..).map(|step| step.edits).sum();
         if edits > 0 {
@@ -362,7 +362,7 @@ impl Composer {
     }
 }
 
-/// Cells that a piece of composer text takes as it is drawn; a tab takes four.
+/// Width of composer text in cells; a tab takes four.
 fn cells(text: &str) -> u16 {
     match text {
         "\t" => 4,
@@ -371,8 +371,7 @@ fn cells(text: &str) -> u16 {
     }
 }
 
-/// Text without the control characters that cannot be shown and nobody means; line feeds and
-/// tabs stay.
+/// Text without unwanted control characters; line feeds and tabs stay.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -1,10 +1,10 @@
-//! Moving the cursor: by segment, by word, by visual row.
+//! Moves the cursor by segment, by word and by visual row.
 
 use super::layout::ComposerLayout;
 use super::{Composer, segments};
 
 impl Composer {
-    /// One segment to the left, over line starts.
+    /// Moves one segment to the left, across line starts.
     pub fn left(&mut self) {
         let (row, column) = self.buffer.cursor();
         match self.segment_before() {
@@ -14,7 +14,7 @@ impl Composer {
         }
     }
 
-    /// One segment to the right, over line ends.
+    /// Moves one segment to the right, across line ends.
     pub fn right(&mut self) {
         let (row, column) = self.buffer.cursor();
         match self.segment_after() {
@@ -24,7 +24,7 @@ impl Composer {
         }
     }
 
-    /// To the start of the word before.
+    /// Moves to the start of the previous word.
     pub(crate) fn word_left(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_left(&self.segments_of(row), column) {
@@ -33,7 +33,7 @@ impl Composer {
         }
     }
 
-    /// To the end of the word after.
+    /// Moves to the end of the next word.
     pub(crate) fn word_right(&mut self) {
         let (row, column) = self.buffer.cursor();
         match segments::word_right(&self.segments_of(row), column) {
@@ -42,25 +42,25 @@ impl Composer {
         }
     }
 
-    /// To the start of the line.
+    /// Moves to the start of the line.
     pub(crate) fn line_start(&mut self) {
         let (row, _) = self.buffer.cursor();
         self.move_to(row, 0);
     }
 
-    /// To the end of the line.
+    /// Moves to the end of the line.
     pub(crate) fn line_end(&mut self) {
         let (row, _) = self.buffer.cursor();
         self.move_to(row, usize::MAX);
     }
 
-    /// A visual row up at `width` cells; false on the first one.
+    /// Moves up a visual row at `width` cells; false on the first one.
     pub fn up(&mut self, width: u16) -> bool {
         let layout = self.layout(width);
         layout.cursor.row.checked_sub(1).is_some_and(|row| self.go_to_row(&layout, row))
     }
 
-    /// A visual row down at `width` cells; false on the last one.
+    /// Moves down a visual row at `width` cells; false on the last one.
     pub fn down(&mut self, width: u16) -> bool {
         let layout = self.layout(width);
         let row = layout.cursor.row + 1;

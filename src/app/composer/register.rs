@@ -1,6 +1,6 @@
 //! The text that was deleted or copied last.
 
-/// What a piece of text is made of.
+/// The kind of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpanKind {
     #[default]

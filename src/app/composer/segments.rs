@@ -1,4 +1,4 @@
-//! A line as segments: what the cursor moves over and what a deletion takes in one go.
+//! A line as segments: the units of cursor movement and deletion.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::chips::Chips;
 /// A grapheme cluster, or a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it is in the line.
+    /// Its byte range in the line.
     pub bytes: Range<usize>,
     /// Number of characters before it in the line.
     pub first_char: usize,
@@ -21,12 +21,12 @@ pub struct Segment {
     pub kind: SegmentKind,
 }
 
-/// What a segment is to word motion and wrapping.
+/// The role of a segment in word motion and wrapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     Space,
     Word,
-    /// Punctuation, and everything that may be broken before and after.
+    /// Punctuation, and other characters that allow a break before and after.
     Other,
     Chip,
 }

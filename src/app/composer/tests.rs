@@ -29,7 +29,7 @@ fn shown(composer: &Composer) -> String {
     lines.join("\n")
 }
 
-/// Text with `|` at the cursor before, what is done, and the same after.
+/// The text with `|` at the cursor before, the edit, and the text after it.
 type Case = (&'static str, fn(&mut Composer), &'static str);
 
 fn check(cases: &[Case]) {

@@ -1,4 +1,4 @@
-//! Carrying out commands.
+//! Carries out commands.
 
 use super::command::{Command, Motion, Operator, Target, Verb};
 use super::edit::{self, Edit, Plan, Rest};
@@ -53,7 +53,7 @@ impl Composer {
         VimKey::Taken
     }
 
-    /// Moves the cursor. Up and down are rows of the screen.
+    /// Moves the cursor. Up and down move by visual row.
     fn go(&mut self, motion: &Motion, count: Option<usize>, width: u16) -> VimKey {
         let times = count.unwrap_or(1);
         let (steps, edge) = match motion {
@@ -75,7 +75,7 @@ impl Composer {
         if steps == 0 && self.visual().is_none() { edge } else { VimKey::Taken }
     }
 
-    /// Where a motion leads, and the motion that it is.
+    /// The target of a motion, and the resolved motion.
     fn lead(
         &self,
         text: &Text,
@@ -126,7 +126,7 @@ impl Composer {
         }
     }
 
-    /// What an operator works on, and where the cursor is when it does not change the text.
+    /// The span of an operator, and the cursor where the operator leaves the text unchanged.
     fn span_of(
         &self,
         text: &Text,
@@ -199,7 +199,7 @@ impl Composer {
         }
     }
 
-    /// Undoes or redoes so often; the cursor goes to where the text differs first.
+    /// Undoes or redoes `times` steps; the cursor goes to the first difference.
     fn travel(&mut self, times: usize, step: fn(&mut Composer)) {
         let before = self.text();
         (0..times).for_each(|_| step(self));
@@ -210,7 +210,7 @@ impl Composer {
     }
 }
 
-/// What an operator gets between two positions.
+/// The span of an operator between two positions.
 fn reached(text: &Text, from: usize, to: usize, reach: Reach) -> Span {
     let (start, end) = (from.min(to), from.max(to));
     let (first, last) = (text.row(start), text.row(end));
@@ -227,7 +227,7 @@ fn reached(text: &Text, from: usize, to: usize, reach: Reach) -> Span {
     }
 }
 
-/// What is selected from one place to another, both of them included.
+/// The selection from one place to another, both included.
 pub(super) fn selection(text: &Text, kind: SpanKind, anchor: Place, cursor: Place) -> Span {
     let (one, other) = (text.index(anchor), text.index(cursor));
     let (start, end) = (one.min(other), one.max(other));

@@ -1,10 +1,10 @@
-//! What keys mean in normal and visual mode: a command, once there are enough of them.
+//! Parses the keys of normal and visual mode into a command, once they are complete.
 
 use std::str::Chars;
 
 use crate::composer::register::SpanKind;
 
-/// The longest count.
+/// The largest count.
 const MAX_COUNT: usize = 10_000;
 
 /// A command with the count before it.
@@ -44,27 +44,26 @@ pub(super) enum Operator {
     SwapCase,
     Join,
     Replace(char),
-    /// What was deleted or copied last takes the place of the text; the text takes its place where
-    /// that is said.
+    /// Replaces the text with the register; the text goes to the register where requested.
     PutOver {
         swaps: bool,
     },
 }
 
-/// What an operator works on.
+/// The target of an operator.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Target {
     Motion(Motion),
-    /// As many characters as the count says, which the cursor passes.
+    /// As many characters as the count, which the cursor passes.
     Chars,
-    /// As many lines as the count says.
+    /// As many lines as the count.
     Lines,
     Object(Object),
-    /// What is selected.
+    /// The selection.
     Selection,
-    /// The lines of what is selected.
+    /// The lines of the selection.
     SelectedLines,
-    /// As much as was selected when the command was given first.
+    /// As much text as was selected when the command was first given.
     Again(SpanKind, usize),
 }
 
@@ -81,9 +80,9 @@ pub(super) enum Motion {
     LineStart,
     FirstNonBlank,
     LineEnd,
-    /// `gg`: the first line, or that of the count
+    /// `gg`: the first line, or the line of the count
     FirstLine,
-    /// `G`: the last line, or that of the count
+    /// `G`: the last line, or the line of the count
     LastLine,
     Find(Find),
     /// `;`
@@ -95,7 +94,7 @@ pub(super) enum Motion {
     Paragraph,
 }
 
-/// What ends a word: `w` or `W`.
+/// The word boundary: `w` or `W`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordKind {
     Word,
@@ -109,7 +108,7 @@ pub(super) enum Direction {
     Back,
 }
 
-/// Where a search in the line stops.
+/// The end of a search in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FindStop {
     On,
@@ -155,7 +154,7 @@ pub(super) enum Side {
     Before,
 }
 
-/// Why keys are no command.
+/// The reason why keys are no command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoCommand {
     /// More keys are needed.
@@ -163,11 +162,11 @@ pub(super) enum NoCommand {
     Unknown,
 }
 
-/// The command that these keys are. Ctrl+R is `\x12`.
+/// Parses keys as a command. Ctrl+R is `\x12`.
 pub(super) fn parse(keys: &str, selecting: bool) -> Result<Command, NoCommand> {
     let mut keys = Keys(keys.chars());
     let mut count = keys.count();
-    // There is one register, whatever it is called.
+    // There is one register, whatever its name.
     while keys.0.as_str().starts_with('"') {
         keys.next()?;
         keys.next()?;
@@ -274,7 +273,7 @@ fn in_visual(key: char, count: Option<usize>, keys: &mut Keys) -> Result<Command
     Ok(Command { count, verb })
 }
 
-/// An operator, written `d` or `gu`, and what follows it. Its last key again means lines.
+/// Parses an operator, written `d` or `gu`, and its operand. Repeating its last key means lines.
 fn operation(written: &str, count: Option<usize>, keys: &mut Keys) -> Result<Command, NoCommand> {
     let operator = match written {
         "d" => Operator::Delete,
@@ -338,7 +337,7 @@ fn motion(key: char, keys: &mut Keys) -> Result<Motion, NoCommand> {
         '%' => Motion::Matching,
         '{' => Motion::ParagraphBack,
         '}' => Motion::Paragraph,
-        // They take a name or a second key: it must not be taken for a command.
+        // They take a name or a second key, which must not be read as a command.
         'm' | '\'' | '`' | 'q' | '@' | 'z' | 'Z' => {
             keys.next()?;
             return Err(NoCommand::Unknown);

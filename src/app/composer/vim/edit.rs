@@ -1,4 +1,4 @@
-//! What commands change: edits of the text, and where the cursor is then.
+//! The text edits of commands, and the cursor afterwards.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::composer::register::{Register, SpanKind};
 
 /// Blanks that `>` adds to a line.
 const INDENT: &str = "    ";
-/// The longest text that is put at once, in bytes.
+/// Maximum length of a text that is inserted at once, in bytes.
 const MAX_LEN: usize = 1_000_000;
 
-/// Characters at a place that are replaced.
+/// A replacement of characters at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Edit {
     pub at: Place,
@@ -20,21 +20,21 @@ pub(super) struct Edit {
     pub text: String,
 }
 
-/// Where the cursor is after the edits.
+/// The cursor after the edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     At(Place),
-    /// On the first character of a line that is no blank.
+    /// On the first non-blank character of a line.
     Indent(usize),
 }
 
-/// What a command does.
+/// The effect of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// The last one of the text first.
+    /// Last in the text first.
     pub edits: Vec<Edit>,
     pub rest: Rest,
-    /// What was deleted or copied.
+    /// The deleted or copied text.
     pub register: Option<Register>,
 }
 
@@ -42,8 +42,8 @@ fn edit(text: &Text, range: Range<usize>, new: String) -> Edit {
     Edit { at: text.place(range.start), chars: text.chars(range), text: new }
 }
 
-/// What an operator does with a part of the text; `None` for nothing. The cursor is at `cursor` before
-/// and, where nothing else is said, also after.
+/// The effect of an operator on a span; `None` if it has none. The cursor starts at `cursor` and stays there
+/// unless the plan says otherwise.
 pub(super) fn operated(
     text: &Text,
     operator: Operator,
@@ -145,7 +145,7 @@ fn join(text: &Text, first: usize, last: usize) -> Option<Plan> {
     rest.map(|rest| Plan { edits, rest, register: None })
 }
 
-/// Where the cursor is after characters were put at a place.
+/// The cursor after characters were put at a place.
 fn after_put(at: Place, new: &str) -> Rest {
     match new.contains('\n') {
         true => Rest::At(at),
@@ -153,12 +153,12 @@ fn after_put(at: Place, new: &str) -> Rest {
     }
 }
 
-/// A text so often, as far as it does not get too long.
+/// A text repeated `times` times, up to the length limit.
 pub(super) fn repeated(text: &str, times: usize) -> String {
     text.repeat(times.min((MAX_LEN / text.len().max(1)).max(1)))
 }
 
-/// What `p` and `P` do, so often.
+/// The effect of `p` and `P`, repeated.
 pub(super) fn put(text: &Text, cursor: usize, side: Side, register: &Register, times: usize) -> Option<Plan> {
     if register.text.is_empty() && register.kind == SpanKind::Chars {
         return None;

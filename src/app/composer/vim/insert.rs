@@ -1,4 +1,4 @@
-//! Insert mode: how it begins and ends, and typing again what was typed.
+//! Insert mode: its start, its end, and repeating the typed text.
 
 use super::command::{Command, InsertAt, Verb};
 use super::edit;
@@ -46,7 +46,7 @@ impl Composer {
         self.begin_insert(command, steps);
     }
 
-    /// Characters before and after the cursor.
+    /// The numbers of characters before and after the cursor.
     fn around_cursor(&self) -> (usize, usize) {
         let text = self.vim_text();
         let at = text.index(self.cursor());
@@ -61,7 +61,7 @@ impl Composer {
         }
     }
 
-    /// Ends insert mode: what was typed is one undo step, and repeated as the count says.
+    /// Ends insert mode: the typed text becomes one undo step, repeated by the count.
     pub(super) fn leave_insert(&mut self) {
         if let Some(insertion) = self.vim.as_mut().and_then(|vim| vim.insertion.take()) {
             self.finish(insertion);

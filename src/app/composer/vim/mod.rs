@@ -1,9 +1,9 @@
 //! Vim's keys in the composer: normal, insert and visual mode.
 //!
 //! Keys are collected until they are a command ([`command`]); motions ([`motion`]) and text objects
-//! ([`object`]) say what it is about, [`edit`] what it changes. All of that is computed from the text
-//! as it is ([`text`]); [`apply`] and [`insert`] change the composer. What is typed in insert mode goes the way
-//! it goes without vim.
+//! ([`object`]) give its range, [`edit`] its changes. All of that is computed from the current text
+//! ([`text`]); [`apply`] and [`insert`] change the composer. Typing in insert mode works the same with and
+//! without vim's keys.
 
 mod apply;
 mod command;
@@ -21,16 +21,16 @@ use crate::key::{Key, KeyCode, Mods};
 use command::{Command, Find, InsertAt, NoCommand, Verb};
 use text::{Place, Text};
 
-/// The state of vim's keys.
+/// The state of vim mode.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Vim {
     mode: Mode,
-    /// Keys of a command that is not complete.
+    /// Keys of an incomplete command.
     keys: String,
     find: Option<Find>,
-    /// The last change, which `.` makes again.
+    /// The last change, which `.` repeats.
     change: Option<Change>,
-    /// The insertion under way; none where the text was replaced meanwhile.
+    /// The current insertion; none where the text was replaced meanwhile.
     insertion: Option<Insertion>,
 }
 
@@ -39,28 +39,28 @@ enum Mode {
     #[default]
     Insert,
     Normal,
-    /// What is selected reaches from this place to the cursor.
+    /// The selection reaches from this place to the cursor.
     Visual(SpanKind, Place),
 }
 
-/// A change, and what was typed in insert mode after it.
+/// A change, and the text typed in insert mode after it.
 #[derive(Clone, Debug, PartialEq)]
 struct Change {
     command: Command,
     typed: String,
 }
 
-/// Characters before and after what is being typed, and what began it.
+/// The characters before and after the text being typed, and the command that began it.
 #[derive(Clone, Debug, PartialEq)]
 struct Insertion {
     before: usize,
     after: usize,
-    /// Undo steps there were.
+    /// Number of undo steps at its start.
     steps: usize,
     command: Command,
 }
 
-/// What became of a key.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VimKey {
     /// Not a vim command: the key map decides.
@@ -79,18 +79,18 @@ impl Vim {
         Vim { find: self.find, change: self.change, insertion, ..Vim::default() }
     }
 
-    /// The text was replaced as a whole.
+    /// Records that the text was replaced as a whole.
     pub(super) fn text_replaced(&mut self) {
         self.insertion = None;
     }
 }
 
-/// The command that typing begins with where there was none.
+/// The command of plain typing, where there was none.
 fn typing() -> Command {
     Command { count: None, verb: Verb::Insert(InsertAt::Cursor) }
 }
 
-/// What a key is to vim outside insert mode.
+/// A key as a vim command character outside insert mode.
 fn as_char(key: Key) -> Option<char> {
     match (key.code, key.mods) {
         (KeyCode::Char('r'), Mods::CTRL) => Some('\x12'),
@@ -117,7 +117,7 @@ impl Composer {
         self.vim.as_ref().is_none_or(|vim| vim.mode == Mode::Insert)
     }
 
-    /// The name of the mode and the keys of a command that is not complete, while vim's keys are on.
+    /// The name of the mode and the keys of an incomplete command, in vim mode.
     pub fn vim_mode(&self) -> Option<(&'static str, &str)> {
         let vim = self.vim.as_ref()?;
         let name = match vim.mode {
@@ -129,7 +129,7 @@ impl Composer {
         Some((name, &vim.keys))
     }
 
-    /// What is selected, from a line and character column up to another.
+    /// The selection, from a line and character column up to another.
     pub fn selected(&self) -> Option<Range<(usize, usize)>> {
         let text = self.vim_text();
         let (kind, anchor) = self.visual()?;
@@ -137,7 +137,7 @@ impl Composer {
         Some(text.place(span.range.start)..text.place(span.range.end))
     }
 
-    /// Takes a key, while the text is `width` cells wide.
+    /// Handles a key while the text is `width` cells wide.
     pub(crate) fn vim_key(&mut self, key: Key, width: u16) -> VimKey {
         let Some(vim) = &mut self.vim else { return VimKey::Ignored };
         let had_keys = !vim.keys.is_empty();
@@ -180,7 +180,7 @@ impl Composer {
         Text::new(self.buffer.lines(), &self.chips)
     }
 
-    /// What is selected by, and from where on.
+    /// The kind of the selection and its start.
     fn visual(&self) -> Option<(SpanKind, Place)> {
         match self.vim.as_ref()?.mode {
             Mode::Visual(kind, anchor) => Some((kind, anchor)),
@@ -195,7 +195,7 @@ impl Composer {
     }
 }
 
-/// The place that many characters further on.
+/// The place `chars` characters further on.
 fn place_after(text: &str, chars: usize) -> Place {
     let before = || text.chars().take(chars);
     let row = before().filter(|c| *c == '\n').count();

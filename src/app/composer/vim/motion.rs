@@ -1,14 +1,14 @@
-//! Where motions lead.
+//! The targets of motions.
 
 use super::command::{Direction, Find, FindStop, Motion, WordKind};
 use super::text::Text;
 
-/// How much of the text between two positions an operator gets.
+/// The reach of an operator between two positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Not the last position.
     Exclusive,
-    /// As `Exclusive`; when the last position is the start of a line, nothing of that line.
+    /// Like `Exclusive`; when the last position is the start of a line, nothing of that line.
     AcrossLines,
     /// The last position, too.
     Inclusive,
@@ -33,7 +33,7 @@ impl Motion {
     }
 }
 
-/// The search that a motion repeats, if it does.
+/// The motion, with a repeated search replaced by the last one.
 pub(super) fn resolved(motion: &Motion, last: Option<Find>) -> Option<(Motion, bool)> {
     let turned = |direction| match direction {
         Direction::Forward => Direction::Back,
@@ -48,8 +48,8 @@ pub(super) fn resolved(motion: &Motion, last: Option<Find>) -> Option<(Motion, b
     }
 }
 
-/// Where a motion leads; `None` when it cannot be made. `again` repeats a search, which then does not
-/// stay before the same character.
+/// The target of a motion; `None` when it is impossible. `again` repeats a search, which then does not stay
+/// before the same character.
 pub(super) fn target(
     text: &Text,
     from: usize,
@@ -83,7 +83,7 @@ pub(super) fn target(
     }
 }
 
-/// Takes a step so often; `None` when not even one can be taken.
+/// Takes up to `times` steps; `None` when not even one is possible.
 fn repeated(times: usize, from: usize, step: impl Fn(usize) -> Option<usize>) -> Option<usize> {
     let mut at = step(from)?;
     for _ in 1..times {
@@ -93,7 +93,7 @@ fn repeated(times: usize, from: usize, step: impl Fn(usize) -> Option<usize>) ->
     Some(at)
 }
 
-/// The same column of another line.
+/// The position in another line with the same column.
 fn below(text: &Text, from: usize, row: usize) -> usize {
     (text.start_of(row) + from - text.line_start(from)).min(text.end_of(row))
 }
@@ -110,7 +110,7 @@ pub(super) fn run_end(text: &Text, at: usize, kind: WordKind) -> usize {
     (at..).find(|at| !is_same(text, *at, at + 1, kind)).unwrap_or(at)
 }
 
-/// The first position of that run.
+/// The first position of the run of equal characters that `at` is in.
 pub(super) fn run_start(text: &Text, at: usize, kind: WordKind) -> usize {
     (1..=at).rev().find(|at| !is_same(text, *at, at - 1, kind)).unwrap_or(0)
 }
@@ -202,17 +202,17 @@ fn matching(text: &Text, from: usize) -> Option<usize> {
     })?
 }
 
-/// The bracket that closes what is open at `from`.
+/// The closing bracket of the pair that is open at `from`.
 pub(super) fn closing(text: &Text, from: usize, open: char, close: char) -> Option<usize> {
     outer(text, from..text.len(), close, open)
 }
 
-/// The bracket that opened what is open at `from`.
+/// The opening bracket of the pair that is open at `from`.
 pub(super) fn opening(text: &Text, from: usize, open: char, close: char) -> Option<usize> {
     outer(text, (0..from).rev(), open, close)
 }
 
-/// The first `wanted` on the way for which there is no `other` before it.
+/// The first `wanted` on the way that is not paired with an `other` before it.
 fn outer(text: &Text, way: impl Iterator<Item = usize>, wanted: char, other: char) -> Option<usize> {
     let mut depth = 0_usize;
     for at in way {

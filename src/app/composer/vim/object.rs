@@ -1,4 +1,4 @@
-//! What text objects hold.
+//! The ranges of text objects.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::motion::{closing, opening, run_end, run_start};
 use super::text::Text;
 use crate::composer::register::SpanKind;
 
-/// A part of the text, and what it is made of. Lines are without the last line break.
+/// A part of the text, and its kind. Lines are without the last line break.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
     pub range: Range<usize>,
@@ -25,7 +25,7 @@ impl Span {
     }
 }
 
-/// The object that the cursor is in; `count` brackets further out.
+/// The object at the cursor; `count` brackets further out.
 pub(super) fn span(text: &Text, from: usize, object: Object, count: usize) -> Option<Span> {
     match object.kind {
         ObjectKind::Word(kind) => word(text, from, kind, object.around).map(Span::chars),
@@ -52,8 +52,8 @@ fn word(text: &Text, from: usize, kind: WordKind, around: bool) -> Option<Range<
     })
 }
 
-/// The lines up to the next empty one or, on empty ones, those; with `around` also the next of the
-/// other kind or, at the end, the ones before.
+/// The lines up to the next empty one or, on empty ones, the empty lines; with `around` also the next lines
+/// of the other kind or, at the end, the previous ones.
 fn paragraph(text: &Text, from: usize, around: bool) -> Span {
     let row = text.row(from);
     let last_like = |row: usize| {
@@ -73,7 +73,7 @@ fn paragraph(text: &Text, from: usize, around: bool) -> Span {
     Span::rows(text, first, last)
 }
 
-/// A text in quotes: the one that the cursor is in, else the next one of the line.
+/// A quoted text: the one at the cursor, else the next one of the line.
 fn quotes(text: &Text, from: usize, quote: char, around: bool) -> Option<Range<usize>> {
     let (first, end) = (text.line_start(from), text.line_end(from));
     let mut marks = Vec::new();
@@ -87,7 +87,7 @@ fn quotes(text: &Text, from: usize, quote: char, around: bool) -> Option<Range<u
     }
     let pair = |pair: &[usize]| pair.first().copied().zip(pair.get(1).copied());
     let on_mark = marks.contains(&from);
-    // A cursor on a quote is in the pair that quote belongs to; one between quotes is in those.
+    // A cursor on a quote is in the pair of that quote; a cursor between quotes is in that pair.
     let own = match on_mark {
         true => marks.chunks(2).filter_map(pair).find(|(open, close)| *open == from || *close == from),
         false => marks.windows(2).filter_map(pair).find(|(open, close)| *open < from && from < *close),

@@ -1,4 +1,4 @@
-//! Commands as vim documents them: text with `|` at the cursor, keys in normal mode, the same after.
+//! Commands as vim documents them: text with `|` at the cursor, keys in normal mode, resulting text.
 
 use crate::composer::Composer;
 use crate::key::{Key, KeyCode};
@@ -25,7 +25,7 @@ fn shown(composer: &Composer) -> String {
     lines.join("\n")
 }
 
-/// Presses keys: characters as they are, others as `<esc>`; in insert mode they are typed.
+/// Presses keys: characters literally, others as `<esc>`; in insert mode they are typed.
 fn press(composer: &mut Composer, keys: &str) {
     let mut rest = keys;
     while let Some(c) = rest.chars().next() {
@@ -327,8 +327,7 @@ fn escape_and_up_are_left_to_others_where_vim_has_no_use_for_them() {
     assert_eq!(composer.vim_key(key("k"), 80), super::VimKey::Ignored, "it is typed");
 }
 
-/// Random keys from a seed: nothing panics, the cursor stays in the text, undo gives the text back,
-/// redo the other.
+/// Random keys from a seed: nothing panics, the cursor stays in the text, undo and redo restore it.
 #[test]
 fn random_keys_are_taken_and_undone() {
     const KEYS: &str = "hjklwbeWBE0^$gGfFtT;,%{}dcy><xXsSrDCYJpPu.oOaAiIvV~ab(\"'123 ";

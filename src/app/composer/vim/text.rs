@@ -1,4 +1,4 @@
-//! The text as one row of units, in which motions and text objects count.
+//! The text as one row of units, for motions and text objects.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::composer::segments::{self, SegmentKind};
 /// Row and column, in lines and characters.
 pub(super) type Place = (usize, usize);
 
-/// What the cursor can be on: a segment, or the break at the end of a line.
+/// A cursor position: a segment, or the break at the end of a line.
 struct Unit<'a> {
     place: Place,
     chars: usize,
@@ -17,8 +17,7 @@ struct Unit<'a> {
     kind: SegmentKind,
 }
 
-/// The text, and where its lines begin. Positions are indexes of units; the one after the last unit is
-/// valid, too.
+/// The text with its line starts. Positions are unit indexes; the one after the last unit is valid, too.
 pub(super) struct Text<'a> {
     units: Vec<Unit<'a>>,
     starts: Vec<usize>,
@@ -61,7 +60,7 @@ impl<'a> Text<'a> {
         self.units.get(at).map_or(self.end, |unit| unit.place)
     }
 
-    /// The position of a place, as far as there is text.
+    /// The position of a place, clamped to the text.
     pub(super) fn index(&self, place: Place) -> usize {
         let ends_before = |unit: &Unit| (unit.place.0, unit.place.1 + unit.chars) <= place;
         self.units.partition_point(ends_before)
@@ -93,7 +92,7 @@ impl<'a> Text<'a> {
         self.start_of(row) == self.end_of(row)
     }
 
-    /// The first position of a line that is no blank, else its end.
+    /// The first non-blank position of a line, else its end.
     pub(super) fn indent_end(&self, row: usize) -> usize {
         let (start, end) = (self.start_of(row), self.end_of(row));
         (start..end).find(|at| !self.is_blank(*at)).unwrap_or(end)
@@ -108,7 +107,7 @@ impl<'a> Text<'a> {
         self.units.get(at).is_some_and(|unit| unit.kind == SegmentKind::Chip)
     }
 
-    /// Whether it is the break of a line that is empty otherwise.
+    /// Whether it is the break of an empty line.
     pub(super) fn is_empty_line(&self, at: usize) -> bool {
         self.line_start(at) == at && self.line_end(at) == at
     }
