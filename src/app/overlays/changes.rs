@@ -1,5 +1,4 @@
-//! The list of what the session changed: files and their hunks, the selected one, and what to do with
-//! it.
+//! The list of the session's changes: files and hunks, the selection, and its actions.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +7,7 @@ use crate::outcome::KeyOutcome;
 use crate::request::Ticket;
 use tau_protocol::undo::{ChangedFile, RevertOrder, SessionChanges};
 
-/// With more files than this they begin folded.
+/// Maximum number of files that start unfolded.
 const UNFOLDED: usize = 3;
 
 /// The list.
@@ -16,7 +15,7 @@ const UNFOLDED: usize = 3;
 pub struct ChangesView {
     /// The query that fills it.
     pub(crate) ticket: Option<Ticket>,
-    /// What was changed, once it is known.
+    /// The changes, once they are known.
     pub changes: Option<SessionChanges>,
     /// Paths whose hunks are shown.
     open: BTreeSet<String>,
@@ -27,13 +26,13 @@ pub struct ChangesView {
 /// A file of the list, or one of its hunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeItem {
-    /// Which file.
+    /// Index of the file.
     pub file: usize,
-    /// Which of its hunks; none for the file itself.
+    /// Index of the hunk; none for the file itself.
     pub hunk: Option<usize>,
 }
 
-/// What the user does with the selected one.
+/// The action on the selected item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChangesChoice {
     Revert(RevertOrder),
@@ -45,12 +44,12 @@ pub(crate) enum ChangesChoice {
 }
 
 impl ChangesView {
-    /// An empty list that waits.
+    /// An empty list, before the answer.
     pub(crate) fn waiting(ticket: Ticket) -> Self {
         ChangesView { ticket: Some(ticket), ..ChangesView::default() }
     }
 
-    /// Takes the changes; the selection stays where it was as far as that is still there.
+    /// Fills in the changes; the selection stays if its item is still there.
     pub(crate) fn fill(&mut self, changes: SessionChanges) {
         if self.changes.is_none() && changes.files.len() <= UNFOLDED {
             self.open = changes.files.iter().map(|file| file.path.clone()).collect();
@@ -76,12 +75,12 @@ impl ChangesView {
         self.open.contains(&file.path)
     }
 
-    /// What is selected.
+    /// The selection.
     pub fn selected(&self) -> ChangeItem {
         self.selected
     }
 
-    /// All that can be selected, from top to bottom.
+    /// All selectable items, from top to bottom.
     fn items(&self) -> Vec<ChangeItem> {
         let files = self.changes.iter().flat_map(|changes| &changes.files).enumerate();
         let items = files.flat_map(|(index, file)| {
@@ -127,7 +126,7 @@ impl ChangesView {
         Some(ChangesChoice::Edit { path: file.path.clone(), line })
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ChangesChoice> {
         let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
         let choice = match (key.code, key.mods) {

@@ -1,4 +1,4 @@
-//! The list of extensions: what is loaded, what is wrong with it, and turning it on or off.
+//! The list of extensions: the loaded ones, their faults, and turning them on or off.
 
 use std::path::PathBuf;
 
@@ -15,15 +15,15 @@ pub struct ExtensionsView {
     /// By kind and name; `None` until they are known.
     pub rows: Option<Vec<ExtensionRow>>,
     pub selected: usize,
-    /// The result of the last change, or why it failed.
+    /// The result of the last change, or its failure.
     pub said: Option<Result<Printable, Printable>>,
     /// The query that fills the list.
     pub(crate) ticket: Option<Ticket>,
-    /// The change that is under way.
+    /// The pending change.
     pub(crate) change: Option<Ticket>,
 }
 
-/// What the user does with the selected extension.
+/// The action on the selected extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExtensionChoice {
     /// Turn it on or off, by its name in the setting.
@@ -38,7 +38,7 @@ impl ExtensionsView {
         self.rows.as_ref()?.get(self.selected)
     }
 
-    /// Takes the extensions as they are now; the selection stays on the same one.
+    /// Fills in the current extensions; the selection stays on its row.
     pub(crate) fn fill(&mut self, rows: Vec<ExtensionRow>) {
         let key = |row: &ExtensionRow| (row.id(), row.path.clone());
         let kept = self.row().map(key);
@@ -48,7 +48,7 @@ impl ExtensionsView {
         self.ticket = None;
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<ExtensionChoice> {
         match (key.code, key.mods) {
             (KeyCode::Char('q'), Mods::NONE) => return KeyOutcome::Closed,
@@ -71,7 +71,7 @@ impl ExtensionsView {
         KeyOutcome::Handled
     }
 
-    /// Another one of the same name may be used in its place, so the file counts, too.
+    /// Another extension of the same name may take over, so the file counts, too.
     fn turn(&mut self) -> KeyOutcome<ExtensionChoice> {
         let Some(row) = self.row() else { return KeyOutcome::Handled };
         let others = self.rows.iter().flatten().filter(|other| other.id() == row.id());

@@ -12,26 +12,26 @@ use tau_protocol::form::{FieldKind, FormField};
 /// The form on the screen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormView {
-    /// The question that it answers.
+    /// The id of the question that it answers.
     pub id: String,
-    /// Who asks.
+    /// The server that asks.
     pub server: String,
     pub message: String,
     pub fields: Vec<FieldView>,
-    /// A field, or behind them the button that sends, or the one that declines.
+    /// Index of a field, or behind the fields of the button that sends or the one that declines.
     pub selected: usize,
-    /// Why the form was not sent.
+    /// The reason why the form was not sent.
     pub wrong: Option<Printable>,
 }
 
-/// A field, and what the user has put into it.
+/// A field with the user's input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldView {
     pub field: FormField,
     pub entry: FieldEntry,
 }
 
-/// What is in a field.
+/// The content of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldEntry {
     Line(LineEdit),
@@ -39,7 +39,7 @@ pub enum FieldEntry {
     Switch(Option<bool>),
     /// The number of an option; `None` until one is chosen.
     Choice(Option<usize>),
-    /// Which options are chosen, and which one keys are about.
+    /// The chosen options, and the option at the cursor.
     Choices {
         chosen: Vec<bool>,
         at: usize,
@@ -71,7 +71,7 @@ impl FieldView {
         FieldView { field, entry }
     }
 
-    /// What it holds; `None` if nothing.
+    /// The value; `None` if the field is empty.
     fn value(&self) -> Result<Option<Value>, String> {
         let value = match (&self.entry, &self.field.kind) {
             (FieldEntry::Line(line), _) => return self.field.parse(line.text()),
@@ -94,7 +94,7 @@ impl FieldView {
         Ok(value)
     }
 
-    /// Takes a key; false when it is not for the field.
+    /// Handles a key; false when the field does not use it.
     fn key(&mut self, key: Key) -> bool {
         let step = match key.code {
             KeyCode::Left => Some(-1),
@@ -136,12 +136,12 @@ impl FieldView {
     }
 }
 
-/// The place `step` further, around the ends.
+/// The index `step` further, wrapping at the ends.
 fn moved(at: usize, step: isize, count: usize) -> usize {
     at.checked_add_signed(step).map_or(count.saturating_sub(1), |at| if at < count { at } else { 0 })
 }
 
-/// A text without control characters, as one that was typed.
+/// A text without control characters, as if typed.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
@@ -159,17 +159,17 @@ impl FormView {
         }
     }
 
-    /// Whether the button that sends is selected.
+    /// Whether the send button is selected.
     pub fn is_at_send(&self) -> bool {
         self.selected == self.fields.len()
     }
 
-    /// Whether the button that declines is selected.
+    /// Whether the decline button is selected.
     pub fn is_at_decline(&self) -> bool {
         self.selected > self.fields.len()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<QuestionAnswer> {
         let back = (KeyCode::Tab, Mods::SHIFT) == (key.code, key.mods);
         match (key.code, key.mods) {
@@ -201,7 +201,7 @@ impl FormView {
         self.selected = (self.selected + 1).min(self.fields.len() + 1);
     }
 
-    /// The values of all fields. If one cannot be sent, it is selected.
+    /// The values of all fields. Selects the first field that cannot be sent.
     fn values(&mut self) -> Option<Map<String, Value>> {
         let mut values = Map::new();
         for (index, view) in self.fields.iter().enumerate() {
@@ -218,7 +218,7 @@ impl FormView {
         Some(values)
     }
 
-    /// Takes pasted text.
+    /// Inserts pasted text.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(FieldView { entry: FieldEntry::Line(line), .. }) = self.fields.get_mut(self.selected) {
             line.paste(text);

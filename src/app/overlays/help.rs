@@ -1,4 +1,4 @@
-//! The help overlay: what is typed to filter it, how far it is scrolled, and actions in a few words.
+//! The help overlay: its filter, its scroll position, and actions in a few words.
 
 use super::list_keys::{ListKey, list_key};
 use crate::action::Action;
@@ -15,17 +15,17 @@ pub struct HelpView {
 }
 
 impl HelpView {
-    /// What has been typed.
+    /// The typed filter.
     pub fn query(&self) -> &str {
         self.query.text()
     }
 
-    /// Whether the words of the query all occur in these texts; capitals do not matter.
+    /// Whether all words of the query occur in these texts, ignoring case.
     pub fn matches(&self, texts: &[&str]) -> bool {
         self.query.matches(texts)
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<()> {
         self.scroll = match (key.code, list_key(key, page)) {
             (KeyCode::Enter | KeyCode::F(1), _) | (_, Some(ListKey::Close)) => return KeyOutcome::Closed,
@@ -49,7 +49,7 @@ impl HelpView {
     }
 }
 
-/// An action in at most 18 characters. Two that are one another's opposite have the same words.
+/// An action in at most 18 characters. An action and its opposite share their words.
 pub fn label(action: Action) -> &'static str {
     match action {
         Action::Send => "send, or steer",

@@ -1,4 +1,4 @@
-//! The list of actions with their keys: an action gets the key that is pressed for it.
+//! The list of actions with their keys: an action gets the pressed key.
 
 use super::list_keys::{ListKey, list_key, moved};
 use crate::action::{Action, ActionRow, KeyContext, TABLE};
@@ -9,36 +9,36 @@ use crate::outcome::KeyOutcome;
 use crate::printable::Printable;
 use crate::request::{KeyChanges, Ticket};
 
-/// Actions without which tau cannot be used: they keep a key.
+/// Actions that tau cannot be used without: they keep a key.
 const ESSENTIAL: [Action; 4] = [Action::Send, Action::Cancel, Action::Clear, Action::TakeKeyboard];
 
 /// The list on the screen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeysView {
     query: LineEdit,
-    /// Place among the rows that match.
+    /// Index among the matching rows.
     pub selected: usize,
     pub step: KeyStep,
-    /// What the last change has led to, or why it cannot be made.
+    /// The result of the last change, or the reason why it is impossible.
     pub said: Option<Result<Printable, Printable>>,
-    /// The request that is under way.
+    /// The pending request.
     pub ticket: Option<Ticket>,
 }
 
-/// What the next key press is for.
+/// The use of the next key press.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyStep {
     /// It chooses an action.
     #[default]
     Choosing,
-    /// It is the new key of the selected action.
+    /// It becomes the new key of the selected action.
     Pressing,
-    /// It says what becomes of this key, which may belong to another action.
+    /// It decides about this key, which may belong to another action.
     Deciding(Key, Option<Action>),
 }
 
 impl KeysView {
-    /// What has been typed to filter the list.
+    /// The typed filter.
     pub fn query(&self) -> &str {
         self.query.text()
     }
@@ -64,7 +64,7 @@ impl KeysView {
         }
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, keymap: &Keymap, page: usize) -> KeyOutcome<KeyChanges> {
         match (self.step, key.code) {
             (KeyStep::Choosing, _) => self.choose(key, keymap, page),
@@ -117,10 +117,10 @@ impl KeysView {
     }
 }
 
-/// The action that has the key now, if any.
+/// The action that currently has the key, if any.
 ///
 /// # Errors
-/// Why the action cannot have it.
+/// The reason why the action cannot have it.
 fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>, String> {
     let stops = key == Key::new(KeyCode::Char('c'), Mods::CTRL);
     if stops && !keymap.keys_of(row.action).contains(&key.to_string()) {
@@ -142,7 +142,7 @@ fn examined(keymap: &Keymap, row: &ActionRow, key: Key) -> Result<Option<Action>
     }
 }
 
-/// What follows when a key is added, or replaces the keys that there are. Ctrl+C stays where it is.
+/// The changes when a key is added, or replaces the existing keys. Ctrl+C stays where it is.
 fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, adds: bool) -> KeyChanges {
     let mut keys = keymap.keys_of(row.action);
     keys.retain(|key| adds || key == "ctrl+c");
@@ -160,7 +160,7 @@ fn changes(keymap: &Keymap, row: &ActionRow, new: Key, other: Option<Action>, ad
     changes
 }
 
-/// What gives the keys that an action is to have no longer to the actions whose default keys they are.
+/// The changes that return keys which an action loses to the actions whose default keys they are.
 fn given_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
     let in_panel = |row: &ActionRow| row.context == KeyContext::Panel;
     let mut lost = keymap.keys_of(row.action);
@@ -174,16 +174,17 @@ fn given_back(keymap: &Keymap, row: &ActionRow, kept: &[String]) -> KeyChanges {
     returned.collect()
 }
 
-/// What is written for an action that is to have these keys: nothing for its default keys.
+/// The setting for an action with these keys: nothing for its default keys.
 fn setting(row: &ActionRow, keys: Vec<String>) -> (String, Option<Vec<String>>) {
     let is_default = keys.len() == row.keys.len() && keys.iter().all(|key| row.keys.contains(&key.as_str()));
     (row.name.to_owned(), (!is_default).then_some(keys))
 }
 
-/// What gives an action its default keys, and those that it had to the actions they come from.
+/// The changes that restore an action's default keys, and return its other keys to the actions they came
+/// from.
 ///
 /// # Errors
-/// When one of them belongs to another action now.
+/// If one of them now belongs to another action.
 fn reset(keymap: &Keymap, row: &ActionRow) -> Result<KeyChanges, String> {
     for name in row.keys {
         let owner = name.parse().ok().and_then(|key| keymap.bound(row.context, key));

@@ -1,16 +1,16 @@
-//! The keys that all lists share: they move the selection, or close the list.
+//! The keys that all lists share: moving the selection, closing the list.
 
 use crate::key::{Key, KeyCode, Mods};
 
-/// What such a key means.
+/// The meaning of such a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListKey {
     Close,
-    /// So many rows down, or up if negative; beyond an end, to the last or the first row.
+    /// Moves down by this many rows, or up if negative; stops at the first and last row.
     Move(isize),
 }
 
-/// What a key means in any list; `page` is the number of rows on the screen. `None`: it is up to the list.
+/// The meaning of a key in any list; `page` is the number of rows on the screen. `None`: the list decides.
 pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
     let page = isize::try_from(page.max(1)).unwrap_or(isize::MAX);
     let by = match (key.code, key.mods) {
@@ -26,7 +26,7 @@ pub(crate) fn list_key(key: Key, page: usize) -> Option<ListKey> {
     Some(ListKey::Move(by))
 }
 
-/// The row that is selected after a move, of `count` rows.
+/// The selected row after a move, among `count` rows.
 pub(crate) fn moved(selected: usize, by: isize, count: usize) -> usize {
     selected.saturating_add_signed(by).min(count.saturating_sub(1))
 }

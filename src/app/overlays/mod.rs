@@ -1,4 +1,4 @@
-//! Lists, dialogs and questions above the transcript, and what keys do in them.
+//! Lists, dialogs and questions above the transcript, and their keys.
 
 pub mod changes;
 pub mod extension_list;

@@ -1,11 +1,11 @@
-//! The question of the first start: which permission mode is to be used.
+//! The question at the first start: the permission mode to use.
 
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
 use tau_protocol::approval::PermissionMode;
 use tau_protocol::chosen::ChosenMode;
 
-/// An answer: what is chosen, its name, and what it means.
+/// An answer: the chosen mode, its name, and its meaning.
 pub type ModeAnswer = (ChosenMode, &'static str, &'static str);
 
 const fn plain(mode: PermissionMode) -> ChosenMode {
@@ -28,18 +28,18 @@ const AUTO: ModeAnswer = (plain(PermissionMode::Auto), "auto", "run without ques
 pub struct ModeQuestion {
     /// The answers, the recommended one first.
     pub answers: Vec<ModeAnswer>,
-    /// The answer that is marked.
+    /// The marked answer.
     pub selected: usize,
 }
 
 impl ModeQuestion {
-    /// The question where commands can be confined, or cannot.
+    /// A new question; `can_sandbox` tells whether commands can be confined.
     pub fn new(can_sandbox: bool) -> Self {
         let all = [Some(SANDBOXED).filter(|_| can_sandbox), Some(ASK), Some(EDITS), Some(AUTO)];
         ModeQuestion { answers: all.into_iter().flatten().collect(), selected: 0 }
     }
 
-    /// A key.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<ChosenMode> {
         let number = key
             .typed()

@@ -1,5 +1,4 @@
-//! What could be turned on that nobody has decided about: hooks of another agent, tools for the web. It is asked when
-//! it is first of use.
+//! Offers of undecided features when first useful: hooks of another agent, tools for the web.
 
 use std::net::IpAddr;
 
@@ -10,7 +9,7 @@ use crate::key::{Key, KeyCode, Mods};
 use crate::msg::Millis;
 use crate::outcome::KeyOutcome;
 
-/// What could be offered.
+/// The features that could be offered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Offers {
@@ -22,11 +21,11 @@ pub struct Offers {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookOffer {
-    /// The files that have them, as the user knows them.
+    /// Their files, as displayed to the user.
     pub files: Vec<String>,
     /// The event and the command of each.
     pub hooks: Vec<(String, String)>,
-    /// Some are in a project, which is to be trusted again with them.
+    /// Whether some belong to a project, which must be trusted again with them.
     pub of_project: bool,
 }
 
@@ -34,20 +33,20 @@ pub struct HookOffer {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebOffer {
-    /// The service that a key is known for: its name in settings, and for people.
+    /// The service with a known key: its name in settings, and its display name.
     pub search: Option<(String, String)>,
-    /// Whether the model fetches pages is decided already.
+    /// Whether fetching of pages is already decided.
     pub only_search: bool,
 }
 
 impl WebOffer {
-    /// Whether what is offered is of use for this message.
+    /// Whether the offer is useful for this message.
     pub(crate) fn is_needed(&self, text: &str) -> bool {
         (!self.only_search && has_address(text)) || (self.search.is_some() && asks_for_search(text))
     }
 }
 
-/// What is offered.
+/// A feature that is offered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Offer {
     Hooks(HookOffer),
@@ -59,9 +58,9 @@ pub enum Offer {
 pub enum OfferAnswer {
     /// From now on.
     Yes,
-    /// Of hooks: not now. Of the web: in this session only.
+    /// For hooks: not now. For the web: in this session only.
     Once,
-    /// Never, and it is not asked again.
+    /// Never, without asking again.
     Never,
 }
 
@@ -69,20 +68,20 @@ pub enum OfferAnswer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfferView {
     pub offer: Offer,
-    /// The answer that is marked.
+    /// The marked answer.
     pub selected: usize,
-    /// Since when nothing was typed that was meant for the composer.
+    /// The time since which nothing was typed for the composer.
     quiet_since: Millis,
 }
 
 impl OfferView {
-    /// The question, which appears now. Of hooks, the cautious answer is marked.
+    /// A question that appears now. For hooks, the cautious answer is marked.
     pub fn new(offer: Offer, now: Millis) -> Self {
         let selected = usize::from(matches!(offer, Offer::Hooks(_)));
         OfferView { offer, selected, quiet_since: now }
     }
 
-    /// The answers, in the order in which they are shown.
+    /// The answers, in display order.
     pub fn answers(&self) -> [(OfferAnswer, &'static str); 3] {
         let [yes, once, never] = match self.offer {
             Offer::Hooks(_) => ["run them", "not now; ask again next time", "never run them"],
@@ -91,7 +90,7 @@ impl OfferView {
         [(OfferAnswer::Yes, yes), (OfferAnswer::Once, once), (OfferAnswer::Never, never)]
     }
 
-    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    /// Whether current typing was meant for the composer. That delays the next key.
     pub(crate) fn is_early(&mut self, now: Millis) -> bool {
         let is_early = now - self.quiet_since < QUIET;
         if is_early {
@@ -100,7 +99,7 @@ impl OfferView {
         is_early
     }
 
-    /// A key.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: Key) -> KeyOutcome<OfferAnswer> {
         let answers = self.answers();
         let answer = |at: usize| answers.get(at).map(|(answer, _)| KeyOutcome::Done(*answer));
@@ -117,8 +116,8 @@ impl OfferView {
     }
 }
 
-/// Whether a text asks in so many words for a search of the web, as its own sentence or part of one does. That it only
-/// speaks of such a search is not enough, nor is a question that could be answered by one.
+/// Whether a text literally asks for a web search, as a sentence or part of one. Merely mentioning such a
+/// search is not enough, nor is a question that a search could answer.
 fn asks_for_search(text: &str) -> bool {
     const BEFORE: [&str; 8] = ["please", "and", "then", "you", "now", "first", "also", "or"];
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -131,7 +130,7 @@ fn asks_for_search(text: &str) -> bool {
         let begins = before.is_none_or(|before| {
             before.ends_with(['.', '!', '?', ':', ';', ',']) || BEFORE.contains(&plain(before).as_str())
         });
-        // As it is written, the first word is one without quotes or other signs before it.
+        // Literally: no quotes or other signs precede the first word.
         is_search && begins && words.get(at).is_some_and(|word| word.eq_ignore_ascii_case("search"))
     })
 }

@@ -1,4 +1,4 @@
-//! Overlays: drawn over the transcript, and the first to take keys.
+//! Overlays: drawn over the transcript, with the first claim to keys.
 
 use super::changes::ChangesView;
 use super::extension_list::ExtensionsView;
@@ -29,43 +29,43 @@ use tau_protocol::event::Question;
 pub enum Overlay {
     /// A list to choose from.
     Picker { picker: Picker, ticket: Option<Ticket> },
-    /// Keys and commands.
+    /// The help on keys and commands.
     Help(HelpView),
-    /// The API key of a provider is being typed.
+    /// The input of a provider's API key.
     Login { provider: String, line: LineEdit, ticket: Option<Ticket>, failed: Option<Printable> },
-    /// Whether the project settings of a folder are used.
+    /// The question whether to use a folder's project settings.
     Trust(TrustView),
     /// The session's tree.
     Tree(Box<TreeView>),
     /// The settings.
     Settings(Box<SettingsView>),
-    /// Skills and other extensions.
+    /// The list of skills and other extensions.
     Extensions(Box<ExtensionsView>),
-    /// Actions and their keys.
+    /// The list of actions and their keys.
     Keys(KeysView),
     /// The permission rules.
     Rules(Box<RulesView>),
     /// The queued messages.
     Queue(QueueView),
-    /// What becomes of a plan.
+    /// The question how to proceed with a plan.
     Plan(Box<PlanView>),
-    /// Which permission mode is to be used.
+    /// The question which permission mode to use.
     Mode(ModeQuestion),
-    /// Whether something is to be turned on.
+    /// The question whether to turn a feature on.
     Offer(OfferView),
-    /// What the session changed.
+    /// The session's changes.
     Changes(Box<ChangesView>),
-    /// The model asks.
+    /// Questions from the model.
     Questions(Box<QuestionsView>),
-    /// An MCP server asks for values.
+    /// A form from an MCP server.
     Form(Box<FormView>),
-    /// The agent asks; `selected` is an option.
+    /// A question from the agent; `selected` is an option.
     Asked { id: String, question: Question, selected: usize },
 }
 
 impl Overlay {
-    /// Whether the user has opened it, to look something up or to choose. A question is not a list: you may want to
-    /// read what was said before it.
+    /// Whether the user opened it, to look something up or to choose. A question is not a list: the text
+    /// before it may be worth reading.
     pub fn is_list(&self) -> bool {
         match self {
             Overlay::Picker { .. }
@@ -88,13 +88,13 @@ impl Overlay {
         }
     }
 
-    /// Whether it lies on what is finished, on the shell's screen: a list, and a question that nothing said before
-    /// bears on.
+    /// Whether it covers finished entries on the shell's screen: a list, or a question that does not depend
+    /// on earlier text.
     pub fn floats(&self) -> bool {
         self.is_list() || matches!(self, Overlay::Trust(_) | Overlay::Mode(_) | Overlay::Offer(_))
     }
 
-    /// The dialog of a question, which appears now.
+    /// The dialog of a question that appears now.
     pub(crate) fn of_question(id: &str, question: &Question, work_mode: WorkMode, now: Millis) -> Self {
         match question {
             Question::Plan { plan } => Overlay::Plan(Box::new(PlanView::new(id, plan, work_mode, now))),
@@ -110,7 +110,7 @@ impl Overlay {
         }
     }
 
-    /// The id of the question, if it is the dialog of one.
+    /// The id of the question, if it is a question's dialog.
     pub(crate) fn question(&self) -> Option<&str> {
         match self {
             Overlay::Form(form) => Some(&form.id),
@@ -121,7 +121,7 @@ impl Overlay {
         }
     }
 
-    /// Whether a call of the model waits for it.
+    /// Whether a call of the model is blocked on it.
     pub(crate) fn is_of_model(&self) -> bool {
         match self {
             Overlay::Plan(view) => view.id.is_some(),
@@ -129,7 +129,7 @@ impl Overlay {
         }
     }
 
-    /// True while what is typed must not be recorded or shown.
+    /// Whether typed text must not be recorded or shown.
     pub(crate) fn is_secret(&self) -> bool {
         match self {
             Overlay::Login { .. } => true,
@@ -152,7 +152,7 @@ impl Overlay {
         }
     }
 
-    /// The dialog of a plan, if it is one.
+    /// The plan's dialog, if it is one.
     pub(crate) fn as_plan(&mut self) -> Option<&mut PlanView> {
         match self {
             Overlay::Plan(view) => Some(view),
@@ -161,7 +161,7 @@ impl Overlay {
     }
 }
 
-/// The outcome of a key press while an API key is typed: at the end, the API key.
+/// The outcome of a key press in the input of an API key: at the end, the API key.
 pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
     match (key.code, key.mods) {
         (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => KeyOutcome::Closed,
@@ -172,18 +172,18 @@ pub(crate) fn login_key(line: &mut LineEdit, key: Key) -> KeyOutcome<Hidden> {
     }
 }
 
-/// The options a question is shown with.
+/// The displayed options of a question.
 pub fn options(question: &Question) -> Vec<String> {
     match question {
         Question::Select { options, .. } => options.clone(),
         Question::Confirm { .. } => vec!["Yes".to_owned(), "No".to_owned()],
-        // The address may be anything, so yes is not what Enter says at once.
+        // The address may be anything, so Enter does not default to yes.
         Question::Url { .. } => vec!["No".to_owned(), "Yes, I'll open it in my browser".to_owned()],
         Question::Form { .. } | Question::User { .. } | Question::Plan { .. } => Vec::new(),
     }
 }
 
-/// The answer to a key while the agent asks.
+/// The outcome of a key while the agent asks.
 pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> KeyOutcome<QuestionAnswer> {
     let options = options(question);
     match (key.code, key.mods) {
@@ -205,7 +205,7 @@ pub(crate) fn asked_key(question: &Question, selected: &mut usize, key: Key) -> 
             });
         }
         _ => {
-            // A letter selects the option that it begins.
+            // A letter selects the option that starts with it.
             let begins = |option: &String| {
                 let first = option.chars().next().map(|c| c.to_lowercase().to_string());
                 first.is_some() && first == key.typed().map(|c| c.to_lowercase().to_string())

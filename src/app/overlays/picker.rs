@@ -1,7 +1,7 @@
 //! A list to choose from: one widget for sessions, models, levels, themes, providers, prompts.
 //!
-//! Typing filters, rows may stream in while it is open, and it answers with the key of a row.
-//! What the choice does is for `update/overlays.rs`.
+//! Typing filters, rows may stream in while it is open, and it answers with a row's key. `update/overlays.rs`
+//! carries out the choice.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use crate::printable::Printable;
 use crate::request::Ticket;
 use tau_protocol::session_row::LastExchange;
 
-/// What the rows are, and so what choosing one means.
+/// The kind of the rows, which gives a choice its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickerKind {
     /// Sessions of this directory, or of all.
@@ -32,42 +32,42 @@ pub enum PickerKind {
     Prompts,
     /// Every action and slash command.
     Palette,
-    /// Messages of the user, to start a session from before one of them.
+    /// Messages of the user; the chosen one starts a session from before it.
     Forks,
-    /// Messages of the user, to go back to before one of them.
+    /// Messages of the user; the conversation returns to before the chosen one.
     Checkpoints,
-    /// What goes back: files, conversation or both.
+    /// The scope of an undo: files, conversation or both.
     UndoScope,
-    /// What becomes of a file that the user changed as well.
+    /// The treatment of a file that the user changed as well.
     UndoConflict,
 }
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PickerRow {
-    /// What is answered when it is chosen.
+    /// The answer when it is chosen.
     pub key: String,
     pub title: Printable,
     /// Shown at the right end.
     pub note: Printable,
-    /// True for what is in use now.
+    /// Whether it is currently in use.
     pub current: bool,
     /// A favourite.
     pub marked: bool,
-    /// It cannot be used yet: below all others, whatever is typed.
+    /// Not usable yet: below all others, whatever the query.
     pub dimmed: bool,
-    /// It is shown only when the hidden rows are asked for.
+    /// Shown only on request.
     pub hidden: bool,
 }
 
-/// What the user did with a row.
+/// The action on a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PickerChoice {
     Pick(String),
     Delete(String),
     /// Give the row this name.
     Rename(String, String),
-    /// Mark the row as a favourite, or take the mark away.
+    /// Mark the row as a favourite, or unmark it.
     Mark(String),
     /// Show the other set of rows (this directory, or all).
     Scope,
@@ -78,34 +78,34 @@ pub enum PickerChoice {
 pub struct Picker {
     pub kind: PickerKind,
     pub title: Cow<'static, str>,
-    /// More rows are on their way.
+    /// More rows are still loading.
     pub loading: bool,
-    /// Enter was pressed before there was a row to choose: the first one that matches is meant.
+    /// Enter was pressed before any row arrived: it chooses the first match.
     pub(crate) entered: bool,
-    /// The selection was moved after what was typed: Space is no text then.
+    /// The selection was moved after typing, so Space is not text.
     browsing: bool,
-    /// What is shown when there are no rows.
+    /// The text for an empty list.
     pub empty: &'static str,
     query: LineEdit,
     rows: Vec<PickerRow>,
     shown: Vec<FuzzyMatch>,
     selected: usize,
-    /// The hidden rows were asked for.
+    /// Whether hidden rows were requested.
     shows_hidden: bool,
     /// The row whose deletion waits for a second press.
     to_delete: Option<String>,
-    /// A new name for the selected row, while it is typed.
+    /// A new name for the selected row, while being typed.
     renaming: Option<LineEdit>,
-    /// Rows in whose sessions the query occurs, whatever their titles, and the line where it does.
+    /// Sessions with the query in their messages, whatever their titles, and the line of the match.
     found: BTreeMap<String, Printable>,
-    /// The search for them that is under way.
+    /// The pending search for them.
     pub search: Option<Ticket>,
     /// The last exchange of the selected session, once it is known.
     pub preview: Option<LastExchange>,
 }
 
 impl Picker {
-    /// An empty list that waits for rows.
+    /// An empty list, before its rows.
     pub fn new(kind: PickerKind, title: &'static str, empty: &'static str) -> Self {
         Picker {
             kind,
@@ -127,23 +127,23 @@ impl Picker {
         }
     }
 
-    /// Begins with this query.
+    /// Starts with this query.
     pub(crate) fn with_query(mut self, query: &str) -> Self {
         self.query = LineEdit::new(query);
         self
     }
 
-    /// What is typed.
+    /// The typed query.
     pub fn query(&self) -> &str {
         self.query.text()
     }
 
-    /// All rows there are.
+    /// All rows.
     pub fn rows(&self) -> &[PickerRow] {
         &self.rows
     }
 
-    /// The rows that match, best first, with their marks.
+    /// The matching rows, best first, with their marks.
     pub fn shown(&self) -> impl Iterator<Item = (&PickerRow, &[usize])> + '_ {
         self.shown.iter().filter_map(|found| Some((self.rows.get(found.index)?, found.marks.as_slice())))
     }
@@ -153,12 +153,12 @@ impl Picker {
         self.rows.iter().any(|row| row.hidden).then_some(self.shows_hidden)
     }
 
-    /// How many rows match.
+    /// The number of matching rows.
     pub fn count(&self) -> usize {
         self.shown.len()
     }
 
-    /// Index of the selected row among those shown.
+    /// Index of the selected row among the displayed ones.
     pub fn selected(&self) -> usize {
         self.selected
     }
@@ -174,7 +174,7 @@ impl Picker {
         self.to_delete.as_deref()
     }
 
-    /// The new name that is being typed.
+    /// The new name being typed.
     pub fn renaming(&self) -> Option<&str> {
         self.renaming.as_ref().map(LineEdit::text)
     }
@@ -184,7 +184,7 @@ impl Picker {
         self.found.get(key)
     }
 
-    /// Takes rows in whose sessions the query occurs; the selection stays on its row.
+    /// Adds rows with the query in their sessions; the selection stays on its row.
     pub fn find(&mut self, lines: impl IntoIterator<Item = (String, Printable)>) {
         let keep = self.selected_key().map(str::to_owned);
         self.found.extend(lines);
@@ -194,7 +194,7 @@ impl Picker {
         }
     }
 
-    /// Gives a row another title.
+    /// Changes the title of a row.
     pub(crate) fn retitle(&mut self, key: &str, title: &str) {
         for row in self.rows.iter_mut().filter(|row| row.key == key) {
             row.title = Printable::line(title);
@@ -202,7 +202,7 @@ impl Picker {
         self.filter();
     }
 
-    /// Marks a row as a favourite, or takes the mark away.
+    /// Marks a row as a favourite, or unmarks it.
     pub(crate) fn mark(&mut self, key: &str, marked: bool) {
         for row in self.rows.iter_mut().filter(|row| row.key == key) {
             row.marked = marked;
@@ -225,7 +225,7 @@ impl Picker {
         }
     }
 
-    /// Removes all rows, to be filled again.
+    /// Removes all rows, for refilling.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.filter();
@@ -233,7 +233,7 @@ impl Picker {
         self.loading = true;
     }
 
-    /// Removes a row. The selection stays on its row; when that one goes, it is on the next.
+    /// Removes a row. The selection stays on its row, or goes to the next if that one is removed.
     pub fn remove(&mut self, key: &str) {
         let keep = self.selected_key().filter(|selected| *selected != key).map(str::to_owned);
         self.rows.retain(|row| row.key != key);
@@ -242,11 +242,11 @@ impl Picker {
             return self.select(&keep);
         }
         self.selected = self.selected.min(self.shown.len().saturating_sub(1));
-        // The name that is being typed was for the one that went.
+        // The name being typed was for the removed row.
         self.renaming = None;
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PickerChoice> {
         if let Some(line) = self.renaming.take() {
             return self.rename(line, key);
@@ -329,7 +329,7 @@ impl Picker {
         KeyOutcome::Handled
     }
 
-    /// Selects the row of that key; the first where it is not shown.
+    /// Selects the row with that key, or the first if it is not displayed.
     pub(crate) fn select(&mut self, key: &str) {
         let place =
             self.shown.iter().position(|found| self.rows.get(found.index).is_some_and(|row| row.key == key));

@@ -1,4 +1,4 @@
-//! The dialog of a plan: what becomes of one that the model hands in, or how far the accepted one is.
+//! The dialog of a plan: the decision on a proposed one, or the progress of the accepted one.
 
 use super::list_keys::{ListKey, list_key, moved};
 use crate::approval::QUIET;
@@ -9,7 +9,7 @@ use crate::outcome::KeyOutcome;
 use crate::request::Ticket;
 use tau_protocol::approval::PermissionMode;
 
-/// The answers, in the order in which they are shown.
+/// The answers, in display order.
 pub const ANSWERS: [(PlanAnswer, &str); 6] = [
     (PlanAnswer::Accept(PermissionMode::Auto), "accept it and continue in auto: tau does not ask"),
     (PlanAnswer::Accept(PermissionMode::Edits), "accept it and continue in edits: tau asks before commands"),
@@ -19,26 +19,26 @@ pub const ANSWERS: [(PlanAnswer, &str); 6] = [
     (PlanAnswer::Close, "stop here and keep talking about it"),
 ];
 
-/// For how long a mode applies before it counts as one that is worked in: the key for the next one passes through
-/// others on its way.
+/// Time for which a mode must apply before it counts as the working mode: the cycle key passes through others
+/// on its way.
 const PASSED: Millis = 2_000;
 
-/// The mode that is worked in when no plan is made.
+/// The mode for work without a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkMode {
     mode: PermissionMode,
-    /// Since when the present mode applies.
+    /// The time since which the present mode applies.
     since: Millis,
 }
 
 impl WorkMode {
-    /// From the start on. Who starts with a plan is asked about what follows.
+    /// The state at the start. A session that starts in plan mode asks how to continue.
     pub(crate) fn new(mode: PermissionMode, now: Millis) -> Self {
         let mode = if mode == PermissionMode::Plan { PermissionMode::Ask } else { mode };
         WorkMode { mode, since: now }
     }
 
-    /// The mode changes now.
+    /// Records a mode change.
     pub(crate) fn changes(&mut self, from: PermissionMode, now: Millis) {
         if from != PermissionMode::Plan && now - self.since >= PASSED {
             self.mode = from;
@@ -46,14 +46,14 @@ impl WorkMode {
         self.since = now;
     }
 
-    /// The place of the answer that continues in it.
+    /// Index of the answer that continues in it.
     pub(crate) fn answer(self) -> usize {
         let accepts = PlanAnswer::Accept(self.mode);
         ANSWERS.iter().position(|(answer, _)| *answer == accepts).unwrap_or_default()
     }
 }
 
-/// What becomes of the plan.
+/// The decision on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanAnswer {
     /// It is carried out in this mode.
@@ -65,48 +65,49 @@ pub enum PlanAnswer {
     Close,
 }
 
-/// What the user decided.
+/// The user's decision.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PlanChoice {
     Accept(PermissionMode),
     Edit,
     Reject(String),
-    /// The accepted plan is given up.
+    /// The accepted plan is dropped.
     Drop,
 }
 
 /// The dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanView {
-    /// The question that it answers; without one, the accepted plan is only shown.
+    /// The id of the question that it answers; without one, the accepted plan is only displayed.
     pub id: Option<String>,
     /// The plan, as markdown.
     pub text: String,
-    /// The user has changed it.
+    /// Whether the user has changed it.
     pub is_edited: bool,
     pub selected: usize,
-    /// The answer that is marked at first.
+    /// The initially marked answer.
     marked: usize,
-    /// The first row of the plan that is shown.
+    /// The first displayed row of the plan.
     pub scroll: usize,
-    /// The comment, while it is typed.
+    /// The comment, while being typed.
     pub comment: Option<LineEdit>,
-    /// The editor that is open.
+    /// The open editor.
     pub ticket: Option<Ticket>,
-    /// Since when it is on the screen.
+    /// The time at which it appeared.
     pub(crate) since: Millis,
-    /// Since when nothing was typed: what was meant for the composer decides nothing.
+    /// The time since which nothing was typed: typing for the composer decides nothing.
     quiet_since: Millis,
 }
 
 impl PlanView {
-    /// The dialog of a plan that the model hands in, which appears now. Marked is to continue in the mode of before.
+    /// The dialog of a proposed plan, which appears now. The answer that continues in the previous mode is
+    /// marked.
     pub fn new(id: &str, text: &str, work_mode: WorkMode, now: Millis) -> Self {
         let marked = work_mode.answer();
         PlanView { id: Some(id.to_owned()), selected: marked, marked, ..PlanView::shown(text, now) }
     }
 
-    /// The user has changed the plan.
+    /// Replaces the plan with the user's text.
     pub(crate) fn change(&mut self, text: String) {
         self.text = text;
         self.is_edited = true;
@@ -129,12 +130,12 @@ impl PlanView {
         }
     }
 
-    /// It is on the screen from now on.
+    /// Records that it appears on the screen.
     pub(crate) fn appears(&mut self, now: Millis) {
         (self.since, self.quiet_since) = (now, now);
     }
 
-    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    /// Whether current typing was meant for the composer. That delays the next key.
     pub(crate) fn is_early(&mut self, now: Millis) -> bool {
         let is_early = self.id.is_some() && self.comment.is_none() && now - self.quiet_since < QUIET;
         if is_early {
@@ -150,7 +151,7 @@ impl PlanView {
         }
     }
 
-    /// A key; `page` is by how many rows the plan can be scrolled down at once.
+    /// Handles a key; `page` is the number of rows by which the plan scrolls.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<PlanChoice> {
         if let Some(line) = self.comment.take() {
             return self.comment_key(line, key);

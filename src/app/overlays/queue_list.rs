@@ -1,4 +1,4 @@
-//! The list of queued messages: selecting one, and what to do with it.
+//! The list of queued messages, its selection and actions.
 //!
 //! The messages themselves are in the [`Status`], which follows the agent; the list only knows which
 //! one is selected, and stays on it when the agent takes others.
@@ -16,15 +16,15 @@ pub struct QueueView {
     pub selected: QueuedMessage,
 }
 
-/// What the user did with the selected message.
+/// The action on the selected message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum QueueChoice {
-    /// Put it into the composer.
+    /// Move it into the composer.
     Edit,
     Change(QueueChange),
 }
 
-/// All queued messages in the order in which they are shown.
+/// All queued messages in display order.
 pub fn all(status: &Status) -> impl Iterator<Item = (QueuedMessage, &QueuedText)> {
     let of = |queue, texts: &'_ [QueuedText]| {
         let name = move |(index, queued): (usize, &QueuedText)| QueuedMessage {
@@ -38,15 +38,14 @@ pub fn all(status: &Status) -> impl Iterator<Item = (QueuedMessage, &QueuedText)
     names.zip(status.steering.iter().chain(&status.follow_up))
 }
 
-/// Where a message is now: in its queue, or in the other one; `None` if it is in neither.
+/// The current place of a message: in its queue, or in the other one; `None` if it is in neither.
 pub fn find(status: &Status, message: &QueuedMessage) -> Option<QueuedMessage> {
     let same = all(status).map(|(name, _)| name).filter(|name| name.text == message.text);
     same.min_by_key(|name| (name.queue != message.queue, name.index.abs_diff(message.index)))
 }
 
 impl QueueView {
-    /// The list with its last message selected, the one that was written last; `None` when nothing
-    /// is queued.
+    /// The list with the newest message selected; `None` when nothing is queued.
     pub(crate) fn new(status: &Status) -> Option<Self> {
         all(status).last().map(|(selected, _)| QueueView { selected })
     }
@@ -56,7 +55,7 @@ impl QueueView {
         all(status).position(|(name, _)| name == self.selected).unwrap_or(0)
     }
 
-    /// Updates the list to what is queued now; false if nothing is.
+    /// Updates the list from the queues; false if they are empty.
     pub(crate) fn follow(&mut self, status: &Status) -> bool {
         let left =
             |name: &QueuedMessage| name.queue == self.selected.queue && name.index <= self.selected.index;
@@ -66,7 +65,7 @@ impl QueueView {
         found.map(|name| self.selected = name).is_some()
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, status: &Status, page: usize) -> KeyOutcome<QueueChoice> {
         let change = |change| KeyOutcome::Done(QueueChoice::Change(change));
         match (key.code, key.mods) {

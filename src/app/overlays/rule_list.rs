@@ -1,4 +1,4 @@
-//! The list of permission rules: filtered, a rule written, changed or removed.
+//! The list of permission rules: filtering, and adding, changing or removing a rule.
 
 use super::list_keys::{ListKey, list_key, moved};
 use crate::approval::{Coverage, SCOPES};
@@ -14,69 +14,69 @@ use tau_protocol::rules::{BuiltInRule, ListedRule, NewRule, PermissionRules, Rul
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RulesView {
     query: LineEdit,
-    /// Place among the rows that match.
+    /// Index among the matching rows.
     pub selected: usize,
     /// The rules, once they are known.
     rules: Option<PermissionRules>,
     pub stage: RuleStage,
-    /// What the last change has led to, or why it cannot be made.
+    /// The result of the last change, or the reason why it is impossible.
     pub said: Option<Result<Printable, Printable>>,
-    /// The request that is under way.
+    /// The pending request.
     pub ticket: Option<Ticket>,
-    /// The change that it is about, if it is one.
+    /// The pending change, if the request is one.
     pub(crate) change: Option<RuleChange>,
-    /// The selected rule, and which earlier calls it would have decided on.
+    /// The selected rule, and the earlier calls that it would have decided.
     pub coverage: Option<(ListedRule, Coverage)>,
 }
 
-/// What the next key press is for.
+/// The use of the next key press.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RuleStage {
     /// It chooses a row.
     #[default]
     Choosing,
-    /// It writes a rule.
+    /// It edits a rule.
     Writing(RuleForm),
-    /// It says whether the selected rule is removed.
+    /// It confirms or cancels the removal of the selected rule.
     Removing,
 }
 
-/// A rule that is being written.
+/// A rule being written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleForm {
     pub line: LineEdit,
     pub list: Verdict,
     pub scope: RuleScope,
     pub coverage: Coverage,
-    /// The rule whose place it takes.
+    /// The rule that it replaces.
     pub replaces: Option<ListedRule>,
 }
 
 /// A row of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RuleRow<'a> {
-    /// Adds a rule.
+    /// The row that adds a rule.
     New,
     Rule(&'a ListedRule),
     BuiltIn(&'a BuiltInRule),
 }
 
-/// What a key leads to.
+/// The outcome of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RuleChoice {
-    /// The rule is to be looked up: which earlier calls it would have decided on.
+    /// Looks up which earlier calls the rule would have decided.
     Look,
     Change(RuleChange),
 }
 
 impl RulesView {
-    /// An empty list that waits.
+    /// An empty list, before the answer.
     pub(crate) fn waiting(ticket: Ticket) -> Self {
         RulesView { ticket: Some(ticket), ..RulesView::default() }
     }
 
-    /// Takes the rules; the selection stays at its rule, or where it was if that is gone. What is about a
-    /// rule that is gone ends.
+    /// Fills in the rules; the selection stays on its rule, or at its index if that rule is gone. A step that
+    /// concerns a removed rule ends.
     pub(crate) fn fill(&mut self, rules: PermissionRules) {
         let selected = self.rule().cloned();
         self.rules = Some(rules);
@@ -88,7 +88,7 @@ impl RulesView {
         match &mut self.stage {
             RuleStage::Removing if found.is_none() => self.stage = RuleStage::Choosing,
             RuleStage::Writing(RuleForm { replaces: Some(replaces), .. }) => {
-                // Its line may be another one now.
+                // Its line may have changed.
                 let rules = self.rules.iter().flat_map(|all| &all.rules);
                 if let Some(now) = rules.into_iter().find(|rule| is_same(rule, replaces)) {
                     *replaces = now.clone();
@@ -100,7 +100,7 @@ impl RulesView {
         self.selected = found.unwrap_or(self.selected).min(last);
     }
 
-    /// What has been typed to filter the list.
+    /// The typed filter.
     pub fn query(&self) -> &str {
         self.query.text()
     }
@@ -110,17 +110,17 @@ impl RulesView {
         self.rules.is_some()
     }
 
-    /// Whether the rules are not known yet, or being changed. While they are only read again, keys work.
+    /// Whether the rules are loading for the first time or being changed. Keys work during a mere reload.
     fn is_busy(&self) -> bool {
         self.rules.is_none() || self.change.is_some()
     }
 
-    /// How many rows there are without a filter.
+    /// The number of rows without a filter.
     pub fn count(&self) -> usize {
         1 + self.rules.as_ref().map_or(0, |all| all.rules.len() + all.built_in.len())
     }
 
-    /// The rows that match: the one that adds a rule, then the strictest first, as they win.
+    /// The matching rows: the one that adds a rule, then the strictest rules first, as they win.
     pub fn rows(&self) -> Vec<RuleRow<'_>> {
         let (rules, built_in) = self
             .rules
@@ -157,7 +157,7 @@ impl RulesView {
         }
     }
 
-    /// Selects the rule that was added, if it is shown.
+    /// Selects the added rule, if it is displayed.
     pub(crate) fn select(&mut self, change: &RuleChange) {
         let Some(new) = &change.add else { return };
         let is_it = |row: &RuleRow<'_>| match row {
@@ -170,7 +170,7 @@ impl RulesView {
         self.selected = self.rows().iter().position(is_it).unwrap_or(self.selected);
     }
 
-    /// Adds pasted text to the filter, or to the rule that is written.
+    /// Adds pasted text to the filter, or to the rule being written.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.stage {
             RuleStage::Choosing => {
@@ -182,7 +182,7 @@ impl RulesView {
         }
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<RuleChoice> {
         match std::mem::take(&mut self.stage) {
             RuleStage::Choosing => self.choose(key, page),
@@ -211,12 +211,12 @@ impl RulesView {
         KeyOutcome::Done(RuleChoice::Look)
     }
 
-    /// The filter has changed: the first rule that matches is selected.
+    /// Selects the first matching rule after a filter change.
     fn filtered(&mut self) {
         self.selected = usize::from(!self.query().is_empty() && self.rows().len() > 1);
     }
 
-    /// Begins to write: a new rule, or the selected one.
+    /// Starts writing: a new rule, or the selected one.
     fn open(&mut self) -> KeyOutcome<RuleChoice> {
         let form = |text: &str, list, scope, replaces| RuleForm {
             line: LineEdit::new(text),
@@ -300,7 +300,7 @@ impl RulesView {
         KeyOutcome::Handled
     }
 
-    /// The rule to look up, and in which list it is or is to be.
+    /// The rule to look up, and the list that it is in or will be in.
     pub(crate) fn sought(&self) -> Option<(String, Verdict)> {
         match &self.stage {
             RuleStage::Writing(form) => Some((form.line.text().trim().to_owned(), form.list)),
@@ -312,7 +312,7 @@ impl RulesView {
         }
     }
 
-    /// What is known of the rule that is looked up: asked, or the answer.
+    /// Sets the state of the look-up: pending, or the answer.
     pub(crate) fn set_coverage(&mut self, coverage: Coverage) {
         match &mut self.stage {
             RuleStage::Writing(form) => form.coverage = coverage,
@@ -332,7 +332,7 @@ impl RulesView {
     }
 }
 
-/// Whether two rows are about one rule, which may have moved in its file.
+/// Whether two rows show one rule, which may have moved in its file.
 fn is_same(one: &ListedRule, other: &ListedRule) -> bool {
     let file = |rule: &ListedRule| rule.place.as_ref().map(|(path, _)| path.clone());
     let key = |rule: &ListedRule| (rule.list, rule.scope, rule.granted_by.clone(), rule.in_force, file(rule));

@@ -1,4 +1,4 @@
-//! The list of settings: their values, where these come from, and changing them.
+//! The list of settings: their values, the origin of these, and changing them.
 
 use super::list_keys::{ListKey, list_key, moved};
 use crate::key::{Key, KeyCode, Mods};
@@ -12,13 +12,13 @@ use crate::request::{SettingShown, Ticket};
 pub struct SettingsView {
     pub rows: Vec<SettingShown>,
     pub(crate) query: LineEdit,
-    /// Index among those that match the query.
+    /// Index among the settings that match the query.
     pub selected: usize,
-    /// The new value, while it is typed.
+    /// The new value, while being typed.
     pub editing: Option<LineEdit>,
-    /// The result of the last change, or why it failed.
+    /// The result of the last change, or its failure.
     pub said: Option<Result<Printable, Printable>>,
-    /// The request that is under way.
+    /// The pending request.
     pub ticket: Option<Ticket>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct SettingChoice {
 }
 
 impl SettingsView {
-    /// What has been typed to filter the list.
+    /// The typed filter.
     pub fn query(&self) -> &str {
         self.query.text()
     }
 
-    /// The settings whose name or help has every word of the query: first the one of that name, then
-    /// those whose name begins with it, then those whose name has its words.
+    /// The settings whose name or help has every word of the query: first an exact name, then names that
+    /// begin with it, then names with its words.
     pub fn shown(&self) -> impl Iterator<Item = &SettingShown> {
         let typed = self.query().trim().to_lowercase();
         let mut rows: Vec<&SettingShown> =
@@ -57,7 +57,7 @@ impl SettingsView {
         self.editing.is_some() && self.row().is_some_and(|row| row.secret)
     }
 
-    /// Adds pasted text to the value that is typed, or to the query.
+    /// Adds pasted text to the value being typed, or to the query.
     pub(crate) fn paste(&mut self, text: &str) {
         match &mut self.editing {
             Some(line) => line.paste(text),
@@ -68,7 +68,7 @@ impl SettingsView {
         }
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<SettingChoice> {
         if let Some(line) = self.editing.take() {
             return self.type_key(line, key);
@@ -96,7 +96,7 @@ impl SettingsView {
         KeyOutcome::Handled
     }
 
-    /// The next of the values to choose from, or a line to type one.
+    /// Selects the next possible value, or opens a line to type one.
     fn change(&mut self, by: isize) -> KeyOutcome<SettingChoice> {
         let Some(row) = self.row().cloned() else { return KeyOutcome::Handled };
         if row.is_table {

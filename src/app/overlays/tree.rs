@@ -1,7 +1,7 @@
-//! The session's tree on the screen: rows to go to, folded, filtered and searched.
+//! The session's tree on the screen: folding, filtering, searching, and choosing a row.
 //!
-//! The rows come from the agent; what a choice does is for `update/tree.rs`. Laying out never
-//! recurses, as a conversation is a tree thousands of rows deep.
+//! The rows come from the agent; `update/tree.rs` carries out a choice. Layout never recurses, as a
+//! conversation is a tree thousands of rows deep.
 
 mod filter;
 mod layout;
@@ -17,14 +17,14 @@ pub use filter::TreeFilter;
 use tau_protocol::command::BranchSummaryOptions;
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 
-/// A row as it is laid out.
+/// A laid out row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeRow {
-    /// Its place in the outline.
+    /// Its index in the outline.
     pub row: usize,
-    /// The lines that lead to it from where the tree branches.
+    /// The lines that lead to it from the branching point.
     pub lead: String,
-    /// Rows below it are hidden.
+    /// Whether the rows below it are hidden.
     pub folded: bool,
     /// On the path to the current point of the conversation.
     pub active: bool,
@@ -32,13 +32,13 @@ pub struct TreeRow {
     pub current: bool,
 }
 
-/// What the keys are for at the moment.
+/// The current use of the keys.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TreeStep {
     Browse,
     /// A label for the selected row is being typed.
     Label(LineEdit),
-    /// How to leave the branch is being chosen; the place of the choice in [`WAYS`].
+    /// The way to leave the branch is being chosen; an index in [`WAYS`].
     Leave(usize),
     /// The focus of the summary is being typed.
     Focus(LineEdit),
@@ -51,7 +51,7 @@ pub const WAYS: [&str; 3] = [
     "go there and summarize this branch with a focus you type",
 ];
 
-/// What the user decided.
+/// The user's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeChoice {
     /// Continue from this entry.
@@ -70,16 +70,16 @@ pub enum TreeChoice {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeView {
     outline: Outline,
-    /// Rows are on their way.
+    /// Whether rows are still loading.
     pub loading: bool,
     shown: Vec<TreeRow>,
     selected: usize,
-    /// The row that was selected before no row was left.
+    /// The row that was selected before all rows disappeared.
     lost: Option<usize>,
     pub filter: TreeFilter,
     folded: BTreeSet<String>,
     query: LineEdit,
-    /// When rows were written is shown so.
+    /// The display of the rows' times.
     pub times: Times,
     pub step: TreeStep,
 }
@@ -102,7 +102,7 @@ impl Default for TreeView {
 }
 
 impl TreeView {
-    /// Takes the rows. The selection stays on its entry, or starts at the current point.
+    /// Fills in the rows. The selection stays on its entry, or starts at the current point.
     pub fn fill(&mut self, outline: Outline) {
         let kept = self.selected_row().map(|row| row.id.clone());
         self.outline = outline;
@@ -113,32 +113,32 @@ impl TreeView {
         self.loading = false;
     }
 
-    /// The rows as laid out.
+    /// The laid out rows.
     pub fn shown(&self) -> &[TreeRow] {
         &self.shown
     }
 
-    /// The row at a place of the outline.
+    /// The row at an index of the outline.
     pub fn row(&self, place: usize) -> Option<&OutlineRow> {
         self.outline.rows.get(place)
     }
 
-    /// How many rows there are in all.
+    /// The total number of rows.
     pub fn count(&self) -> usize {
         self.outline.rows.len()
     }
 
-    /// Index of the selected row among those shown.
+    /// Index of the selected row among the displayed ones.
     pub fn selected(&self) -> usize {
         self.selected
     }
 
-    /// What is searched for.
+    /// The search query.
     pub fn query(&self) -> &str {
         self.query.text()
     }
 
-    /// Takes a key; `page` is the number of rows on the screen.
+    /// Handles a key; `page` is the number of rows on the screen.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TreeChoice> {
         match std::mem::replace(&mut self.step, TreeStep::Browse) {
             TreeStep::Browse => self.browse(key, page),
@@ -148,7 +148,7 @@ impl TreeView {
         }
     }
 
-    /// Adds pasted text to what is typed.
+    /// Adds pasted text to the current input.
     pub fn paste(&mut self, text: &str) {
         match &mut self.step {
             TreeStep::Browse => {
@@ -205,8 +205,8 @@ impl TreeView {
         KeyOutcome::Handled
     }
 
-    /// Whether only settings came after that row. The row that is marked as current may be further
-    /// up, where a filter or a search hides what came after it.
+    /// Whether only settings follow that row. The row marked as current may be further up, where a filter or
+    /// a search hides what follows it.
     fn is_current(&self, row: usize) -> bool {
         let mut next = self.outline.leaf;
         while let Some(at) = next {
@@ -280,7 +280,7 @@ impl TreeView {
         self.selected = moved(self.selected, by, self.shown.len());
     }
 
-    /// Hides what is below the selected row; with nothing below it, goes to the row above it.
+    /// Hides the rows below the selected one; without any, goes to the row above it.
     fn fold(&mut self) {
         let Some(shown) = self.shown.get(self.selected) else { return };
         let below = self.shown.get(self.selected + 1).is_some_and(|next| self.is_below(next.row, shown.row));
@@ -307,7 +307,7 @@ impl TreeView {
         self.relay();
     }
 
-    /// Lays out again; the selection stays on its row, or goes to the nearest above it.
+    /// Repeats the layout; the selection stays on its row, or goes to the nearest above it.
     fn relay(&mut self) {
         let row = self.shown.get(self.selected).map(|shown| shown.row).or(self.lost);
         self.lay_out();

@@ -1,4 +1,4 @@
-//! The question whether the project settings of a folder are used, with what is in them.
+//! The question whether to use a folder's project settings, with their contents.
 
 use crate::key::{Key, KeyCode, Mods};
 use crate::outcome::KeyOutcome;
@@ -6,7 +6,7 @@ use crate::printable::Printable;
 use tau_protocol::trust::Trust;
 use tau_protocol::trust::{ChangeKind, Folder};
 
-/// The answers, in the order in which they are shown.
+/// The answers, in display order.
 pub const ANSWERS: [(TrustAnswer, &str); 3] = [
     (TrustAnswer::Use, "use them, as shown here"),
     (TrustAnswer::Later, "not now; ask again next time"),
@@ -21,7 +21,7 @@ pub enum TrustAnswer {
     Never,
 }
 
-/// What a line of the question is.
+/// The kind of a line in the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustLine {
     File,
@@ -34,11 +34,11 @@ pub enum TrustLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrustView {
     pub folder: Folder,
-    /// The index of the selected answer.
+    /// Index of the selected answer.
     pub selected: usize,
-    /// The first row of the files' contents that is shown.
+    /// The first displayed row of the files' contents.
     pub scroll: usize,
-    /// How many rows the last key scrolled.
+    /// The number of rows that the last key scrolled.
     step: usize,
 }
 
@@ -66,7 +66,7 @@ impl TrustView {
         })
     }
 
-    /// The lines of the files, or the lines that differ.
+    /// The lines of the files, or the differing lines.
     pub fn lines(&self) -> Vec<(TrustLine, Printable)> {
         let mut lines = Vec::new();
         for change in &self.folder.changes {
@@ -89,7 +89,7 @@ impl TrustView {
         lines
     }
 
-    /// A key; `page` is by how many rows it can be scrolled down at once.
+    /// Handles a key; `page` is the number of rows by which the contents scroll.
     pub fn key(&mut self, key: Key, page: usize) -> KeyOutcome<TrustAnswer> {
         match (key.code, key.mods) {
             (KeyCode::Esc, _) | (KeyCode::Char('c'), Mods::CTRL) => {

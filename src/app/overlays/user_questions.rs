@@ -12,29 +12,29 @@ use tau_tools::user::{UserAnswer, UserQuestion};
 /// The dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuestionsView {
-    /// The question that it answers.
+    /// The id of the question that it answers.
     pub id: String,
-    /// At least one.
+    /// The questions; at least one.
     pub questions: Vec<QuestionView>,
-    /// The one that is shown.
+    /// Index of the displayed question.
     pub at: usize,
-    /// The first row of its text that is shown.
+    /// The first displayed row of its text.
     pub scroll: usize,
-    /// Enter was pressed with nothing to send.
+    /// Enter was pressed without an answer to send.
     pub is_empty: bool,
-    /// Since when it is on the screen.
+    /// The time at which it appeared.
     pub(crate) since: Millis,
-    /// Since when nothing was typed: what was meant for the composer answers nothing.
+    /// The time since which nothing was typed: typing for the composer answers nothing.
     quiet_since: Millis,
 }
 
-/// One question, and what the user has put in.
+/// One question, with the user's input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuestionView {
     pub asked: UserQuestion,
-    /// The choice that keys are about; behind the choices, the text.
+    /// The choice at the cursor; behind the choices, the text.
     pub selected: usize,
-    /// The choices that are taken.
+    /// The marked choices.
     pub marked: Vec<bool>,
     pub text: LineEdit,
     pub is_answered: bool,
@@ -51,7 +51,7 @@ impl QuestionView {
         }
     }
 
-    /// Whether keys are about the text.
+    /// Whether the cursor is in the text.
     pub fn is_at_text(&self) -> bool {
         self.selected >= self.marked.len()
     }
@@ -64,7 +64,7 @@ impl QuestionView {
         !self.text.text().trim().is_empty()
     }
 
-    /// Takes or leaves a choice; of one answer, instead of any other.
+    /// Marks or unmarks a choice; if there can be only one answer, unmarks any other.
     fn mark(&mut self, index: usize) {
         let is_one = !self.asked.multiple;
         for (other, mark) in self.marked.iter_mut().enumerate() {
@@ -72,7 +72,7 @@ impl QuestionView {
         }
     }
 
-    /// Takes what is selected as the answer; false if that is nothing.
+    /// Uses the selection as the answer; false if it is empty.
     fn answer(&mut self) -> bool {
         let is_one = !self.asked.multiple;
         if self.is_at_text() && is_one {
@@ -87,7 +87,7 @@ impl QuestionView {
     fn given(&self) -> UserAnswer {
         let marked = self.marked.iter().enumerate().filter(|(_, mark)| **mark);
         let choices: Vec<usize> = marked.map(|(index, _)| index).collect();
-        // One answer is a choice or a text, whichever was given last.
+        // A single answer is a choice or a text, whichever was given last.
         let has_text = self.asked.multiple || choices.is_empty();
         let text = if has_text { self.text.text().trim().to_owned() } else { String::new() };
         UserAnswer { choices, text }
@@ -95,7 +95,7 @@ impl QuestionView {
 }
 
 impl QuestionsView {
-    /// The dialog of questions, which appears now.
+    /// A dialog of questions that appears now.
     pub fn new(id: &str, questions: &[UserQuestion], now: Millis) -> Self {
         QuestionsView {
             id: id.to_owned(),
@@ -108,17 +108,17 @@ impl QuestionsView {
         }
     }
 
-    /// The question that is shown.
+    /// The displayed question.
     pub fn shown(&self) -> Option<&QuestionView> {
         self.questions.get(self.at)
     }
 
-    /// It is on the screen from now on.
+    /// Records that it appears on the screen.
     pub(crate) fn appears(&mut self, now: Millis) {
         (self.since, self.quiet_since) = (now, now);
     }
 
-    /// Whether what is typed now was meant for the composer. That puts off the next key.
+    /// Whether current typing was meant for the composer. That delays the next key.
     pub(crate) fn is_early(&mut self, now: Millis) -> bool {
         let is_early = now - self.quiet_since < QUIET;
         if is_early {
@@ -127,13 +127,13 @@ impl QuestionsView {
         is_early
     }
 
-    /// What was typed, to be kept when nothing is answered.
+    /// The typed text, to be kept when nothing is answered.
     pub(crate) fn typed(&self) -> String {
         let texts = self.questions.iter().map(|question| question.text.text().trim());
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// A key; `page` is by how many rows the text can be scrolled down at once.
+    /// Handles a key; `page` is the number of rows by which the text scrolls.
     pub(crate) fn key(&mut self, key: Key, page: usize) -> KeyOutcome<QuestionAnswer> {
         self.is_empty = false;
         let Some(shown) = self.questions.get_mut(self.at) else {
@@ -175,13 +175,13 @@ impl QuestionsView {
         KeyOutcome::Handled
     }
 
-    /// Shows the next question, or the one before.
+    /// Shows the next or the previous question.
     fn turn(&mut self, by: isize) {
         self.at = moved(self.at, by, self.questions.len());
         self.scroll = 0;
     }
 
-    /// Answers the question that is shown. The next one without an answer follows; after the last, all are sent.
+    /// Answers the displayed question. The next one without an answer follows; after the last, all are sent.
     fn enter(&mut self) -> KeyOutcome<QuestionAnswer> {
         if !self.questions.get_mut(self.at).is_some_and(QuestionView::answer) {
             self.is_empty = true;
@@ -202,7 +202,7 @@ impl QuestionsView {
         }
     }
 
-    /// Pasted text goes into the answer, on one line.
+    /// Adds pasted text to the answer, on one line.
     pub(crate) fn paste(&mut self, text: &str) {
         if let Some(shown) = self.questions.get_mut(self.at) {
             shown.selected = shown.marked.len();
@@ -239,7 +239,7 @@ mod tests {
         Some(QuestionAnswer::Answers(list.iter().map(answer).collect()))
     }
 
-    /// Questions with their choices and whether several count, the keys, and the answer.
+    /// Questions with their choices and whether they allow several, the keys, and the answer.
     type Case = (&'static [(&'static [&'static str], bool)], &'static [&'static str], Option<QuestionAnswer>);
 
     #[test]

@@ -1,8 +1,8 @@
-//! Which rows of the session's tree are shown. A search narrows them further: see [`super`].
+//! Filters of the session's tree. A search narrows its rows further: see [`super`].
 
 use tau_protocol::outline::{OutlineRow, RowKind};
 
-/// Which rows are shown.
+/// The set of displayed rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TreeFilter {
     /// Messages, tool calls and commands.
@@ -24,7 +24,7 @@ impl TreeFilter {
         TreeFilter::All,
     ];
 
-    /// Its name for people.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             TreeFilter::Default => "messages and tools",
@@ -35,17 +35,17 @@ impl TreeFilter {
         }
     }
 
-    /// The one `by` places further, round and round.
+    /// The filter `by` places further, wrapping around.
     pub(super) fn step(self, by: isize) -> Self {
         let count = Self::ORDER.len() as isize;
         let at = Self::ORDER.iter().position(|filter| *filter == self).unwrap_or_default() as isize;
         Self::ORDER.get((at + by).rem_euclid(count) as usize).copied().unwrap_or_default()
     }
 
-    /// Whether it lets a row be shown.
+    /// Whether it shows a row.
     pub(super) fn takes(self, row: &OutlineRow) -> bool {
         match self {
-            // A call is shown by its result, unless it has a label of its own.
+            // A call is represented by its result, unless it has its own label.
             TreeFilter::Default => {
                 row.kind != RowKind::Setting && (row.kind != RowKind::Calls || row.label.is_some())
             }

@@ -1,4 +1,4 @@
-//! From the outline of a session to the rows of the tree.
+//! Lays out the outline of a session as rows of the tree.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use super::{TreeRow, TreeView};
 use tau_protocol::outline::OutlineRow;
 
 impl TreeView {
-    /// Lays out the rows that the filter and the search let through.
+    /// Lays out the rows that pass the filter and the search.
     pub(super) fn lay_out(&mut self) {
         let rows = &self.outline.rows;
         let words: Vec<String> = self.query.text().split_whitespace().map(str::to_lowercase).collect();
@@ -62,8 +62,7 @@ impl TreeView {
     }
 }
 
-/// Rows below one another, last first, each with what leads to it and to what is below it. Only
-/// where the tree branches does it go to the right.
+/// Sibling rows, last first, each with its lead and the lead of its children. Only a branching point indents.
 fn siblings(rows: &[usize], lead: &str) -> Vec<(usize, String, String)> {
     let one = rows.len() < 2;
     let last = rows.last().copied();

@@ -1,4 +1,4 @@
-//! The session's tree: laid out, folded, filtered, and what keys choose in it.
+//! The session's tree: layout, folding, filtering, and choices by key.
 
 use super::*;
 
