@@ -1,7 +1,7 @@
 //! The arguments of a call, for the user: its command and other long texts, also while they arrive.
 //!
-//! Arguments arrive as pieces of JSON. [`ArgumentReader`] follows them character by character, so a
-//! piece costs the same however much came before it, and the text may be cut anywhere.
+//! Arguments arrive as pieces of JSON. [`ArgumentReader`] follows them character by character, so the cost of
+//! a piece does not grow with earlier text, and the text may be cut anywhere.
 
 use serde_json::Value;
 
@@ -11,17 +11,17 @@ use crate::printable::{self, Printable, asked_line, spell_hidden};
 const COMMAND: [&str; 2] = ["command", "cmd"];
 /// Names of the argument that is a path.
 const PATH: [&str; 2] = ["path", "file_path"];
-/// Shown for a carriage return, which must not hide what comes before it in a command.
+/// Shown for a carriage return, which must not hide earlier text in a command.
 const RETURN: &str = "␍";
 
 /// Text of a call's arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallArguments {
-    /// The command that the call runs; empty when it runs none.
+    /// The command that the call runs; empty if none.
     pub command: Printable,
-    /// The other texts, in order. Of complete arguments only those of several lines.
+    /// The other texts, in order. Of complete arguments, only multi-line ones.
     pub texts: Vec<ArgumentText>,
-    /// The file that the call is about, and the line it begins at; only of complete arguments.
+    /// The file of the call, and its first line; only of complete arguments.
     pub file: Option<(String, Option<u32>)>,
 }
 
@@ -66,7 +66,7 @@ impl CallArguments {
     }
 }
 
-/// All arguments of a call that the user is asked about, each with its name.
+/// All arguments of a call that needs a decision, each with its name.
 pub(crate) fn all(arguments: &Value) -> Vec<ArgumentText> {
     let mut texts = Vec::new();
     add_all("", arguments, &mut texts);
@@ -86,7 +86,7 @@ fn add_all(name: &str, value: &Value, texts: &mut Vec<ArgumentText>) {
     }
 }
 
-/// A command or script as text of several lines; carriage returns within lines are marks, and what hides is
+/// A command or script as multi-line text; carriage returns within lines are marks, and hidden characters are
 /// spelled.
 pub(crate) fn command(text: &str) -> Printable {
     Printable::new(&spell_hidden(&text.replace("\r\n", "\n").replace('\r', RETURN)))
@@ -104,7 +104,7 @@ pub(crate) struct ArgumentReader {
     escape: Escape,
     /// The first half of a pair of `\u` escapes.
     high: Option<u16>,
-    /// A carriage return was read, and the next character says what it means.
+    /// A carriage return was read; its meaning depends on the next character.
     returned: bool,
 }
 
@@ -127,7 +127,7 @@ enum Escape {
 }
 
 impl ArgumentReader {
-    /// Takes the next piece.
+    /// Reads the next piece.
     pub(crate) fn feed(&mut self, piece: &str, into: &mut CallArguments) {
         for c in piece.chars() {
             match (self.place, self.escape) {

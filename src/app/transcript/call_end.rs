@@ -1,13 +1,13 @@
-//! How a call ended, in words for the user.
+//! The end of a call, in words for the user.
 //!
-//! A tool's answer is written for the model: it names arguments and says what to try next. Session
-//! files hold only that text, so the short form for the user is derived from it here.
+//! A tool's answer is written for the model: it names arguments and suggests the next step. Session files
+//! hold only that text, so the short form for the user is derived from it here.
 
 use crate::msg::Millis;
 use crate::printable::Printable;
 use crate::time_format::seconds;
 
-/// Tools whose failures are shown as one line. Answers of other tools are shown as they are.
+/// Tools whose failures are shown as one line. Answers of other tools are shown unchanged.
 const TOOLS: [&str; 8] = ["read", "write", "edit", "bash", "ls", "find", "grep", "ask_user"];
 /// Tools that take a file, not a directory.
 const FILES: [&str; 3] = ["read", "write", "edit"];
@@ -19,7 +19,7 @@ pub enum CallState {
     Arriving,
     /// It waits for its turn.
     Waiting,
-    /// It waits for the user's decision.
+    /// It awaits the user's decision.
     Asked,
     Running,
     Done,
@@ -40,21 +40,21 @@ impl CallState {
     }
 }
 
-/// How the tools' sentences begin, if not with a path.
+/// The first words of the tools' sentences, other than paths.
 const WORDS: [&str; 6] = ["cannot ", "the ", "two ", "offset ", "no ", "nothing "];
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallEnd {
     pub state: CallState,
-    /// Why a call was stopped or did not run, for the head of its panel.
+    /// The reason why a call was stopped or did not run, for the head of its panel.
     pub outcome: Option<Printable>,
-    /// Why it failed or did not run, if one line can say it.
+    /// The reason why it failed or did not run, if it fits on one line.
     pub reason: Option<Printable>,
 }
 
 impl CallEnd {
-    /// Reads it from the text of the answer. `duration` in milliseconds.
+    /// Derives it from the answer's text. `duration` in milliseconds.
     pub(crate) fn of(tool: &str, text: &str, failed: bool, duration: Option<u64>) -> Self {
         let end = |state, outcome: Option<String>, reason: Option<String>| CallEnd {
             state,
@@ -92,7 +92,7 @@ impl CallEnd {
     }
 }
 
-/// Why a call failed; `None` if the answer itself is the best description.
+/// The reason for a failure; `None` if the answer itself is the best description.
 fn reason(tool: &str, first: &str) -> Option<String> {
     if let Some(rest) = first.strip_prefix("unknown tool ") {
         let name = rest.split(';').next().unwrap_or_default().trim_matches('"');
@@ -134,7 +134,7 @@ fn reason(tool: &str, first: &str) -> Option<String> {
     Some(sentence(clause))
 }
 
-/// A note of a tool without what it tells the model to do.
+/// A tool's note without its advice to the model.
 pub fn brief(note: &str) -> &str {
     if let Some(matched) = note.strip_prefix("The exact text was not found; it was ") {
         return matched.trim_end_matches('.');
@@ -143,7 +143,7 @@ pub fn brief(note: &str) -> &str {
     clause(note)
 }
 
-/// The first clause: advice to the model comes after it.
+/// The first clause: advice to the model follows it.
 fn clause(text: &str) -> &str {
     let ends = ["; ", ". ", " What changed:"].iter().filter_map(|end| text.find(end));
     let text = text.get(..ends.min().unwrap_or(text.len())).unwrap_or(text);

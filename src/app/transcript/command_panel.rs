@@ -9,7 +9,7 @@ use crate::msg::Millis;
 use crate::printable::Printable;
 use tau_protocol::message::BashExecution;
 
-/// How a command of the user ended.
+/// The end of the user's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
     Exit(i32),
@@ -23,21 +23,21 @@ pub struct CommandPanel {
     pub command: Printable,
     /// True for `!!`: the model never sees it.
     pub private: bool,
-    /// True if the user wanted it to run without the sandbox.
+    /// True if the user asked to run it without the sandbox.
     pub without_sandbox: bool,
-    /// The command as it was given, which is what runs again.
+    /// The command as entered, for running it again.
     pub(crate) source: String,
     pub output: PanelOutput,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
     pub since: Millis,
-    /// How long it ran, in milliseconds; unknown for commands of earlier runs.
+    /// Its duration in milliseconds; unknown for commands of earlier runs.
     pub took: Option<Millis>,
-    /// How it ended.
+    /// Its end.
     pub end: Option<CommandEnd>,
-    /// The file with the complete output, when the message has only a part of it.
+    /// The file with the complete output, when the message has only a part.
     pub full_output: Option<Printable>,
-    /// What the sandbox refused, and by which rule.
+    /// The sandbox's refusal, and its rule.
     pub blocked: Option<Printable>,
 }
 
@@ -66,7 +66,7 @@ impl CommandPanel {
         panel
     }
 
-    /// Takes the end; `seen` is the output that was seen as it came. Without any, the message has it.
+    /// Records the end; `seen` is the output received so far. Without any, the message has it.
     pub fn finish(&mut self, seen: PanelOutput, message: &BashExecution) {
         self.took = Some(message.timestamp - self.since).filter(|took| *took > 0);
         self.end = Some(match message.exit_code {
@@ -91,7 +91,7 @@ impl Transcript {
         self.push(EntryBody::Command(Box::new(panel)))
     }
 
-    /// Changes the panel of a command; nothing when it is gone.
+    /// Changes the panel of a command, if it still exists.
     pub(crate) fn edit_command(&mut self, entry: EntryId, change: impl FnOnce(&mut CommandPanel)) {
         self.edit(entry, |body| {
             if let EntryBody::Command(panel) = body {

@@ -1,8 +1,8 @@
-//! Find in the transcript: what is sought, where it occurs, and which place is current.
+//! Find in the transcript: the query, its occurrences, and the current one.
 //!
-//! Occurrences are found in the text of entries, whatever of it is shown; the view finds their cells.
-//! A place is named by the part it is in, so that nothing above or below has to be laid out. The
-//! search goes up: it begins at what is on the screen; `find_step` continues from there.
+//! Occurrences are found in the text of entries, whether shown or not; the view finds their cells. A place is
+//! named by its part, so that nothing above or below must be laid out. The search goes up: it starts at the
+//! screen; `find_step` continues from there.
 
 mod live;
 
@@ -20,28 +20,28 @@ use tau_protocol::query::PageFrom;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Occurrence {
     pub entry: EntryId,
-    /// The part from which on occurrences are counted; panels are counted as a whole, from part 0.
+    /// The part at which counting starts; panels are counted as a whole, from part 0.
     pub part: u32,
-    /// How many come before it, from that part on.
+    /// The number of earlier occurrences, from that part on.
     pub nth: u32,
-    /// It is in what a fold hides.
+    /// It is inside a fold.
     hidden: bool,
 }
 
-/// Which way to look.
+/// The direction of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FindStep {
-    /// To what was said before.
+    /// To earlier text.
     Older,
     Newer,
 }
 
-/// A search of what is not loaded.
+/// A search of unloaded messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Seeking {
     pub(super) step: FindStep,
     pub(super) from: PageFrom,
-    /// It has begun again at the other end, so that it ends where it gets there.
+    /// It has wrapped around, so that it ends when it returns to its start.
     pub(super) has_wrapped: bool,
 }
 
@@ -51,39 +51,39 @@ pub struct Find {
     query: LineEdit,
     /// Keys are typed into the query; otherwise they are commands.
     pub typing: bool,
-    /// Where the transcript was when the search began.
+    /// Scroll position at the start of the search.
     from: ScrollPosition,
-    /// The last part that was on the screen then: the search begins there.
+    /// The last part on the screen then: the search starts there.
     origin: Option<(EntryId, u32)>,
     pub(super) places: Vec<Occurrence>,
     /// Entries that have changed since their occurrences were found.
     changed: BTreeSet<EntryId>,
     pub(super) current: Option<Occurrence>,
-    /// Earlier messages are searched.
+    /// The pending search of earlier messages.
     pub(super) seeking: Option<Seeking>,
-    /// The view is to bring the current place onto the screen.
+    /// The view must bring the current place onto the screen.
     pub(super) to_show: bool,
-    /// What was unfolded for the current place, and how it was before.
+    /// The entry that was unfolded for the current place, and its previous state.
     unfolded: Option<(EntryId, FoldState)>,
 }
 
 impl Find {
-    /// What has been typed.
+    /// The typed query.
     pub fn query(&self) -> &str {
         self.query.text()
     }
 
-    /// What to look for; `None` while nothing is typed.
+    /// The needle; `None` while the query is empty.
     pub fn needle(&self) -> Option<Needle> {
         Needle::new(self.query.text())
     }
 
-    /// The place the user is at.
+    /// The current occurrence.
     pub fn current(&self) -> Option<Occurrence> {
         self.current
     }
 
-    /// The place that has to be brought onto the screen.
+    /// The place that must be brought onto the screen.
     pub fn place_to_show(&self) -> Option<Occurrence> {
         self.current.filter(|_| self.to_show)
     }
@@ -92,7 +92,7 @@ impl Find {
         &self.places
     }
 
-    /// The number of the current place, from 1 for the oldest, and how many there are.
+    /// The number of the current place, from 1 for the oldest, and the total.
     pub fn count(&self) -> (usize, usize) {
         let at = self.current.and_then(|current| self.places.binary_search(&current).ok());
         (at.map_or(0, |at| at + 1), self.places.len())
@@ -105,7 +105,7 @@ impl Find {
 }
 
 impl Transcript {
-    /// Begins a search, or lets the query of the one under way be edited.
+    /// Starts a search, or reopens the query of the current one.
     pub(crate) fn open_find(&mut self, laid: &Laid) {
         if let Some(find) = &mut self.find {
             find.typing = true;
@@ -126,7 +126,7 @@ impl Transcript {
         });
     }
 
-    /// Ends the search. `back` goes where it began; otherwise the current place stays.
+    /// Ends the search. `back` returns to its start; otherwise the current place stays.
     pub(crate) fn close_find(&mut self, back: bool) {
         if back {
             self.refold();
@@ -137,7 +137,7 @@ impl Transcript {
         }
     }
 
-    /// Changes the query and goes to the nearest place, from where the search began upward.
+    /// Changes the query and goes to the nearest place, upward from the start of the search.
     pub(crate) fn edit_find(&mut self, change: impl FnOnce(&mut LineEdit) -> bool) {
         let Some(find) = &mut self.find else { return };
         if !change(&mut find.query) {
@@ -150,7 +150,7 @@ impl Transcript {
         self.go_to_first();
     }
 
-    /// Keys are commands from now on.
+    /// Makes keys commands from now on.
     pub(crate) fn keep_find(&mut self) {
         if let Some(find) = &mut self.find {
             find.typing = false;
@@ -194,7 +194,7 @@ impl Transcript {
         }
     }
 
-    /// Folds what was unfolded for the place that was current.
+    /// Folds the entry that was unfolded for the previous place.
     fn refold(&mut self) {
         let unfolded = self.find.as_mut().and_then(|find| find.unfolded.take());
         let Some((id, before)) = unfolded else { return };
@@ -205,7 +205,7 @@ impl Transcript {
         }
     }
 
-    /// Finds all places again: what is searched may have changed.
+    /// Finds all places again, as the searched text may have changed.
     pub(super) fn look_again(&mut self) {
         let Some(mut find) = self.find.take() else { return };
         find.places.clear();

@@ -1,5 +1,5 @@
-//! From one place that was found to the next, also where that is in messages that are not loaded: those
-//! the agent searches, and sends the page around the place.
+//! Steps between matches, including ones in unloaded messages. The agent searches these and sends the page
+//! around the match.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use super::find::{FindStep, Occurrence, Seeking};
 use super::window::Segment;
 use tau_protocol::query::{HistoryPage, PageFrom, PageGoal};
 
-/// Where the next place is.
+/// The location of the next place.
 enum Nearest {
     At(Occurrence),
-    /// Perhaps there.
+    /// Perhaps in this page.
     Unloaded(PageFrom),
     Nowhere,
 }
 
 impl Transcript {
-    /// Goes to the next place of this direction; past the last one begins again at the other end.
+    /// Goes to the next place in this direction; past the last one, wraps around.
     pub(crate) fn step_find(&mut self, step: FindStep) {
         self.look_again();
         let Some(find) = &self.find else { return };
@@ -30,7 +30,7 @@ impl Transcript {
         }
     }
 
-    /// Goes to the nearest place from that one, or from the end.
+    /// Goes to the nearest place from the given one, or from the end.
     fn continue_find(&mut self, step: FindStep, from: Option<Occurrence>, has_wrapped: bool) {
         match self.nearest(step, from) {
             Nearest::At(place) => self.go_to(Some(place)),
@@ -64,7 +64,7 @@ impl Transcript {
         }
     }
 
-    /// What is not loaded on the way up from one segment to another.
+    /// The unloaded messages on the way up from one segment to another.
     fn unloaded_above(&self, from: Segment, to: Segment) -> Option<PageFrom> {
         if self.has_gap() && from == Segment::Sent && to < Segment::Sent {
             return Some(PageFrom::default());
@@ -73,7 +73,7 @@ impl Transcript {
             .then(|| self.window.before())
     }
 
-    /// What is not loaded on the way down from one segment to another.
+    /// The unloaded messages on the way down from one segment to another.
     fn unloaded_below(&self, from: Segment, to: Segment) -> Option<PageFrom> {
         if !self.window.has_first() && from == Segment::Head && to > Segment::Head {
             return Some(PageFrom::After { position: 0 });
@@ -81,7 +81,7 @@ impl Transcript {
         (self.has_gap() && from < Segment::Sent && to == Segment::Sent).then(|| self.window.after())
     }
 
-    /// Searches what is not loaded when what is loaded does not have it; from the screen upward.
+    /// Searches unloaded messages when the loaded ones have no match; from the screen upward.
     pub(super) fn seek_first(&mut self, origin: Segment) {
         let from = if origin == Segment::Window { self.window.before() } else { PageFrom::default() };
         self.seek(Seeking { step: FindStep::Older, from, has_wrapped: origin != Segment::Window });
@@ -106,18 +106,18 @@ impl Transcript {
         Some((find.seeking?.from, PageGoal::Text { text: find.query().to_owned() }))
     }
 
-    /// Whether that is what is sought in what is not loaded.
+    /// Whether unloaded messages are being searched for this text.
     pub(super) fn is_sought(&self, text: &str) -> bool {
         self.find.as_ref().is_some_and(|find| find.seeking.is_some() && find.query() == text)
     }
 
-    /// Goes to what was sought, if it is in the page, and else continues.
+    /// Goes to the match, if it is in the page, and else continues.
     pub(super) fn find_in_page(&mut self, asked: &PageGoal, page: &HistoryPage, entries: Range<usize>) {
         self.look_again();
         let Some(find) = &mut self.find else { return };
         let text = find.query();
         if *asked != (PageGoal::Text { text: text.to_owned() }) {
-            // It was asked for before: what is sought may be in it, or is sought from there.
+            // The page was requested earlier: it may have the match, or the search continues from there.
             let (current, seeking) = (find.current, find.seeking);
             return seeking.into_iter().for_each(|Seeking { step, has_wrapped, .. }| {
                 self.continue_find(step, current, has_wrapped);
@@ -142,7 +142,7 @@ impl Transcript {
         }
     }
 
-    /// It is not in what is not loaded, seen from where it was sought.
+    /// Handles an unloaded range without a match, seen from the start of its search.
     pub(super) fn nothing_sought_found(&mut self) {
         let Some(seeking) = self.find.as_mut().and_then(|find| find.seeking.take()) else { return };
         let places = self.find.as_ref().map(|find| find.places()).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Transcript {
         let is_first = self.find.as_ref().is_some_and(|find| find.current.is_none());
         match beyond.copied() {
             Some(place) => self.go_to(Some(place)),
-            // What is above the screen has been searched; what is left is below.
+            // The part above the screen has been searched; the part below is left.
             None if is_first && self.has_gap() && !seeking.has_wrapped => {
                 let (step, from) = (FindStep::Newer, self.window.after());
                 self.seek(Seeking { step, from, has_wrapped: true });

@@ -1,4 +1,4 @@
-//! The text of entries as it is searched.
+//! The searchable text of entries.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,16 +14,16 @@ pub(super) struct PlaceText<'a> {
     pub(super) text: Cow<'a, str>,
     /// Line breaks are blanks, marks are not drawn.
     pub(super) is_prose: bool,
-    /// Bytes from the start that are shown although the entry is folded.
+    /// Bytes from the start that are visible although the entry is folded.
     pub(super) shown: usize,
 }
 
-/// The text of an entry, in the order in which it is drawn.
+/// The text of an entry, in drawing order.
 pub(super) fn place_texts(body: &EntryBody) -> Vec<PlaceText<'_>> {
     let whole = |text| vec![PlaceText { part: 0, text, is_prose: false, shown: usize::MAX }];
     match body {
         EntryBody::Welcome | EntryBody::Earlier { .. } | EntryBody::RunEnd(_) => Vec::new(),
-        // A long one is folded; where is known to the view only.
+        // A long one is folded; only the view knows where.
         EntryBody::User { text, .. } => {
             let text = Cow::Borrowed(text.as_str());
             vec![PlaceText { part: 0, text, is_prose: false, shown: 0 }]
@@ -61,7 +61,7 @@ fn blocks_texts(blocks: &MarkdownBlocks, first: u32, shown: usize) -> Vec<PlaceT
     all.map(|((text, is_prose), part)| PlaceText { part, text, is_prose, shown }).collect()
 }
 
-/// What a call shows, and how much of it when folded.
+/// The text of a call, and its part that is visible when folded.
 fn tool_text(tool: &ToolPanel) -> (String, usize) {
     let mut text = format!("{}  ", tool.name);
     let command = tool.arguments.command.as_str().trim();

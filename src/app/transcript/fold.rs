@@ -1,5 +1,4 @@
-//! Folds the agent's events into the transcript. The work for a delta does not depend on what
-//! came before it.
+//! Folds the agent's events into the transcript. The work for a delta does not depend on earlier text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolRe
 use tau_tools::details::ToolOutput;
 
 impl Transcript {
-    /// Takes an event. Events that do not belong to the transcript are ignored.
+    /// Applies an event. Events that do not belong to the transcript are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::Session(SessionEvent::SessionOpened { messages, titles, .. }) => {
@@ -103,7 +102,7 @@ impl Transcript {
         self.end_complete_run();
     }
 
-    /// A message that was complete before this screen saw it.
+    /// Adds a message that was complete before this screen saw it.
     pub(super) fn stored(&mut self, message: &Arc<Message>, titles: &BTreeMap<String, String>) {
         self.end_complete_run();
         match message.as_ref() {
@@ -203,13 +202,13 @@ impl Transcript {
         }
     }
 
-    /// Remembers an answer that failed, whose entries begin with `first`.
+    /// Notes a failed answer, whose entries begin with `first`.
     fn note_failed(&mut self, answer: &AssistantMessage, first: EntryId) {
         let has_failed = answer.stop_reason == StopReason::Error;
         self.failed = has_failed.then(|| first..self.next_entry());
     }
 
-    /// Another attempt begins: what there is of the one that failed goes, unless the terminal has it already.
+    /// Another attempt begins: removes the failed answer, unless the terminal has it already.
     fn replace_failed(&mut self) {
         let Some(failed) = self.failed.take() else { return };
         if self.printed.is_some_and(|printed| printed.entry >= failed.start) {
@@ -290,7 +289,7 @@ impl Transcript {
         });
     }
 
-    /// A piece of the arguments of a call.
+    /// Adds a piece of a call's arguments.
     fn arguments(&mut self, index: usize, piece: &str) {
         let Some(live) = self.live.blocks.get_mut(&index) else { return };
         let (entry, mut reader) = (live.entry, std::mem::take(&mut live.arguments));
@@ -316,7 +315,7 @@ impl Transcript {
         });
     }
 
-    /// The complete message counts: blocks whose pieces were not all seen are replaced.
+    /// Applies the complete message: blocks with missing pieces are replaced.
     fn settle(&mut self, answer: &AssistantMessage, now: Millis) {
         if self.live.blocks.is_empty() {
             self.stored_answer(answer, &BTreeMap::new());
@@ -384,7 +383,7 @@ impl Transcript {
         });
     }
 
-    /// A call waits for the user's decision.
+    /// Marks a call as awaiting the user's decision.
     pub(crate) fn call_asked(&mut self, request: &ApprovalRequest) {
         let id = &request.tool_call_id;
         if !self.calls.contains_key(id) {
@@ -400,7 +399,8 @@ impl Transcript {
         });
     }
 
-    /// The user has decided on a call, or cannot any more. The time of a call that had begun begins now.
+    /// Records the decision on a call, or that there will be none. For a call that had begun, its time starts
+    /// now.
     pub(crate) fn call_judged(&mut self, id: &str, outcome: ApprovalOutcome, now: Millis) {
         self.on_call(id, |panel| {
             if panel.state != CallState::Asked {
@@ -420,7 +420,7 @@ impl Transcript {
         self.on_call(id, |panel| panel.title = asked_line(title));
     }
 
-    /// A stored result fills its panel; one that was seen live changes nothing.
+    /// Fills the panel from a stored result; for a result that was seen live, changes nothing.
     fn result(&mut self, message: &Arc<Message>, result: &ToolResultMessage) {
         let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
         self.on_call(&result.tool_call_id, |panel| {
@@ -441,8 +441,7 @@ impl Transcript {
     }
 }
 
-/// A summary as people read it: the marks around its lists of files, which are for the model, become
-/// a heading.
+/// A readable summary: the marks around its lists of files, which are for the model, become a heading.
 fn summary_text(summary: &str) -> String {
     let Some((text, lists)) = summary.split_once("\n<files>\n") else { return summary.to_owned() };
     let lists = lists.trim_end().trim_end_matches("</files>");

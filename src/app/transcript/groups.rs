@@ -1,6 +1,5 @@
-//! Calls that only look at files: one after another they are one row, until someone wants to see
-//! more. Calls that failed or were stopped, or that hooks changed, stand alone, so that
-//! they are seen.
+//! Calls that only read files: a sequence of them is one row until unfolded. Calls that failed or were
+//! stopped, or that hooks changed, stand alone, to be noticed.
 
 use std::ops::Range;
 
@@ -11,12 +10,12 @@ use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 const LOOKING: [&str; 4] = ["read", "ls", "find", "grep"];
 
 impl Transcript {
-    /// Whether an entry is shown in one row, together with those of its kind beside it.
+    /// Whether an entry is shown in one row with its neighbours of the same group.
     pub fn is_grouped(&self, entry: &TranscriptEntry) -> bool {
         looks(entry) && !self.is_open(entry)
     }
 
-    /// Whether an entry is shown in the row of the entry before it. What is printed takes no more.
+    /// Whether an entry is shown in the row of the previous entry. A printed row takes no more.
     pub fn joins_previous(&self, entry: &TranscriptEntry) -> bool {
         let previous = || self.entries.get(self.index_of(entry.id)?.checked_sub(1)?);
         let is_open = |previous: &TranscriptEntry| {
@@ -25,7 +24,7 @@ impl Transcript {
         self.is_grouped(entry) && previous().is_some_and(is_open)
     }
 
-    /// Whether another call may join the row of this entry: nothing else came after it.
+    /// Whether another call may join the row of this entry: no other entry follows it.
     pub fn may_grow(&self, entry: &TranscriptEntry) -> bool {
         let from = self.index_of(entry.id).unwrap_or(self.entries.len());
         self.entries.get(from..).unwrap_or_default().iter().all(|entry| self.is_grouped(entry))
@@ -38,7 +37,7 @@ impl Transcript {
         rest.iter().take_while(|entry| self.is_grouped(entry)).filter_map(panel)
     }
 
-    /// Folds or unfolds an entry, and with it those it shares a row with when folded.
+    /// Folds or unfolds an entry, and with it the entries that share its row when folded.
     pub(super) fn fold_group(&mut self, index: usize, fold: FoldState) {
         let group = self.neighbours(index);
         for entry in self.entries.get_mut(group).unwrap_or_default() {
@@ -46,7 +45,7 @@ impl Transcript {
         }
     }
 
-    /// The entries that would be in one row with this one.
+    /// The entries that share a row with this one.
     fn neighbours(&self, index: usize) -> Range<usize> {
         if !self.entries.get(index).is_some_and(looks) {
             return index..index + 1;

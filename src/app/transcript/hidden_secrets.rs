@@ -1,4 +1,4 @@
-//! The secrets that are hidden in a panel, and their values while the user looks at them.
+//! The hidden secrets of a panel, and their values while revealed.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use super::{EntryBody, Transcript};
 use crate::printable::Printable;
 use tau_protocol::placeholder::{self, RevealedSecret};
 
-/// The secrets that are hidden in a panel.
+/// The hidden secrets of a panel.
 #[derive(Clone, Default, PartialEq)]
 pub struct HiddenSecrets {
     /// Their placeholders, each once.
     placeholders: Vec<String>,
-    /// What is shown of them; empty while they are hidden.
+    /// Their values; empty while hidden.
     shown: Vec<Printable>,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Debug for HiddenSecrets {
 }
 
 impl HiddenSecrets {
-    /// Those in the texts that a panel shows.
+    /// The secrets in a panel's texts.
     pub(crate) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut placeholders: Vec<String> = Vec::new();
         for (_, found) in texts.into_iter().flat_map(placeholder::find) {
@@ -34,7 +34,7 @@ impl HiddenSecrets {
         HiddenSecrets { placeholders, shown: Vec::new() }
     }
 
-    /// How many there are.
+    /// The number of secrets.
     pub fn count(&self) -> usize {
         self.placeholders.len()
     }
@@ -44,7 +44,7 @@ impl HiddenSecrets {
         &self.shown
     }
 
-    /// Shows these values, if they are those of these secrets.
+    /// Shows these values, if they belong to these secrets.
     fn show(&mut self, secrets: &[RevealedSecret]) {
         if self.placeholders.iter().eq(secrets.iter().map(|secret| &secret.placeholder)) {
             self.shown = secrets.iter().flat_map(lines).collect();
@@ -52,7 +52,7 @@ impl HiddenSecrets {
     }
 }
 
-/// A secret as lines: what it is, and its value.
+/// A secret as lines: its name and its value.
 fn lines(secret: &RevealedSecret) -> Vec<Printable> {
     let name = secret.placeholder.trim_matches(['[', ']']);
     let value = secret.value.expose();
@@ -83,7 +83,7 @@ fn secrets_of(body: &EntryBody) -> Option<&HiddenSecrets> {
 }
 
 impl Transcript {
-    /// The secrets in the selected panel, if there are any.
+    /// The secrets in the selected panel, if any.
     pub fn selected_secrets(&self) -> Option<&HiddenSecrets> {
         secrets_of(&self.selected_entry()?.body).filter(|secrets| secrets.count() > 0)
     }
@@ -93,7 +93,7 @@ impl Transcript {
         self.selected_secrets().map(|secrets| secrets.placeholders.clone()).unwrap_or_default()
     }
 
-    /// Shows the secrets of the selected panel, or hides them again if there are none to show.
+    /// Shows the secrets of the selected panel, or hides them if none are given.
     pub(crate) fn show_secrets(&mut self, secrets: &[RevealedSecret]) {
         let Some(id) = self.selected_entry().map(|entry| entry.id) else { return };
         self.edit(id, |body| {

@@ -1,5 +1,5 @@
-//! About how much memory a message takes. Only the length of its texts is counted, as the page of a
-//! history is measured while a user waits for it.
+//! Estimates the memory of a message. Only the length of its texts is counted, as a history page is measured
+//! while the user waits for it.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use tau_protocol::attachment::Attachment;
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_tools::details::{Content, Details};
 
-/// What a message takes besides its texts, in bytes.
+/// Size of a message besides its texts, in bytes.
 const MESSAGE: usize = 256;
-/// What a part of a message takes besides its texts, in bytes.
+/// Size of a part of a message besides its texts, in bytes.
 const PART: usize = 64;
 
-/// About how many bytes a message takes; not less than its texts.
+/// The approximate size of a message in bytes; not less than its texts.
 pub(super) fn message_size(message: &Message) -> usize {
     MESSAGE
         + match message {

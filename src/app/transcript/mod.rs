@@ -42,13 +42,13 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Message;
 use window::Window;
 
-/// What an entry shows.
+/// The content of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntryBody {
     /// The head of a session.
     Welcome,
-    /// About this many messages come before the next entry. They are loaded when this entry is on
-    /// the screen; `failed` says why they cannot be.
+    /// About this many messages come before the next entry. They are loaded when this entry is on the screen;
+    /// `failed` is the reason why they cannot be.
     Earlier { left: u64, failed: Option<Printable> },
     /// A message of the user.
     User { text: Printable, pictures: Vec<MessagePicture> },
@@ -62,7 +62,7 @@ pub enum EntryBody {
     Command(Box<CommandPanel>),
     /// A summary that replaces messages, and its title.
     Summary { title: &'static str, blocks: MarkdownBlocks },
-    /// What a run took.
+    /// The cost of a run.
     RunEnd(RunCost),
     /// A notice.
     Notice { level: NoticeLevel, text: Printable, hint: Option<Printable> },
@@ -71,7 +71,7 @@ pub enum EntryBody {
 /// Whether an entry is unfolded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FoldState {
-    /// As the transcript's setting for its kind says.
+    /// Follows the transcript's setting for its kind.
     #[default]
     Default,
     Open,
@@ -84,13 +84,13 @@ pub struct TranscriptEntry {
     pub id: EntryId,
     pub body: EntryBody,
     pub fold: FoldState,
-    /// Grows with every change of the body. Closed markdown blocks are the same in all revisions.
+    /// Grows with every change of the body. Closed markdown blocks are equal in all revisions.
     pub revision: u32,
-    /// Grows when closed blocks were replaced after all.
+    /// Grows when closed blocks are replaced after all.
     pub epoch: u32,
 }
 
-/// The transcript and how it is looked at.
+/// The transcript with its scroll position, folds and selection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     entries: Vec<TranscriptEntry>,
@@ -98,9 +98,9 @@ pub struct Transcript {
     next: i64,
     /// Ids given to entries before all messages.
     heads: i64,
-    /// What is loaded of the history.
+    /// The loaded part of the history.
     window: Window,
-    /// What is asked for of it.
+    /// The pending loading of it.
     paging: Paging,
     pub position: ScrollPosition,
     /// Rows to scroll that the view has not resolved yet; negative is up.
@@ -109,34 +109,34 @@ pub struct Transcript {
     pub tools_open: bool,
     /// Thinking is folded to one line.
     pub thinking_hidden: bool,
-    /// The last entry when the user last saw the tail.
+    /// The last entry at the time the user last saw the tail.
     seen: EntryId,
-    /// What is selected.
+    /// The selection.
     pub selection: Option<Selection>,
     /// The panel that takes keys.
     panel: Option<SelectedPanel>,
-    /// Up to which row it is in the terminal's scrollback; `None` when nothing of it is.
+    /// The last row in the terminal's scrollback; `None` when there is none.
     pub printed: Option<Anchor>,
-    /// The search that is open.
+    /// The open search.
     pub find: Option<Find>,
     /// The message in flight: block index -> entry.
     live: Live,
-    /// The entries of an answer that failed, until another attempt takes its place.
+    /// The entries of a failed answer, until another attempt replaces it.
     failed: Option<Range<EntryId>>,
     /// Call id -> entry.
     calls: BTreeMap<String, EntryId>,
     last_answer: Option<Arc<Message>>,
     run: OpenRun,
-    /// The first end of a run in what came with the session and since.
+    /// The first end of a run in the entries sent with the session and later.
     first_end: FirstEnd,
-    /// What the window has of that run, while it has not ended.
+    /// The window's part of that run, while it has not ended.
     carried: RunCost,
 }
 
 /// The assistant message in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Live {
-    /// The first entry that it can have.
+    /// Its first possible entry.
     first: EntryId,
     blocks: BTreeMap<usize, LiveBlock>,
 }
@@ -162,12 +162,12 @@ impl Transcript {
         &self.entries
     }
 
-    /// Place of an entry in [`Self::entries`].
+    /// Index of an entry in [`Self::entries`].
     pub fn index_of(&self, id: EntryId) -> Option<usize> {
         self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
     }
 
-    /// The id of the next entry that is no head.
+    /// The id of the next entry other than a head.
     fn next_entry(&self) -> EntryId {
         EntryId(self.next + 1)
     }
@@ -195,15 +195,15 @@ impl Transcript {
         self.push(EntryBody::Notice { level, text: Printable::new(text), hint });
     }
 
-    /// Removes everything, for another session. Ids are never used again, so an id remembered
-    /// elsewhere cannot mean a new entry.
+    /// Removes everything, for another session. Ids are never reused, so an id remembered elsewhere cannot
+    /// mean a new entry.
     pub fn clear(&mut self) {
         let Transcript { next, heads, tools_open, thinking_hidden, .. } = *self;
         let window = self.window.cleared();
         *self = Transcript { next, heads, window, tools_open, thinking_hidden, ..Transcript::default() };
     }
 
-    /// Messages, calls and commands that came since the user scrolled away from the tail.
+    /// The number of messages, calls and commands since the user scrolled away from the tail.
     pub fn unseen(&self) -> usize {
         let seen = self.entries.partition_point(|entry| entry.id <= self.seen);
         let came = self.entries.get(seen..).unwrap_or_default();
@@ -222,7 +222,7 @@ impl Transcript {
         came.iter().filter(is_message).count()
     }
 
-    /// The last complete answer with text in it.
+    /// The last complete answer with text.
     pub fn last_answer(&self) -> Option<String> {
         match self.last_answer.as_deref() {
             Some(Message::Assistant(message)) => Some(message.text()),
@@ -242,7 +242,7 @@ impl Transcript {
         }
     }
 
-    /// Folds or unfolds one entry, or all that share its row.
+    /// Folds or unfolds one entry, or all entries in its row.
     pub fn toggle(&mut self, id: EntryId) {
         let Some(index) = self.index_of(id) else { return };
         let open = self.entries.get(index).is_some_and(|entry| self.is_open(entry));
@@ -261,7 +261,7 @@ impl Transcript {
         self.forget_folds(|body| matches!(body, EntryBody::Thinking { .. }));
     }
 
-    /// Lets what was printed since the last prompt be printed again, as it is shown now.
+    /// Reprints the part since the last prompt as it is shown now.
     pub(crate) fn print_again(&mut self) {
         let is_prompt = |entry: &&TranscriptEntry| matches!(entry.body, EntryBody::User { .. });
         let last =
@@ -269,7 +269,7 @@ impl Transcript {
         self.printed = self.printed.map(|printed| last.map_or(printed, |last| last.min(printed)));
     }
 
-    /// Whether more may be added to an entry.
+    /// Whether an entry may still grow.
     pub fn is_live(&self, entry: &TranscriptEntry) -> bool {
         self.live.blocks.values().any(|block| block.entry == entry.id)
     }
@@ -280,7 +280,7 @@ impl Transcript {
         self.look_earlier(rows);
     }
 
-    /// Whether a frame has to find out where to scroll.
+    /// Whether a frame must resolve the scroll position.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.pending != 0
             || self.find.as_ref().is_some_and(|find| find.to_show)
@@ -295,7 +295,7 @@ impl Transcript {
         self.seen = self.last_id();
     }
 
-    /// Goes to a place, instead of where the next frame would have gone.
+    /// Goes to a place, overriding pending scrolling.
     fn look_from(&mut self, position: ScrollPosition) {
         self.position = position;
         self.pending = 0;
@@ -311,7 +311,7 @@ impl Transcript {
         }
     }
 
-    /// Takes what a frame found out.
+    /// Applies the layout facts of a frame.
     pub fn laid(&mut self, laid: &Laid) {
         self.position = laid.position;
         self.pending = 0;
@@ -332,7 +332,7 @@ impl Transcript {
         }
     }
 
-    /// Replaces the text of an entry that has some.
+    /// Replaces the text of an entry, if it has any.
     fn replace(&mut self, id: EntryId, text: &str) {
         self.edit(id, |body| {
             if let EntryBody::Answer(blocks) | EntryBody::Thinking { blocks, .. } = body {

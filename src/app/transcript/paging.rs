@@ -1,8 +1,8 @@
-//! Earlier messages: which of them are wanted, and what a page of them does to what is seen.
+//! Earlier messages: the wanted pages, and the effect of a loaded page on the screen.
 //!
-//! The agent sends the end of a session and what comes live. Of the history before it a window is
-//! loaded, wherever the user looks, and moves along without moving what is on the screen; `window` owns
-//! it. A row says that there is more above it, another that something is left out below it.
+//! The agent sends the end of a session and live events. Of the earlier history a window is loaded, wherever
+//! the user looks, and moves along without moving the screen's content; `window` owns it. One row marks
+//! unloaded messages above it, another a gap below it.
 
 use std::ops::Range;
 
@@ -12,37 +12,37 @@ use crate::geometry::{Anchor, Laid};
 use crate::printable::Printable;
 use tau_protocol::query::{HistoryPage, PageFrom, PageGoal};
 
-/// Within this many entries of a row that says that there is more, more is loaded.
+/// Number of entries around a row for unloaded messages within which more are loaded.
 const NEAR: usize = 40;
 
-/// What is asked for and where the user wants to be.
+/// The pending page, and the place that the user wants to reach.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Paging {
-    /// What was asked for and has not come.
+    /// The requested page that has not arrived.
     asked: Option<(PageFrom, PageGoal)>,
     pub(super) goal: Option<Goal>,
-    /// Why a page could not be read: the user has to look again.
+    /// The reason why a page could not be read: the user must scroll there again.
     pub(super) failed: Option<Printable>,
 }
 
-/// Where the user wants to be, as soon as it is loaded.
+/// The place that the user wants to reach, once loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// At the very first message.
+    /// The very first message.
     First,
-    /// At the nearest prompt of that direction.
+    /// The nearest prompt in that direction.
     Prompt(PageFrom),
 }
 
 impl Transcript {
-    /// About that many messages come before those that were sent with the session.
+    /// Records that about `left` messages come before the ones that were sent with the session.
     pub(crate) fn history_available(&mut self, left: u64, rows: &[Option<Anchor>]) {
         self.hold(rows, false);
         self.window.available = Some(left);
         self.mark_rows();
     }
 
-    /// Takes a page. `rows` are those on the screen: the first of a message stays where it is.
+    /// Adds a page. `rows` are the screen's rows: the first row of a message stays in place.
     pub(crate) fn take_page(&mut self, page: &HistoryPage, rows: &[Option<Anchor>]) {
         let asked = self.paging.asked.take();
         let goal = asked.map_or(PageGoal::Next, |(_, goal)| goal);
@@ -58,7 +58,7 @@ impl Transcript {
         }
         let join = self.window.join(page);
         if join == Join::Apart && self.is_in_window() && !self.is_wanted(&goal, page) {
-            // The user went elsewhere meanwhile.
+            // The user has moved elsewhere in the meantime.
             return;
         }
         self.hold(rows, join == Join::Apart);
@@ -69,7 +69,7 @@ impl Transcript {
         self.mark_rows();
     }
 
-    /// The page to be loaded, now that this frame was drawn.
+    /// The page to load after this frame.
     pub(crate) fn wants_page(&self, laid: &Laid) -> Option<(PageFrom, PageGoal)> {
         if self.paging.asked.is_some() || self.paging.failed.is_some() || !self.has_earlier() {
             return None;
@@ -83,10 +83,10 @@ impl Transcript {
         goal.or_else(|| self.sought_page()).or_else(|| Some((self.near_page(laid)?, PageGoal::Next)))
     }
 
-    /// The page next to what is on the screen, when that is near the end of what is loaded.
+    /// The page next to the screen, when the screen is near the end of the loaded part.
     fn near_page(&self, laid: &Laid) -> Option<PageFrom> {
         if laid.position != self.position {
-            // That frame showed something else.
+            // That frame showed another part.
             return None;
         }
         let place = |anchor: &Anchor| self.index_of(anchor.entry);
@@ -102,32 +102,32 @@ impl Transcript {
         }
     }
 
-    /// Notes what was asked for.
+    /// Notes a requested page.
     pub(crate) fn page_asked(&mut self, from: PageFrom, goal: PageGoal) {
         self.paging.asked = Some((from, goal));
     }
 
-    /// The user scrolls by that many rows.
+    /// Scrolls by that many rows.
     pub(super) fn look_earlier(&mut self, rows: i32) {
-        // Also when nothing is known of them yet: a session may just be opening.
+        // Even when nothing is known of them yet: a session may just be opening.
         self.paging.goal = (rows == i32::MIN).then_some(Goal::First);
         if rows < 0 && self.paging.failed.take().is_some() {
             self.mark_rows();
         }
     }
 
-    /// Goes to a place that is not loaded.
+    /// Goes to a place that is not loaded yet.
     pub(super) fn go_far(&mut self, goal: Goal) {
         self.look_earlier(-1);
         self.paging.goal = Some(goal);
     }
 
-    /// Whether what is not loaded can be loaded, as far as is known.
+    /// Whether unloaded messages can be loaded, as far as known.
     pub(super) fn may_load(&self) -> bool {
         self.paging.failed.is_none()
     }
 
-    /// Whether the page is what the user still waits for.
+    /// Whether the user still waits for this page.
     fn is_wanted(&self, asked: &PageGoal, page: &HistoryPage) -> bool {
         match asked {
             PageGoal::Next => self.paging.goal == Some(Goal::First) && page.left.is_none(),
@@ -136,7 +136,7 @@ impl Transcript {
         }
     }
 
-    /// Goes to what the page was asked for, if that is among its entries.
+    /// Goes to the page's goal, if it is among its entries.
     fn reach(&mut self, asked: &PageGoal, page: &HistoryPage, entries: Range<usize>) {
         match (asked, self.paging.goal) {
             (_, Some(Goal::First)) if self.window.has_first() => {

@@ -1,4 +1,4 @@
-//! Panels of tool calls, ready to be drawn. Those of the user's commands are in `command_panel.rs`.
+//! Panels of tool calls, ready to be drawn. Panels of the user's commands are in `command_panel.rs`.
 //!
 //! Details become printable here, once, when they arrive.
 
@@ -18,12 +18,12 @@ use crate::printable::{Printable, asked_line, printable_line};
 use tau_protocol::message::HookNote;
 use tau_tools::details::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
-/// Most lines of a result that are shown in addition to its output.
+/// Maximum lines of a result that are shown besides its output.
 const MAX_NOTES: usize = 6;
-/// Most hooks that are shown of a call.
+/// Maximum number of hooks shown for a call.
 const MAX_HOOKS: usize = 20;
 
-/// What people see of a result.
+/// The visible output of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum PanelOutput {
     #[default]
@@ -31,7 +31,7 @@ pub enum PanelOutput {
     /// Lines from the start.
     Text(Arc<[Printable]>),
     Diff(Arc<FileDiff>),
-    /// Lines of which the end matters; `hidden` more came before them.
+    /// The last lines; `hidden` more came before them.
     Terminal {
         lines: Arc<[AnsiLine]>,
         hidden: u64,
@@ -50,31 +50,31 @@ pub struct ToolPanel {
     /// Its command and other long texts.
     pub arguments: CallArguments,
     pub state: CallState,
-    /// Why the call was stopped or did not run, in a few words.
+    /// The reason why the call was stopped or did not run, in a few words.
     pub outcome: Option<Printable>,
-    /// Why it failed, in a line for people; the answer has the words for the model.
+    /// The reason why it failed, in a line for the user; the answer has the words for the model.
     pub reason: Option<Printable>,
     pub output: PanelOutput,
     /// The pictures in its result.
     pub pictures: Vec<MessagePicture>,
-    /// What the result says beyond its output: a refusal, a cut, a timeout.
+    /// Notes of the result besides its output: a refusal, a cut, a timeout.
     pub notes: Arc<[Printable]>,
-    /// What the sandbox refused it, and by which rule.
+    /// The sandbox's refusal, and its rule.
     pub blocked: Option<Printable>,
-    /// How the command that ran differs from that of the call.
+    /// Differences between the command that ran and the one of the call.
     pub remarks: Arc<[Printable]>,
-    /// What hooks did about it, and whether something is wrong with the hook.
+    /// The actions of hooks on it, and whether a hook has a fault.
     pub hooks: Vec<(Printable, bool)>,
     /// The secrets in its output.
     pub secrets: HiddenSecrets,
-    /// When the call began to run.
+    /// The time at which the call began to run.
     pub since: Option<Millis>,
-    /// How long it ran, in milliseconds.
+    /// Its duration in milliseconds.
     pub duration: Option<u64>,
 }
 
 impl ToolPanel {
-    /// A panel for a call whose arguments have not arrived.
+    /// A panel for a call before its arguments.
     pub fn new(call_id: &str, name: &str) -> Self {
         ToolPanel {
             call_id: call_id.to_owned(),
@@ -96,13 +96,13 @@ impl ToolPanel {
         }
     }
 
-    /// Shows a result, complete or so far.
+    /// Shows a complete or partial result.
     pub fn show(&mut self, content: &[Content], details: &Details) {
         self.output = output(content, details);
         self.secrets = secrets(content, details);
     }
 
-    /// Shows the end of the call, and what hooks did about it.
+    /// Shows the end of the call, and the actions of hooks on it.
     pub fn finish(&mut self, result: &ToolOutput, failed: bool, duration: Option<u64>, hooks: &[HookNote]) {
         self.hooks = hooks.iter().take(MAX_HOOKS).flat_map(hook_lines).collect();
         self.show(&result.content, &result.details);
@@ -116,7 +116,7 @@ impl ToolPanel {
         let end = CallEnd::of(&self.name, &text.join("\n"), failed, duration);
         self.state = end.state;
         self.outcome = end.outcome;
-        // A command's output says itself why it failed.
+        // A command's output explains its failure itself.
         self.reason = end.reason.filter(|_| !matches!(self.output, PanelOutput::Terminal { .. }));
         if matches!(self.output, PanelOutput::Diff(_)) {
             self.arguments.texts.clear();
@@ -127,12 +127,12 @@ impl ToolPanel {
     }
 }
 
-/// What the sandbox refused a command, and by which rule.
+/// The sandbox's refusal of a command, and its rule.
 pub(super) fn blocked(denial: &impl Display) -> Printable {
     Printable::line(&format!("the sandbox probably blocked {denial}"))
 }
 
-/// How the command that ran differs from that of the call.
+/// Differences between the command that ran and the one of the call.
 fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
     let edited = terminal.edited.as_ref().map(|command| format!("you changed the command to: {command}"));
     let again = "run a second time, because the sandbox had refused a part of it".to_owned();
@@ -140,7 +140,7 @@ fn remarks(terminal: &TerminalOutput) -> Arc<[Printable]> {
     all.iter().flatten().map(|remark| Printable::line(remark)).collect()
 }
 
-/// What a hook did, in lines.
+/// The action of a hook, in lines.
 fn hook_lines(note: &HookNote) -> impl Iterator<Item = (Printable, bool)> {
     let text = format!("hook {}: {}", note.hook, note.text);
     let lines: Vec<Printable> = text.lines().take(MAX_NOTES).map(Printable::line).collect();
@@ -148,7 +148,7 @@ fn hook_lines(note: &HookNote) -> impl Iterator<Item = (Printable, bool)> {
     lines.into_iter().map(move |line| (line, is_warning))
 }
 
-/// A head line for a call whose tool gave none: its first argument that is text.
+/// A head line for a call without a title from its tool: its first text argument.
 pub(crate) fn fallback_title(args: &Value) -> String {
     let first = args.as_object().and_then(|fields| fields.values().find_map(Value::as_str));
     first.and_then(|text| text.lines().next()).unwrap_or("").to_owned()
@@ -172,7 +172,7 @@ fn output(content: &[Content], details: &Details) -> PanelOutput {
     }
 }
 
-/// The secrets that are hidden in what people see of a result.
+/// The hidden secrets in the visible part of a result.
 fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
     match details {
         Details::Text { text } | Details::Terminal(TerminalOutput { text, .. }) => {
@@ -188,17 +188,16 @@ fn secrets(content: &[Content], details: &Details) -> HiddenSecrets {
     }
 }
 
-/// The sentences of an answer that its details leave out, so that nothing was refused, cut or
-/// ended without a word.
+/// The sentences of an answer that its details leave out, so that no refusal, cut or end goes unmentioned.
 fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
     let text: Vec<&str> = result.content.iter().filter_map(text_of).flat_map(str::lines).collect();
     let notes: Vec<&str> = match &result.details {
-        // A refusal shows what has changed in between; its first sentence says that.
+        // A refusal shows the change in between; its first sentence says so.
         Details::Diff(_) if failed => {
             text.first().map(|line| line.trim_end_matches(" What changed:")).into_iter().collect()
         }
-        // The first line is what the head says; others say how the place was found.
-        // What was applied of a change that was approved in part is the diff itself.
+        // The first line repeats the head; others say how the place was found. The applied part of a partly
+        // approved change is the diff itself.
         Details::Diff(_) => text.into_iter().skip(1).take_while(|line| !line.starts_with("@@ ")).collect(),
         Details::Paths { paths, .. } => text.into_iter().skip(paths.len()).collect(),
         Details::Terminal(_) => {
@@ -207,7 +206,7 @@ fn notes(result: &ToolOutput, failed: bool) -> Arc<[Printable]> {
                 let background = [" is still running in the background; ", " still runs in the background; "];
                 line.starts_with("timed out after ") || background.iter().any(|form| line.contains(form))
             };
-            // They are at the end, before a last line that the head says as well.
+            // They are at the end, before a last line that repeats the head.
             let end = text.len().saturating_sub(MAX_NOTES);
             text.into_iter().skip(end).filter(ours).collect()
         }

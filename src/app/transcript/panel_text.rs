@@ -1,4 +1,4 @@
-//! The selected panel as text: to be copied, or opened in an editor.
+//! The selected panel as text, for copying or an editor.
 
 use super::find_text::output_text;
 use super::panel::{PanelOutput, ToolPanel};
@@ -9,7 +9,7 @@ use crate::request::EditorSource;
 /// Tools whose argument is a file that can be opened.
 const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];
 
-/// What a panel holds, and how the name of a file with it ends.
+/// The content of a panel, and the name ending of a file with it.
 pub(crate) struct PanelText {
     pub(crate) text: String,
     ending: String,
@@ -23,7 +23,7 @@ impl PanelText {
 }
 
 impl Transcript {
-    /// What the selected panel holds; `None` when that is nothing.
+    /// The content of the selected panel; `None` when it is empty.
     pub(crate) fn panel_text(&self) -> Option<PanelText> {
         let panel = self.selected_panel()?;
         match &self.selected_entry()?.body {
@@ -56,7 +56,7 @@ impl Transcript {
         }
     }
 
-    /// The command or the path that the selected panel was made with.
+    /// The command or the path of the selected panel.
     pub(crate) fn panel_command(&self) -> Option<String> {
         let text = match &self.selected_entry()?.body {
             EntryBody::Command(command) => command.command.trim().to_owned(),
@@ -75,7 +75,7 @@ impl Transcript {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// What an editor shows of the selected panel: the file of a call, otherwise what it holds.
+    /// The editor source of the selected panel: the file of a call, otherwise its content.
     pub(crate) fn panel_source(&self) -> Option<EditorSource> {
         let file = self.selected_calls().into_iter().find_map(|call| {
             let (path, line) = call.arguments.file.as_ref()?;
@@ -105,13 +105,13 @@ impl Transcript {
     }
 }
 
-/// The command of a call, else its path, else what its head says.
+/// The command of a call, else its path, else the text of its head.
 fn made_with(call: &ToolPanel) -> &str {
     let path = call.arguments.file.as_ref().map(|(path, _)| path.as_str());
     Some(call.arguments.command.trim()).filter(|text| !text.is_empty()).or(path).unwrap_or(&call.title)
 }
 
-/// What is said about a call without output.
+/// The description of a call without output.
 fn said(call: &ToolPanel) -> String {
     let notes = call.notes.iter().chain(call.remarks.iter());
     let words = call.reason.iter().chain(notes).chain(&call.blocked).chain(&call.outcome);
@@ -143,7 +143,7 @@ fn code(blocks: &MarkdownBlocks, first: u32) -> Option<PanelText> {
     PanelText::new(&whole, if is_ending { lang } else { "txt" })
 }
 
-/// Text as it was written, more or less: fences are made again.
+/// Approximately the original text: fences are restored.
 fn markdown(blocks: &MarkdownBlocks) -> String {
     let open = blocks.open();
     let mut source = String::new();

@@ -1,4 +1,4 @@
-//! From one prompt of the user to the next: scrolling by what was asked.
+//! Moves between the user's prompts.
 
 use super::paging::Goal;
 use super::window::GAP;
@@ -6,15 +6,15 @@ use super::{EntryBody, Transcript};
 use crate::geometry::{Anchor, EntryId, Laid, ScrollPosition};
 use tau_protocol::query::PageFrom;
 
-/// Rows of a part above its text: the gap to what is before it.
+/// Rows of a part above its text: the gap to the previous part.
 const GAP_ROWS: u32 = 1;
 
 impl Transcript {
-    /// Puts the nearest prompt above the first row of the screen there; without one, the start of the
+    /// Scrolls to the nearest prompt above the first row of the screen; without one, to the start of the
     /// session.
     pub(crate) fn show_previous_prompt(&mut self, laid: &Laid) {
         let Some((top, index)) = self.top_of(laid) else { return };
-        // A prompt that is scrolled into is its own nearest one.
+        // A prompt that is partly scrolled off is its own nearest one.
         let inside = top.part > 0 || top.row > GAP_ROWS;
         let (from, before) = (self.joined_from(index), index + usize::from(inside));
         let mut found = self.entries.get(from..before).unwrap_or_default().iter();
@@ -27,7 +27,7 @@ impl Transcript {
         }
     }
 
-    /// Puts the nearest prompt below the first row of the screen there; without one, goes to the tail.
+    /// Scrolls to the nearest prompt below the first row of the screen; without one, to the tail.
     pub(crate) fn show_next_prompt(&mut self, laid: &Laid) {
         let Some((_, index)) = self.top_of(laid) else { return };
         let gap = self.index_of(GAP).filter(|gap| *gap > index);
@@ -39,14 +39,14 @@ impl Transcript {
         }
     }
 
-    /// Puts a prompt above the first row of the screen there.
+    /// Scrolls a prompt to the first row of the screen.
     pub(crate) fn show_prompt(&mut self, id: EntryId) {
         if let Some(index) = self.index_of(id) {
             self.show_at_top(index);
         }
     }
 
-    /// Puts the first prompt at or after that place at the top of the screen.
+    /// Scrolls the first prompt at or after that index to the top of the screen.
     pub(super) fn show_prompt_from(&mut self, index: usize) {
         let rest = self.entries.get(index..).unwrap_or_default();
         match rest.iter().position(|entry| is_prompt(&entry.body)) {
@@ -55,7 +55,7 @@ impl Transcript {
         }
     }
 
-    /// There is no prompt in what is not loaded, seen from there.
+    /// Handles an unloaded range without a prompt, in that direction.
     pub(super) fn no_prompt_found(&mut self, from: PageFrom) {
         match from {
             PageFrom::Before { .. } => self.scroll(i32::MIN),
@@ -63,12 +63,12 @@ impl Transcript {
         }
     }
 
-    /// Where the messages before the window are, if there are any.
+    /// The place of the messages before the window, if there are any.
     fn before_window(&self) -> Option<PageFrom> {
         (!self.window.has_first()).then(|| self.window.before())
     }
 
-    /// The first row on the screen, and the place of its entry.
+    /// The first row on the screen, and the index of its entry.
     fn top_of(&self, laid: &Laid) -> Option<(Anchor, usize)> {
         let top = laid.rows.iter().flatten().next()?;
         Some((*top, self.index_of(top.entry)?))

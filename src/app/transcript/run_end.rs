@@ -1,20 +1,19 @@
 //! The line at the end of a run: its time, tokens and cost.
 //!
-//! While tau runs, the time is known as well; of a session that was read from a file only what the
-//! answers used.
+//! While tau runs, the time is known as well; for a session from a file, only the usage of its answers.
 
 use super::{EntryBody, Transcript};
 use crate::geometry::EntryId;
 use crate::msg::Millis;
 use tau_protocol::message::{AssistantMessage, Usage};
 
-/// The end of a run that began in the history, where nothing else says what it took.
+/// The end entry of a run that began in the history, if no other entry tells its cost.
 const FIRST_RUN_END: EntryId = EntryId(0);
 
 /// Time and usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RunCost {
-    /// How long it took, in milliseconds, where that is known.
+    /// Its duration in milliseconds, if known.
     pub took: Option<Millis>,
     /// Tokens of the requests.
     pub sent: u64,
@@ -46,22 +45,22 @@ impl RunCost {
 /// The run that the newest entries belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct OpenRun {
-    /// When it began; `None` when it was read from a file.
+    /// Its start; `None` when it was read from a file.
     since: Option<Millis>,
     cost: RunCost,
     /// The model had nothing more to do.
     is_complete: bool,
 }
 
-/// The first end of a run in a sequence of entries: the run may have begun before them.
+/// The first end of a run in a sequence of entries: the run may have begun earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum FirstEnd {
-    /// All of them are of one run.
+    /// All of them belong to one run.
     #[default]
     Open,
-    /// Nothing says that it ended, as nothing was used.
+    /// Nothing marks its end, as nothing was used.
     Unmarked,
-    /// This entry says so; what the sequence has of the run.
+    /// This entry marks it; the sequence's part of the run's cost.
     At(EntryId, RunCost),
 }
 
@@ -73,7 +72,7 @@ impl Transcript {
         self.run = OpenRun { since: Some(now), ..OpenRun::default() };
     }
 
-    /// The agent has settled; says what the run took.
+    /// Ends the run because the agent has settled, and adds its cost.
     pub(super) fn run_settles(&mut self, now: Millis) {
         if let Some(since) = self.run.since {
             self.run.cost.took = Some(now - since);
@@ -81,7 +80,7 @@ impl Transcript {
         }
     }
 
-    /// A prompt comes that was waiting: a run that is complete ends before it, and one begins with it.
+    /// A queued prompt is next: a complete run ends before it, and a new one begins with it.
     pub(super) fn next_run(&mut self, now: Millis) {
         if self.run.is_complete && self.run.since.is_some() {
             self.run_settles(now);
@@ -89,7 +88,7 @@ impl Transcript {
         }
     }
 
-    /// The run has waited this long for the user, which is no time of its own.
+    /// Subtracts time that the run has waited for the user.
     pub(crate) fn run_waited(&mut self, waited: Millis) {
         self.run.since = self.run.since.map(|since| since.saturating_add(waited));
     }
@@ -100,7 +99,7 @@ impl Transcript {
         self.run.is_complete = answer.tool_calls().next().is_none();
     }
 
-    /// A message that was read from a file comes next: it ends a run that is complete.
+    /// Ends a complete run, because the next message was read from a file.
     pub(super) fn end_complete_run(&mut self) {
         if self.run.is_complete && self.run.since.is_none() {
             self.end_run();
@@ -125,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// Makes a place for what the run took that ends first here, wherever it began.
+    /// Makes an entry for the cost of the first run that ends here, wherever it began.
     pub(super) fn mark_first_end(&mut self) {
         self.end_complete_run();
         if self.first_end == FirstEnd::Unmarked {
@@ -134,7 +133,7 @@ impl Transcript {
         }
     }
 
-    /// The first end of a run when the ids of the entries are those from `first` on.
+    /// The first end of a run when the entries have ids from `first` on.
     pub(super) fn first_end_from(&self, first: i64) -> FirstEnd {
         match self.first_end {
             FirstEnd::At(end, cost) => {
@@ -145,12 +144,12 @@ impl Transcript {
         }
     }
 
-    /// What the run has used that continues after the last entry.
+    /// The usage of the run that continues after the last entry.
     pub(super) fn open_cost(&self) -> RunCost {
         self.run.cost
     }
 
-    /// Gives each run what the pages above its end have of it.
+    /// Adds to each run its cost in the pages above its end.
     pub(super) fn settle_runs(&mut self) {
         let mut carried = RunCost::default();
         for page in 0..self.window.pages.len() {

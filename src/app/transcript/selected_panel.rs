@@ -1,8 +1,7 @@
-//! The panel that is selected with the keyboard: a call, a command, a message, or a block of code in
-//! an answer.
+//! The panel selected with the keyboard: a call, a command, a message, or a block of code.
 //!
-//! Panels are in the order in which they are drawn; an answer comes before its blocks of code. While
-//! one is selected the view stays where it is, whatever comes.
+//! Panels are in drawing order; an answer comes before its blocks of code. While one is selected the view
+//! stays in place, even if text arrives.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::geometry::{EntryId, Laid};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PanelId {
     pub entry: EntryId,
-    /// The part with which a block of code begins; `None` is the whole entry.
+    /// The first part of a block of code; `None` is the whole entry.
     pub code: Option<u32>,
 }
 
@@ -22,7 +21,7 @@ pub struct PanelId {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SelectedPanel {
     id: PanelId,
-    /// The view is to bring it onto the screen.
+    /// The view must bring it onto the screen.
     pub(super) to_show: bool,
 }
 
@@ -41,7 +40,7 @@ impl EntryBody {
 }
 
 impl Transcript {
-    /// The selected panel. Of calls in one row it is the first.
+    /// The selected panel. For calls in one row, the first.
     pub fn selected_panel(&self) -> Option<PanelId> {
         let PanelId { entry, code } = self.panel?.id;
         let before = self.entries.get(..=self.index_of(entry)?)?;
@@ -49,7 +48,7 @@ impl Transcript {
         Some(PanelId { entry: first.id, code })
     }
 
-    /// The selected panel, when it has to be brought onto the screen.
+    /// The selected panel, when it must be brought onto the screen.
     pub fn panel_to_show(&self) -> Option<PanelId> {
         self.selected_panel().filter(|_| self.panel.is_some_and(|panel| panel.to_show))
     }
@@ -59,7 +58,7 @@ impl Transcript {
         self.entries.get(self.index_of(self.selected_panel()?.entry)?)
     }
 
-    /// The parts of its entry that a panel has; their end may be beyond that of the entry.
+    /// The parts of its entry that belong to a panel; their end may be beyond the end of the entry.
     pub fn parts_of(&self, panel: PanelId) -> Range<u32> {
         let body = self.index_of(panel.entry).and_then(|index| self.entries.get(index));
         match (panel.code, body.map(|entry| &entry.body)) {
@@ -103,7 +102,7 @@ impl Transcript {
         }
     }
 
-    /// Selects nothing any more.
+    /// Clears the selection.
     pub(crate) fn leave_panel(&mut self) {
         self.panel = None;
     }

@@ -1,8 +1,8 @@
-//! The loaded window of a session's history: adjacent pages, between the rows that stand for the rest.
+//! The loaded window of a session's history: adjacent pages, between rows for the unloaded rest.
 //!
-//! Entries are in the order of their ids, and ids are never used again: entries before all messages
-//! have the lowest ids, those of a window an own range below 0, those that came since the session was
-//! opened count up from 1. Pages far from the view are dropped.
+//! Entries are in the order of their ids, and ids are never reused: entries before all messages have the
+//! lowest ids, those of a window a range of their own below 0, those since the session was opened count up
+//! from 1. Pages far from the view are dropped.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,26 +13,26 @@ use super::{EntryBody, FoldState, Transcript, TranscriptEntry};
 use crate::geometry::{Anchor, EntryId, ScrollPosition};
 use tau_protocol::query::{HistoryPage, PageFrom};
 
-/// The most of the history that is kept, in bytes of messages; the page on the screen always is.
+/// Maximum size of the loaded history, in bytes of messages; the page on the screen is always kept.
 pub const HISTORY_BYTES: usize = 6 * 1024 * 1024;
-/// Ids below this are of entries before all messages.
+/// Ids below this belong to entries before all messages.
 const MESSAGES: EntryId = EntryId(i64::MIN / 2);
-/// The row between the window and what was sent with the session.
+/// The row between the window and the entries sent with the session.
 pub(super) const GAP: EntryId = EntryId(-1);
-/// Windows are so far apart, in ids.
+/// The distance between windows, in ids.
 const APART: i64 = 1 << 40;
 
-/// What is loaded of the history.
+/// The loaded part of the history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Window {
     pub(super) pages: VecDeque<Page>,
-    /// About how many messages come before those that were sent with the session, if any do.
+    /// The approximate number of messages before the ones that were sent with the session, if any.
     pub(super) available: Option<u64>,
-    /// The row that says that there is more above.
+    /// The row that marks unloaded messages above.
     above: Option<EntryId>,
-    /// How many windows there were.
+    /// The number of windows so far.
     count: i64,
-    /// The lowest id of the window, and the one after the highest that it ever had.
+    /// The lowest id of the window, and the one after its highest id so far.
     ids: (i64, i64),
 }
 
@@ -43,22 +43,22 @@ pub(super) struct Page {
     end: u64,
     left: Option<u64>,
     after: Option<u64>,
-    /// Its first entry, or where that would be.
+    /// Its first entry, or the place of it.
     first: EntryId,
-    /// About how many bytes its messages take.
+    /// The approximate size of its messages in bytes.
     bytes: usize,
     pub(super) first_end: FirstEnd,
-    /// What it has of the run that continues after it.
+    /// Its part of the run that continues after it.
     pub(super) open: RunCost,
 }
 
 /// The parts of a transcript, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Segment {
-    /// What comes before all messages.
+    /// Entries before all messages.
     Head,
     Window,
-    /// What was sent when the session was opened, and since.
+    /// Entries sent when the session was opened, and since.
     Sent,
 }
 
@@ -72,17 +72,17 @@ impl Segment {
     }
 }
 
-/// How a page comes to the window.
+/// The way in which a page joins the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     Above,
     Below,
-    /// In its place.
+    /// In place of the window.
     Apart,
 }
 
 impl Window {
-    /// Without pages, for another session.
+    /// The window without pages, for another session.
     pub(super) fn cleared(&self) -> Self {
         Window { count: self.count, ..Window::default() }
     }
@@ -95,12 +95,12 @@ impl Window {
         }
     }
 
-    /// Where the page before the window is.
+    /// The position of the page before the window.
     pub(super) fn before(&self) -> PageFrom {
         PageFrom::Before { position: self.pages.front().map(|page| page.start) }
     }
 
-    /// Where the page after the window is.
+    /// The position of the page after the window.
     pub(super) fn after(&self) -> PageFrom {
         PageFrom::After { position: self.pages.back().map_or(0, |page| page.end) }
     }
@@ -114,56 +114,56 @@ impl Window {
         self.pages.front().map_or(self.available, |page| page.left)
     }
 
-    /// About how many messages are between the window and what was sent; `None` when none are.
+    /// The approximate number of messages between the window and the sent ones; `None` if there are none.
     fn gap(&self) -> Option<u64> {
         self.pages.back()?.after
     }
 }
 
 impl Transcript {
-    /// Whether there are messages that are not loaded.
+    /// Whether there are unloaded messages.
     pub fn has_earlier(&self) -> bool {
         !self.window.has_first() || self.window.gap().is_some()
     }
 
-    /// Whether messages between the window and what was sent are not loaded.
+    /// Whether there are unloaded messages between the window and the sent ones.
     pub(super) fn has_gap(&self) -> bool {
         self.window.gap().is_some()
     }
 
-    /// About how many messages before that entry are not loaded.
+    /// The approximate number of unloaded messages before that entry.
     pub fn unloaded_before(&self, index: usize) -> u64 {
         let gap = self.index_of(GAP).is_some_and(|gap| index > gap);
         self.window.left().unwrap_or(0) + self.window.gap().filter(|_| gap).unwrap_or(0)
     }
 
-    /// The first of the entries that are loaded without a gap up to that one.
+    /// The first of the entries that are loaded without a gap up to the given one.
     pub fn joined_from(&self, index: usize) -> usize {
         self.index_of(GAP).filter(|gap| *gap < index).map_or(0, |gap| gap + 1)
     }
 
-    /// Size of the history that is loaded, in bytes of messages.
+    /// Size of the loaded history, in bytes of messages.
     pub fn history_bytes(&self) -> usize {
         self.window.pages.iter().map(|page| page.bytes).sum()
     }
 
-    /// Whether there are only entries that come before all messages.
+    /// Whether there are only entries before all messages.
     pub(super) fn is_head(&self) -> bool {
         self.entries.last().is_none_or(|last| last.id < MESSAGES)
     }
 
-    /// An id before those of all messages, after those of its kind.
+    /// An id before all messages, after other such ids.
     pub(super) fn next_head(&mut self) -> EntryId {
         self.heads += 1;
         EntryId(i64::MIN + self.heads)
     }
 
-    /// Place of the row that says that there is more above.
+    /// Index of the row that marks unloaded messages above.
     pub(super) fn above_row(&self) -> Option<usize> {
         self.window.above.and_then(|row| self.index_of(row))
     }
 
-    /// Whether what is seen begins in the window.
+    /// Whether the screen begins in the window.
     pub(super) fn is_in_window(&self) -> bool {
         match self.position {
             ScrollPosition::Tail => false,
@@ -171,8 +171,8 @@ impl Transcript {
         }
     }
 
-    /// Makes the first row of a message that is on the screen the anchor, at the row where it is. When
-    /// the window is left, of a message that came with the session.
+    /// Makes the first row of a message on the screen the anchor, at its current row. When the window is
+    /// left, the message must have come with the session.
     pub(super) fn hold(&mut self, rows: &[Option<Anchor>], leaves: bool) {
         let ScrollPosition::Top(top) = self.position else { return };
         let lowest = if leaves { GAP } else { MESSAGES };
@@ -192,12 +192,12 @@ impl Transcript {
         }
     }
 
-    /// Place of the first entry that came of messages.
+    /// Index of the first entry from a message.
     fn heads_end(&self) -> usize {
         self.entries.partition_point(|entry| entry.id < MESSAGES)
     }
 
-    /// Adds the entries of a page; their places.
+    /// Adds the entries of a page and returns their indexes.
     pub(super) fn add_page(&mut self, page: &HistoryPage, join: Join) -> Range<usize> {
         let mut folded = Transcript::default();
         for message in &page.messages {
@@ -218,7 +218,7 @@ impl Transcript {
         for (entry, id) in folded.entries.iter_mut().zip(first..) {
             entry.id = EntryId(id);
             if let EntryBody::Tool(panel) = &entry.body {
-                // Of calls with one id the last counts.
+                // Of calls with equal ids the last counts.
                 let last = self.calls.entry(panel.call_id.clone()).or_insert(entry.id);
                 *last = entry.id.max(*last);
             }
@@ -241,8 +241,7 @@ impl Transcript {
         places
     }
 
-    /// Drops pages at the other end of the window until little enough is loaded, except that on the
-    /// screen.
+    /// Drops pages at the other end of the window until the size limit is met, except the one on the screen.
     pub(super) fn drop_far(&mut self, joined: Join) {
         let seen = match self.position {
             ScrollPosition::Top(top) => top.entry,
@@ -272,7 +271,7 @@ impl Transcript {
         self.window.pages.drain(from..to);
     }
 
-    /// Brings the rows that say what is not loaded to where it is not.
+    /// Moves the rows for unloaded messages to the gaps.
     pub(super) fn mark_rows(&mut self) {
         match (self.window.left(), self.window.above) {
             (Some(left), Some(row)) => self.say_left(row, left),

@@ -1,18 +1,18 @@
-//! A search while more text comes: what has changed is searched again, and nothing else.
+//! A search while more text arrives: only changed entries are searched again.
 
 use super::{Find, occurrences};
 use crate::geometry::EntryId;
 use crate::transcript::Transcript;
 
 impl Find {
-    /// Notes that an entry has to be searched again.
+    /// Notes that an entry must be searched again.
     pub(in crate::transcript) fn entry_changed(&mut self, id: EntryId) {
         self.changed.insert(id);
     }
 }
 
 impl Transcript {
-    /// Finds the occurrences in what has changed. The user stays at the same place, if it is still there.
+    /// Finds the occurrences in changed entries. The user stays at the same place, if it still exists.
     pub(crate) fn find_in_changed(&mut self) {
         let Some(mut find) = self.find.take() else { return };
         let changed = std::mem::take(&mut find.changed);
