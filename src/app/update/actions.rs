@@ -1,4 +1,4 @@
-//! What each action does: a route for each row of the table.
+//! The effects of actions: a route for each row of the table.
 
 use super::{
     approval, completion, composing, copy, find, interrupt, models, palette, panels, plan, prompts, queue,
@@ -35,13 +35,13 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::EditQueue => queue::open(model),
         Action::FoldPlan => plan::fold(model),
         Action::Complete => completion::tab(model, effects),
-        // The model and its answers.
+        // The model and the agent's answers.
         Action::Models => models::open(model, "", effects),
         Action::NextModel => models::step(model, 1, effects),
         Action::PreviousModel => models::step(model, -1, effects),
         Action::Thinking => thinking::next(model, effects),
         Action::CopyAnswer => copy::answer(model, effects),
-        // How the transcript is shown.
+        // The display of the transcript.
         Action::ToggleTools => {
             model.transcript.toggle_tools();
             print_again(model, model.transcript.tools_open, "tool output");
@@ -70,7 +70,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PanelReveal => panels::reveal(model, effects),
         Action::PanelRerun => panels::run_unconfined(model, effects),
         Action::PanelLeave => model.transcript.leave_panel(),
-        // The text being written.
+        // The composer.
         Action::Editor => composing::open_editor(model, effects),
         Action::Stash => queue::stash(model),
         Action::Paste => composing::paste(model, effects),
@@ -94,7 +94,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     }
 }
 
-/// What is printed does not unfold: what came since the last prompt is printed again.
+/// Printed text does not unfold: reprints the part since the last prompt.
 fn print_again(model: &mut Model, open: bool, what: &str) {
     if model.boot.screen == ScreenKind::Full {
         return;
@@ -105,7 +105,7 @@ fn print_again(model: &mut Model, open: bool, what: &str) {
     model.remark(&format!("{what} is {} from here on", if open { "shown in full" } else { "folded" }));
 }
 
-/// Shows diffs the other way than they are shown now.
+/// Toggles the layout of diffs.
 fn toggle_diff(model: &mut Model) {
     let split = model.text_layout.splits_diffs(model.size.width);
     model.text_layout.diff = if split { DiffLayout::Unified } else { DiffLayout::Split };

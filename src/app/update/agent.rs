@@ -1,4 +1,4 @@
-//! Events of the agent: folded into the state, and where the others go.
+//! Events of the agent: folded into the state, or routed on.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn take(model: &mut Model, event: &AgentEvent, effects: &mut Vec<Effe
             settled(model, effects);
             notify::finished(model, since, effects);
         }
-        // The transcript, the jobs and the status have folded the others.
+        // The transcript, the jobs and the status have folded them.
         AgentEvent::Run(_) | AgentEvent::Turn(_) => {}
         AgentEvent::Queue(event) => match event {
             QueueEvent::QueueReturned { texts, images } => {
@@ -72,7 +72,7 @@ fn of_session(model: &mut Model, event: &SessionEvent, effects: &mut Vec<Effect>
             if let Some(server) = &model.boot.attached {
                 model.place =
                     Printable::line(&format!("{server}:{}", session.cwd.display())).as_str().to_owned();
-                // Those that still wait follow.
+                // Pending questions follow.
                 model.overlays.retain(|overlay| overlay.question().is_none());
                 model.ask(ShellRequest::Branch {}, effects);
             }
@@ -113,7 +113,7 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
     match event {
         QuestionEvent::Asked { id, question } => {
             let dialog = Overlay::of_question(id, question, model.work_mode, model.now);
-            // Below one that is being answered.
+            // Below the one being answered.
             let first = model.overlays.iter().position(|overlay| overlay.question().is_some());
             model.overlays.insert(first.unwrap_or(model.overlays.len()), dialog);
             notify::waits(model, effects);
@@ -126,7 +126,7 @@ fn of_questions(model: &mut Model, event: &QuestionEvent, effects: &mut Vec<Effe
     }
 }
 
-/// The agent has answered a query.
+/// Handles the agent's answer to a query.
 fn answered(
     model: &mut Model,
     ticket: Ticket,
@@ -144,7 +144,7 @@ fn answered(
         Ok(QueryAnswer::HistoryPage(page)) => take_page(model, page),
         Ok(QueryAnswer::Source(source)) => session::export_from(model, ticket, source, effects),
         Ok(QueryAnswer::Secrets(secrets)) => model.transcript.show_secrets(secrets),
-        // Answers to queries that only other front ends send.
+        // Answers to queries of other front ends.
         Ok(
             QueryAnswer::Done
             | QueryAnswer::State(_)
@@ -174,7 +174,7 @@ fn answered(
 }
 
 fn take_page(model: &mut Model, page: &HistoryPage) {
-    // What the last frame found out says nothing about what is above it now.
+    // The facts of the last frame do not apply to the rows above any more.
     let rows = std::mem::take(&mut model.laid.rows);
     model.transcript.take_page(page, &rows);
 }

@@ -1,4 +1,4 @@
-//! Calls that wait for the user's decision: asked, answered, ended; the permission mode.
+//! Calls that await the user's decision: their start, answer and end; the permission mode.
 
 use super::{find, misdirected, notify, trust};
 use crate::action::Action;
@@ -22,10 +22,10 @@ use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::rules::Verdict;
 use tau_tools::access::Preview;
 
-/// What is typed this soon after a prompt has gone by itself was meant for the prompt.
+/// Time after a prompt closes by itself in which typing was meant for it.
 const TYPED_AHEAD: Millis = 400;
 
-/// A call waits.
+/// Adds a pending call.
 pub(super) fn requested(model: &mut Model, request: &ApprovalRequest, effects: &mut Vec<Effect>) {
     if model.approvals.is_empty() {
         notify::waits(model, effects);
@@ -35,7 +35,7 @@ pub(super) fn requested(model: &mut Model, request: &ApprovalRequest, effects: &
     model.approvals.requested(request, model.now);
 }
 
-/// A call waits no longer, whoever decided.
+/// Removes a decided call, regardless of who decided.
 pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
     let known = model.approvals.pending().iter().find(|approval| approval.request.id == id);
     let Some(call) = known.map(|approval| approval.request.tool_call_id.clone()) else { return };
@@ -44,7 +44,7 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
     let now = model.now;
     model.transcript.call_judged(&call, outcome, now);
     match typed {
-        // What was to be said to the model is still the user's text; it is not sent by the Enter meant for it.
+        // A message for the model is still the user's text; the Enter meant for it does not send it.
         Some(PromptStage::Reason(line)) => {
             model.composer.paste(line.text());
             model.enter_held = Some(now + TYPED_AHEAD);
@@ -53,7 +53,7 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
         None => {}
     }
     if let Some(waited) = waited {
-        // Who read further up is where he wants to be.
+        // A user who reads further up stays there.
         if came_from == ScrollPosition::Tail {
             model.transcript.position = came_from;
         }
@@ -62,7 +62,7 @@ pub(super) fn ended(model: &mut Model, id: &str, outcome: ApprovalOutcome) {
     }
 }
 
-/// Nothing waits any more: the run is over, or another session is open.
+/// Removes all pending calls: the run is over, or another session is open.
 pub(super) fn forget(model: &mut Model) {
     if !model.approvals.is_empty() {
         let ids: Vec<String> = model.approvals.pending().iter().map(|it| it.request.id.clone()).collect();
@@ -70,8 +70,8 @@ pub(super) fn forget(model: &mut Model) {
     }
 }
 
-/// A key while a prompt is open. `None` when it is not for the prompt; otherwise the action that it has
-/// besides, if any.
+/// Handles a key while a prompt is open. `None` if it is not for the prompt; otherwise its additional action,
+/// if any.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> Option<Option<Action>> {
     let action = model.keymap.action(key);
     if action == Some(Action::Answer) && !model.approvals.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
         return Some(None);
     }
     if !model.takes_answer() {
-        // What comes too early is for the draft, and puts the prompt off.
+        // An early key is for the draft, and delays the prompt.
         model.approvals.postpone(model.now);
         return None;
     }
@@ -88,7 +88,7 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     if misdirected::ends_ignored(model, key) {
         return Some(None);
     }
-    // What follows the leader answers nothing.
+    // A key after the leader answers nothing.
     let step = if key.is_led() { PromptStep::Ignored } else { model.approvals.key(key) };
     match step {
         PromptStep::Ignored => return other(model, key, action),
@@ -105,15 +105,15 @@ pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> O
     Some(None)
 }
 
-/// The transcript was moved by a key while a prompt is open: from where.
+/// Records that a key moved the transcript while a prompt is open, away from `from`.
 pub(super) fn moved(model: &mut Model, from: ScrollPosition) {
     if model.transcript.position != from {
         model.approvals.follow = model.transcript.position == ScrollPosition::Tail;
     }
 }
 
-/// A paste while a prompt is open: into the line that is typed. It answers nothing, and the draft stays
-/// as it is. True when it was used.
+/// Handles a paste while a prompt is open: into the line being typed. It answers nothing, and the draft
+/// stays. True when it was used.
 pub(super) fn paste(model: &mut Model, text: &str) -> bool {
     if !model.takes_answer() {
         model.approvals.postpone(model.now);
@@ -138,8 +138,8 @@ pub(super) fn step_aside(model: &mut Model) {
     }
 }
 
-/// A key that the prompt does not use: what only looks around, or leads somewhere else, works as always. What
-/// is typed begins a text, so it goes to the draft, and the prompt waits until nothing more is typed.
+/// Handles a key that the prompt does not use: keys that only navigate or open something work as always.
+/// Other typing begins a text, so it goes to the draft, and the prompt waits until typing stops.
 fn other(model: &mut Model, key: Key, action: Option<Action>) -> Option<Option<Action>> {
     let elsewhere = [
         Action::Suspend,
@@ -180,8 +180,8 @@ fn answer_open(model: &mut Model, answer: ApprovalAnswer, effects: &mut Vec<Effe
     send(model, &id, answer, effects);
 }
 
-/// Answers all that wait and are like the open one. A reason is asked for single calls only, and one of
-/// which every hunk is rejected keeps waiting.
+/// Answers all pending calls like the open one. A reason is requested for single calls only, and a call whose
+/// hunks are all rejected stays pending.
 fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
     let Some(open) = model.approvals.open() else { return };
     let waiting = model.approvals.pending().iter().filter(|other| other.is_like(open));
@@ -197,7 +197,7 @@ fn answer_kind(model: &mut Model, allow: bool, effects: &mut Vec<Effect>) {
 }
 
 fn send(model: &mut Model, id: &str, answer: ApprovalAnswer, effects: &mut Vec<Effect>) {
-    // A rule may be refused; the call is still waiting then.
+    // A rule may be refused; then the call is still pending.
     let is_final = !matches!(answer, ApprovalAnswer::AllowAlways { .. } | ApprovalAnswer::AllowExact { .. });
     effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval {
         id: id.to_owned(),
@@ -255,7 +255,7 @@ fn editor(model: &mut Model, text: String, ending: &str, effects: &mut Vec<Effec
     wait_for(model, ticket);
 }
 
-/// The agent has answered a query of a prompt. True when it was one.
+/// Handles the agent's answer to a prompt's query. True when it was one.
 pub(super) fn answered(
     model: &mut Model,
     ticket: Ticket,
@@ -293,7 +293,7 @@ pub(super) fn answered(
     true
 }
 
-/// What was written in the editor: with it the call is allowed. Without a change nothing is decided.
+/// Allows the call with the text from the editor. An unchanged text decides nothing.
 pub(super) fn edited(
     model: &mut Model,
     ticket: Ticket,
@@ -303,7 +303,7 @@ pub(super) fn edited(
     let Some(approval) = model.approvals.waiting_for(ticket) else { return };
     approval.stage = PromptStage::Choice;
     let id = approval.request.id.clone();
-    // The screen is drawn again after the editor.
+    // The screen is redrawn after the editor.
     model.approvals.postpone(model.now);
     match answer {
         Ok(Some(text)) => {
@@ -320,7 +320,7 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
     let id = open.request.id.clone();
     let (text, ending) = match &open.request.preview {
         Preview::Command { command } => (command.clone(), ".sh"),
-        // Its hunks are not all there: what the file becomes is shown instead.
+        // Its hunks are incomplete: the resulting file is shown instead.
         Preview::Change { change } if change.cut => {
             let ticket = model.next_ticket();
             set_viewer(model, &id, ticket);
@@ -338,7 +338,7 @@ fn view(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn show(model: &mut Model, id: &str, text: &str, ending: &str, effects: &mut Vec<Effect>) {
-    // Editors do not show everything either.
+    // Editors hide some characters, too.
     let source = EditorSource::Text { text: spell_hidden(text).into_owned(), ending: ending.to_owned() };
     let ticket = model.ask(ShellRequest::OpenInEditor { source }, effects);
     set_viewer(model, id, ticket);
@@ -350,18 +350,18 @@ fn set_viewer(model: &mut Model, id: &str, ticket: Ticket) {
     }
 }
 
-/// An editor was closed that may have shown what is asked.
+/// Records that an editor was closed that may have shown the call.
 pub(super) fn viewed(model: &mut Model, ticket: Ticket, was_shown: bool) {
     let Some(approval) = model.approvals.viewed_with(ticket) else { return };
     approval.viewer = None;
     if was_shown {
         approval.viewed();
     }
-    // The screen is drawn again after the editor.
+    // The screen is redrawn after the editor.
     model.approvals.postpone(model.now);
 }
 
-/// The end of the name of the file that a call changes.
+/// The name ending of the file that a call changes.
 fn ending(approval: &Approval) -> String {
     let path = approval.request.access.writes.first().and_then(|path| path.extension());
     path.map_or(".txt".to_owned(), |ending| format!(".{}", ending.to_string_lossy()))
@@ -375,7 +375,7 @@ pub(super) fn next_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     set_mode(next, effects);
 }
 
-/// `/mode`, with the name of a mode or without.
+/// Handles `/mode`, with or without the name of a mode.
 pub(super) fn named_mode(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     match PermissionMode::from_name(&name.to_lowercase()) {
         Some(mode) => set_mode(mode, effects),
@@ -391,7 +391,7 @@ pub(super) fn set_mode(mode: PermissionMode, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetPermissionMode { mode })));
 }
 
-/// Another mode applies.
+/// Records a mode change.
 pub(super) fn mode_changed(model: &mut Model, mode: PermissionMode) {
     let former = std::mem::replace(&mut model.status.permission_mode, mode);
     if former != mode {
@@ -400,7 +400,7 @@ pub(super) fn mode_changed(model: &mut Model, mode: PermissionMode) {
     }
 }
 
-/// What a mode means, in a few words.
+/// The meaning of a mode, in a few words.
 fn mode_meaning(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Auto => "tau asks only where rules and protected paths say so",
@@ -412,17 +412,17 @@ fn mode_meaning(mode: PermissionMode) -> &'static str {
     }
 }
 
-/// Asks which mode is to be used, once a model answers that is not the demo, unless something says so.
+/// Asks for the permission mode once a model other than the demo answers, unless one is configured.
 pub(super) fn ask_for_mode(model: &mut Model) {
     let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if is_real && std::mem::take(&mut model.asks_mode) {
-        // Below what asks already: a question of trust comes first.
+        // Below other questions: a question of trust comes first.
         let question = ModeQuestion::new(model.boot.can_sandbox);
         model.overlays.insert(0, Overlay::Mode(question));
     }
 }
 
-/// The mode was chosen: it applies, and is kept. One in a sandbox applies with the sandbox.
+/// Applies and stores the chosen mode. A sandboxed one applies together with the sandbox.
 pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut Vec<Effect>) {
     if chosen.sandbox.is_none() {
         set_mode(chosen.mode, effects);
@@ -430,7 +430,7 @@ pub(super) fn mode_chosen(model: &mut Model, chosen: ChosenMode, effects: &mut V
     model.ask(ShellRequest::ChooseMode { chosen }, effects);
 }
 
-/// It was kept, or could not be.
+/// Handles the result of storing it.
 pub(super) fn mode_kept(
     model: &mut Model,
     chosen: ChosenMode,
@@ -447,7 +447,7 @@ pub(super) fn mode_kept(
     }
 }
 
-/// Nothing was chosen: until that is done, tau asks.
+/// Keeps asking about calls, because no mode was chosen.
 pub(super) fn mode_postponed(effects: &mut Vec<Effect>) {
     set_mode(PermissionMode::Ask, effects);
 }

@@ -1,4 +1,4 @@
-//! The model of the first frame, and what is asked for at once.
+//! The model of the first frame, and the initial requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use tau_protocol::chosen::ChosenModels;
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
 
-/// The model of the first frame, and what is asked for at once.
+/// The model of the first frame, and the initial requests.
 pub fn boot(boot: Boot) -> (Model, Vec<Effect>) {
     let keymap = Keymap::new(&boot.keys).0;
     let mut model = blank(boot, keymap);

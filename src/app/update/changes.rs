@@ -1,5 +1,4 @@
-//! The list of changes: opened, filled, filled again when something was restored, and what is done
-//! with a change.
+//! The list of changes: opening, filling, refilling after an undo, and its actions.
 
 use crate::effect::Effect;
 use crate::model::Model;
@@ -33,14 +32,14 @@ fn view(model: &mut Model) -> Option<&mut ChangesView> {
         .find_map(|overlay| if let Overlay::Changes(view) = overlay { Some(&mut **view) } else { None })
 }
 
-/// Takes the changes.
+/// Fills in the changes.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, changes: &SessionChanges) {
     if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
         view.fill(changes.clone());
     }
 }
 
-/// Something was restored: what is listed is out of date.
+/// Refreshes the list, because an undo made it out of date.
 pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
     if view(model).is_some() {
         let ticket = ask(model, effects);
@@ -50,7 +49,7 @@ pub(super) fn restored(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The query failed; whether it was one of these.
+/// Handles a failed query; false when it is not for this list.
 pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     let ours = view(model).is_some_and(|view| view.ticket == Some(ticket));
     if ours {
@@ -60,7 +59,7 @@ pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     ours
 }
 
-/// What the user does with a change.
+/// Carries out the action on a change.
 pub(super) fn chosen(
     model: &mut Model,
     view: Box<ChangesView>,

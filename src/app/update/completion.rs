@@ -1,4 +1,4 @@
-//! The completion list: when it opens, what its keys do.
+//! The completion list: its opening and its keys.
 
 use super::panels;
 use crate::action::Action;
@@ -12,7 +12,7 @@ use tau_protocol::command::TaskCommand;
 use tau_protocol::extension::ArgumentValues;
 use tau_protocol::query::Query;
 
-/// Takes a key while the list is open; false when the key is not for it.
+/// Handles a key while the list is open; false when the key is not for it.
 pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = model.completion.as_mut().filter(|list| !list.rows.is_empty()) else { return false };
     match (action, key.code) {
@@ -26,8 +26,7 @@ pub(super) fn key(model: &mut Model, key: Key, action: Option<Action>, effects: 
     true
 }
 
-/// Enter takes the row. A command without arguments, or one that is already complete, is sent at
-/// once.
+/// Accepts the row on Enter. A command without arguments, or a complete one, is sent at once.
 fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(list) = &model.completion else { return false };
     let chosen = list.chosen().map_or("", |row| row.insert.trim_end());
@@ -35,7 +34,7 @@ fn enter(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         Some(Ok((row, _))) if list.kind == CompletionKind::Command => {
             row.arguments.is_empty() || chosen == list.word
         }
-        // What was typed is a value already, or an argument that nothing was chosen for.
+        // The typed text is a value already, or an argument without a choice.
         _ if list.kind == CompletionKind::Argument => {
             chosen == list.word || (list.word.is_empty() && list.selected == 0)
         }
@@ -68,7 +67,7 @@ fn close(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Opens, refills or closes the list after the text may have changed. Paths stay as long as the word
+/// Opens, refills or closes the list after a possible change of the text. Paths stay as long as the word that
 /// they complete.
 pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     if !model.composer.is_typing() {
@@ -112,7 +111,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The command whose argument is being typed, and what follows its name up to the cursor. `None` if its
+/// The command whose argument is being typed, and the text after its name up to the cursor. `None` if its
 /// arguments cannot be completed, or the word is a file.
 fn argument(model: &Model) -> Option<(String, String)> {
     let before = model.composer.before_cursor();
@@ -122,7 +121,7 @@ fn argument(model: &Model) -> Option<(String, String)> {
     (row.completes_arguments && !is_file).then(|| (name.to_owned(), typed.to_owned()))
 }
 
-/// Asks the agent for values of the argument that is being typed.
+/// Asks the agent for values of the argument being typed.
 fn refresh_argument(model: &mut Model, command: String, typed: String, effects: &mut Vec<Effect>) {
     let (kind, word) = (CompletionKind::Argument, completion::last_word(&typed).to_owned());
     if model.completion.as_ref().is_some_and(|list| list.kind == kind && list.word == word) {
@@ -139,7 +138,7 @@ fn refresh_argument(model: &mut Model, command: String, typed: String, effects: 
     model.completion = Some(Completion::paths(kind, &word, ticket, before));
 }
 
-/// Asks the agent for addresses that a template stands for.
+/// Asks the agent for the addresses of a template.
 fn refresh_address(model: &mut Model, word: &str, command: String, typed: String, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     let query = Query::CompleteArgument { command, typed };
@@ -148,7 +147,7 @@ fn refresh_address(model: &mut Model, word: &str, command: String, typed: String
     model.completion = Some(Completion::paths(CompletionKind::Resource, word, ticket, listed));
 }
 
-/// Takes values for the argument that is being typed.
+/// Fills in values for the argument being typed.
 pub(super) fn fill_values(model: &mut Model, ticket: Ticket, found: &ArgumentValues) {
     let Some(list) = model.completion.as_mut().filter(|list| list.ticket == Some(ticket)) else { return };
     list.fill_values(&found.argument, &found.values);
@@ -169,7 +168,7 @@ fn path_before_cursor(model: &Model) -> PathWord {
     found
 }
 
-/// Tab: selects a panel where nothing is written, opens a chip before the cursor, else completes the
+/// Handles Tab: selects a panel if the composer is empty, opens a chip before the cursor, else completes the
 /// word as a path. In a command an empty word is completed too.
 pub(super) fn tab(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.composer.is_empty() {
@@ -197,7 +196,7 @@ fn ask(
     model.completion = Some(Completion::paths(kind, word, ticket, before));
 }
 
-/// Takes the files that were found.
+/// Fills in the found files.
 pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
     if let Some(list) = model.completion.as_mut() {
         list.fill(&matches.paths);
@@ -206,7 +205,7 @@ pub(super) fn fill_files(model: &mut Model, matches: &FileMatches) {
     }
 }
 
-/// Lists files and resources again, if they are listed.
+/// Refreshes the list, if it shows files and resources.
 pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
     let kinds = [CompletionKind::File, CompletionKind::Resource];
     if model.completion.as_ref().is_some_and(|list| kinds.contains(&list.kind)) {
@@ -215,7 +214,7 @@ pub(super) fn resources_changed(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the paths that were found: a single one is inserted, of several what all begin with.
+/// Uses the found paths: inserts a single one, or the common prefix of several.
 pub(super) fn fill_paths(model: &mut Model, paths: &[String], effects: &mut Vec<Effect>) {
     let Some(list) = model.completion.as_mut() else { return };
     let (common, word) = (list.fill(paths), list.word.clone());

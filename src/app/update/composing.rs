@@ -1,4 +1,4 @@
-//! The text being written: editing, moving, recalling earlier prompts, the editor.
+//! The composer: editing, moving, recalling earlier prompts, the external editor.
 
 use super::queue;
 use crate::effect::Effect;
@@ -11,7 +11,7 @@ pub(super) fn open_editor(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Editor { text, ending: ".md".to_owned(), purpose: EditorUse::Composer }, effects);
 }
 
-/// Pastes what is on the clipboard, once it has come.
+/// Requests the clipboard and pastes it once it arrives.
 pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.requests.values().any(|request| *request == ShellRequest::ReadClipboard {}) {
         return;
@@ -20,8 +20,8 @@ pub(super) fn paste(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::ReadClipboard {}, effects);
 }
 
-/// A row up; on the first row the earlier prompt, or the start of the line. In an empty composer,
-/// the queued messages if there are any.
+/// Moves a row up; on the first row to the earlier prompt, or to the start of the line. In an empty composer,
+/// opens the queued messages if there are any.
 pub(super) fn up(model: &mut Model) {
     if model.composer.is_empty() && model.status.queued() > 0 {
         return queue::open(model);
@@ -32,7 +32,7 @@ pub(super) fn up(model: &mut Model) {
     }
 }
 
-/// A row down; on the last row the later prompt, or the end of the line.
+/// Moves a row down; on the last row to the later prompt, or to the end of the line.
 pub(super) fn down(model: &mut Model) {
     let width = model.laid.composer_width;
     if !model.composer.down(width) && !model.composer.recall_later() {

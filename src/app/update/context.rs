@@ -1,4 +1,4 @@
-//! What is using the context window, as text for the user.
+//! The usage of the context window, as text for the user.
 
 use crate::effect::Effect;
 use crate::model::Model;
@@ -9,7 +9,7 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::{ContextPart, ContextUsage, Query};
 use tau_tools::counted::thousands;
 
-/// Asks the agent what is using the context window.
+/// Asks the agent for the usage of the context window.
 pub(super) fn ask(effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query {
         ticket: NO_TICKET,
@@ -17,12 +17,12 @@ pub(super) fn ask(effects: &mut Vec<Effect>) {
     })));
 }
 
-/// Shows what is using the context window.
+/// Shows the usage of the context window.
 pub(super) fn show(model: &mut Model, usage: &ContextUsage) {
     model.transcript.notice(NoticeLevel::Info, &text(usage), None);
 }
 
-/// The largest part first, each with its share of the window.
+/// The parts, largest first, each with its share of the window.
 fn text(usage: &ContextUsage) -> String {
     let share = |tokens: u64| match usage.window {
         0 => String::new(),

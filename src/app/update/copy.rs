@@ -1,14 +1,14 @@
-//! Copying: the last answer, the selection; which clipboard took it.
+//! Copying: the last answer, the selection, and which clipboard received it.
 //!
-//! A text goes to the terminal, which may set the clipboard where the user sits (also over ssh), and to
-//! the clipboard of this machine if there is one. The reply of the latter brings the remark.
+//! A text goes to the terminal, which may set the clipboard of the user's machine (also over ssh), and to the
+//! clipboard of this machine if there is one. The reply of the latter brings the remark.
 
 use crate::effect::{Effect, TERMINAL_COPY};
 use crate::model::Model;
 use crate::request::ShellRequest;
 use tau_tools::counted::counted;
 
-/// Copies the last answer as the markdown it was written in.
+/// Copies the markdown source of the last answer.
 pub(super) fn answer(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.last_answer() {
         Some(text) => put(model, text, effects),
@@ -33,7 +33,7 @@ pub(super) fn put(model: &mut Model, text: String, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Clipboard { text }, effects);
 }
 
-/// Confirms a copy in the footer. `local` names the clipboard of this machine that took the text.
+/// Confirms a copy in the footer. `local` names the clipboard of this machine that received the text.
 pub(super) fn done(model: &mut Model, text: &str, local: Result<Option<String>, String>) {
     let lines = counted(text.lines().count(), "line");
     let too_large = format!("too large for the terminal (OSC 52 takes {} KB)", TERMINAL_COPY / 1_000);

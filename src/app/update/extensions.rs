@@ -1,4 +1,4 @@
-//! The list of extensions: opened, filled, one of them turned on or off or opened in an editor.
+//! The list of extensions: opening, filling, turning one on or off, opening one in an editor.
 
 use super::trust;
 use crate::effect::Effect;
@@ -37,10 +37,10 @@ fn view(model: &mut Model) -> Option<&mut ExtensionsView> {
         .find_map(|overlay| if let Overlay::Extensions(view) = overlay { Some(&mut **view) } else { None })
 }
 
-/// The extensions are others now: an open list is filled again.
+/// Refills an open list, because the extensions changed.
 pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
     if view(model).is_some() {
-        // What was asked before may be answered with what there was.
+        // A pending query may be answered with the old state.
         let ticket = ask(model, effects);
         if let Some(view) = view(model) {
             view.ticket = Some(ticket);
@@ -48,14 +48,14 @@ pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the extensions as they are now.
+/// Fills in the current extensions.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
     if let Some(view) = view(model).filter(|view| view.ticket == Some(ticket)) {
         view.fill(rows.to_vec());
     }
 }
 
-/// What the user does with an extension; the list stays open.
+/// Carries out the action on an extension; the list stays open.
 pub(super) fn chosen(
     model: &mut Model,
     mut view: Box<ExtensionsView>,
@@ -74,7 +74,7 @@ pub(super) fn chosen(
     model.overlays.push(Overlay::Extensions(view));
 }
 
-/// One was turned on or off, or could not be.
+/// Handles the result of turning one on or off.
 pub(super) fn turned(
     model: &mut Model,
     ticket: Ticket,
@@ -97,7 +97,7 @@ pub(super) fn turned(
         view.change = None;
         view.said = Some(Ok(Printable::line(&applied.text)));
     }
-    // What it says is in the list.
+    // Its text is in the list.
     trust::applied(model, Applied { text: String::new(), ..applied }, effects);
     changed(model, effects);
 }

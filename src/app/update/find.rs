@@ -1,18 +1,18 @@
-//! Keys while the transcript is searched. They are typed into the query until Enter keeps it; then
-//! letters are commands. Keys that scroll or fold do what they always do.
+//! Keys while the transcript is searched. They edit the query until Enter confirms it; then letters are
+//! commands. Keys that scroll or fold work as always.
 
 use crate::action::Action;
 use crate::key::{Key, KeyCode, Mods};
 use crate::model::Model;
 use crate::transcript::find::FindStep;
 
-/// Begins a search, also of the lines of running commands that are not drawn.
+/// Starts a search, including the undrawn lines of running commands.
 pub(super) fn open(model: &mut Model) {
     model.transcript.open_find(&model.laid);
     model.jobs.show_kept_lines(&mut model.transcript);
 }
 
-/// `None` when nothing is searched; otherwise the action that the key has besides, if any.
+/// `None` when no search is open; otherwise the key's additional action, if any.
 pub(super) fn press(model: &mut Model, key: Key) -> Option<Option<Action>> {
     let typing = model.transcript.find.as_ref()?.typing;
     let transcript = &mut model.transcript;
@@ -43,7 +43,7 @@ fn other(model: &mut Model, key: Key, typing: bool) -> Option<Action> {
     action
 }
 
-/// Whether an action changes only what is seen of the transcript.
+/// Whether an action only changes the view of the transcript.
 pub(super) fn looks_only(action: Action) -> bool {
     [
         Action::Find,
@@ -63,7 +63,7 @@ pub(super) fn looks_only(action: Action) -> bool {
     .contains(&action)
 }
 
-/// Adds pasted text to the query; false when nothing is searched.
+/// Adds pasted text to the query; false when no search is open.
 pub(super) fn paste(model: &mut Model, text: &str) -> bool {
     let typing = model.transcript.find.as_ref().map(|find| find.typing);
     if typing == Some(true) {

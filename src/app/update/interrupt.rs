@@ -1,4 +1,4 @@
-//! Stopping: what runs, then the text that is being written, then tau.
+//! Stopping, in order: running work, the draft, tau itself.
 
 use super::{queue, tree};
 use crate::action::Action;
@@ -8,11 +8,11 @@ use crate::msg::Millis;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QueueCommand, RunCommand, ShellCommand};
 
-/// Two presses within this time, in milliseconds, count as one after the other.
+/// Milliseconds within which two presses count as a double press.
 const TWICE: Millis = 1_000;
 
-/// Stops the innermost thing that is running. Queued messages come back to the composer, so
-/// nothing that was typed is lost.
+/// Stops the innermost running operation. Queued messages return to the composer, so that no typed text is
+/// lost.
 pub(super) fn cancel(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.transcript.selection.take().is_some() {
         return;

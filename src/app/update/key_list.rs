@@ -1,4 +1,4 @@
-//! The list of keys: opened, a key changed, what follows.
+//! The list of keys: opening it, and changing a key.
 
 use super::trust;
 use crate::effect::Effect;
@@ -19,7 +19,7 @@ pub(super) fn chosen(model: &mut Model, mut view: KeysView, keys: KeyChanges, ef
     model.overlays.push(Overlay::Keys(view));
 }
 
-/// The change is saved, or why it is not.
+/// Handles the result of saving the change.
 pub(super) fn saved(
     model: &mut Model,
     ticket: Ticket,
@@ -39,7 +39,7 @@ pub(super) fn saved(
         }
     }
     if let Ok(applied) = answer {
-        // What it says is in the list.
+        // Its text is in the list.
         trust::applied(model, Applied { text: String::new(), ..applied }, effects);
     }
 }

@@ -1,6 +1,6 @@
-//! Keys and pastes: to the command that has the keyboard, else to the overlay on top, else to the
-//! search or the selected panel, else to vim's modes, else to the completion list, else to the key map,
-//! else they are typed.
+//! Keys and pastes, routed to the first target that takes them. The order is: the command with the keyboard,
+//! the overlay on top, the search or the selected panel, vim's modes, the completion list, the key map; other
+//! keys are typed.
 
 use super::{
     actions, approval, completion, find, leader, misdirected, overlays, panels, pictures, terminal_focus, vim,
@@ -71,7 +71,7 @@ fn route(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     completion::refresh(model, effects);
 }
 
-/// Keys that only move the cursor have no names of their own.
+/// Moves the cursor for keys without an action of their own.
 fn move_cursor(model: &mut Model, key: Key) {
     if key.code == KeyCode::Left {
         model.composer.left();
@@ -80,7 +80,7 @@ fn move_cursor(model: &mut Model, key: Key) {
     }
 }
 
-/// Pasted text is inserted and shown; nothing in it is a key, and it never sends anything.
+/// Inserts pasted text; nothing in it is a key, and it never sends anything.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     model.led = false;
     if terminal_focus::paste(model, text, effects) {

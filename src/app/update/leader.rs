@@ -1,4 +1,4 @@
-//! Keys that begin with another one: the leader, then the key itself.
+//! Key sequences: the leader, then the key itself.
 
 use crate::action::Action;
 use crate::effect::Effect;
@@ -7,12 +7,12 @@ use crate::model::Model;
 
 use super::{actions, approval, completion, find, misdirected};
 
-/// The key that was pressed, with the leader before it if that waits. `None` for the leader itself, and for
-/// what means nothing after it.
+/// The pressed key, with the leader before it if that is pending. `None` for the leader itself, and for keys
+/// without a meaning after it.
 pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
     if std::mem::take(&mut model.led) {
         model.remark = None;
-        // The finger may still be on Ctrl.
+        // The user may still be holding Ctrl.
         let without_ctrl = Key { mods: key.mods.without(Mods::CTRL), ..key };
         let found =
             [key, without_ctrl].map(Key::led).into_iter().find(|key| model.keymap.action(*key).is_some());
@@ -31,7 +31,7 @@ pub(super) fn joined(model: &mut Model, key: Key) -> Option<Key> {
     None
 }
 
-/// A key that was pressed after the leader does what it means, and nothing else.
+/// Carries out the action of a key after the leader, and nothing else.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let Some(action) = model.keymap.action(key) else { return };
     if model.transcript.find.is_some() && !find::looks_only(action) {

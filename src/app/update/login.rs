@@ -11,8 +11,8 @@ use crate::printable::Printable;
 use crate::request::{Hidden, LoggedIn, LoginProvider, ShellRequest, Ticket};
 use tau_protocol::event::NoticeLevel;
 
-/// Opens the list of providers, or asks for the API key of the one named. Whether there is one is known later;
-/// a key that is typed or pasted at once must not get into the composer.
+/// Opens the list of providers, or asks for the API key of the named one. It is validated later, as a key
+/// that is typed or pasted at once must not get into the composer.
 pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
         model.ask(ShellRequest::LoginName { provider: provider.to_owned() }, effects);
@@ -23,7 +23,7 @@ pub(super) fn open(model: &mut Model, provider: &str, effects: &mut Vec<Effect>)
     pickers::open_loading(model, picker, ticket);
 }
 
-/// Opens the list of stored keys, or removes that of the provider named.
+/// Opens the list of stored keys, or removes the key of the named provider.
 pub(super) fn open_stored(model: &mut Model, provider: &str, effects: &mut Vec<Effect>) {
     if !provider.is_empty() {
         return remove(model, provider, effects);
@@ -39,7 +39,7 @@ pub(super) fn remove(model: &mut Model, provider: &str, effects: &mut Vec<Effect
     model.ask(ShellRequest::Logout { provider: provider.to_owned() }, effects);
 }
 
-/// Takes the providers whose keys are stored.
+/// Fills in the providers with stored keys.
 pub(super) fn listed_stored(model: &mut Model, ticket: Ticket, stored: Result<Vec<LoginProvider>, String>) {
     let row = |provider: &LoginProvider| {
         let rest = match provider.env.as_str() {
@@ -57,7 +57,7 @@ pub(super) fn ask_for_key(model: &mut Model, provider: &str) {
     model.overlays.push(Overlay::Login { provider, line, ticket: None, failed: None });
 }
 
-/// Says in the box that there is no such provider.
+/// Shows in the box that there is no such provider.
 pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
     for overlay in &mut model.overlays {
         if let Overlay::Login { provider, failed, .. } = overlay
@@ -68,7 +68,7 @@ pub(super) fn refused(model: &mut Model, name: &str, error: &str) {
     }
 }
 
-/// Stores the key that was typed; the overlay stays until it is known to work.
+/// Stores the typed key; the overlay stays until it is known to work.
 pub(super) fn submit(
     model: &mut Model,
     provider: String,
@@ -81,12 +81,12 @@ pub(super) fn submit(
     model.overlays.push(Overlay::Login { provider, line, ticket, failed: None });
 }
 
-/// Takes the providers.
+/// Fills in the providers.
 pub(super) fn listed(model: &mut Model, ticket: Ticket, providers: Result<Vec<LoginProvider>, String>) {
     pickers::fill(model, ticket, providers.map(|providers| providers.iter().map(provider_row).collect()));
 }
 
-/// Takes the news whether a key was stored.
+/// Handles the result of storing a key.
 pub(super) fn stored(model: &mut Model, ticket: Ticket, stored: Result<LoggedIn, String>) {
     let holds =
         |overlay: &Overlay| matches!(overlay, Overlay::Login { ticket: held, .. } if *held == Some(ticket));

@@ -1,4 +1,4 @@
-//! What is typed at a question or a list, or just behind it, does not reach the model by accident.
+//! Keeps typing at a question or a list, or right after it, from reaching the model by accident.
 
 use crate::action::Action;
 use crate::approval::Approval;
@@ -8,14 +8,13 @@ use crate::model::Model;
 use crate::overlays::overlay::Overlay;
 use crate::slash::{self, Slash};
 
-/// How many questions and lists take keys.
+/// The number of questions and lists that take keys.
 pub(super) fn open(model: &Model) -> usize {
     let answered = |approval: &&Approval| !approval.is_answered;
     model.overlays.len() + model.approvals.pending().iter().filter(answered).count()
 }
 
-/// Whether an Enter does not send the draft, because it was meant for a question: for one that has just gone, or
-/// for one that waits.
+/// Whether an Enter does not send the draft, because it was meant for a question: a closed or a waiting one.
 pub(super) fn holds(model: &mut Model) -> bool {
     let text = model.composer.expanded().0;
     let is_command = is_command(model, &text);
@@ -49,7 +48,7 @@ fn is_command(model: &Model, text: &str) -> bool {
         }
 }
 
-/// Whether a text is not sent as an answer, because it is a command. The second time it is.
+/// Whether to refuse a command as the text of an answer. The second time it is accepted.
 pub(super) fn refuses(model: &mut Model, text: &str) -> bool {
     let text = text.trim();
     let refuses = is_command(model, text) && model.misdirected.refuses(text);
@@ -59,7 +58,7 @@ pub(super) fn refuses(model: &mut Model, text: &str) -> bool {
     refuses
 }
 
-/// Whether an Enter ends a word that the list on top did not take; it answers nothing then.
+/// Whether an Enter ends a word that the list on top did not take, and so answers nothing.
 pub(super) fn ends_ignored(model: &mut Model, key: Key) -> bool {
     let ends = key.code == KeyCode::Enter && model.misdirected.ends_ignored(model.now);
     if ends {

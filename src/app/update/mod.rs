@@ -1,8 +1,8 @@
-//! The fold: a fact comes in, the model and what is to be done come out.
+//! The fold: takes a fact and the model, returns the new model and its effects.
 //!
-//! Imports run one way: this file, then triggers (keys, mouse, actions, overlays, agent, replies),
-//! `submit`, `slash`, subjects (models, sessions, tree, ...), the model. A trigger only routes; what
-//! happens is in the file of its subject.
+//! Imports run one way: this file, then triggers (keys, mouse, actions, overlays, agent, replies), `submit`,
+//! `slash`, subjects (models, sessions, tree, ...), the model. A trigger only routes; the behaviour is in the
+//! file of its subject.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -63,7 +63,7 @@ use tau_protocol::query::Query;
 
 pub use boot::boot;
 
-/// Folds one fact into the model. Effects are to be performed in order.
+/// Folds one fact into the model. Effects must be carried out in order.
 pub fn update(mut model: Model, stamped: Stamped) -> (Model, Vec<Effect>) {
     let mut effects = Vec::new();
     model.now = model.now.max(stamped.at);

@@ -53,10 +53,10 @@ pub(super) fn step(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     step_known(model, by, effects);
 }
 
-/// The demo is left out: it is of no use to somebody who has a real model.
+/// Skips the demo, which is useless once there is a real model.
 fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     let current = model.status.model.as_ref().filter(|ai| !is_demo(ai)).map(|ai| ai.reference());
-    // The model of this run stays one of them after the step.
+    // The model of this run remains one of them after the step.
     if let Some(current) = current.clone().filter(|current| !model.chosen_models.contains(current)) {
         model.chosen_models.recent.push(current);
     }
@@ -83,7 +83,7 @@ fn step_known(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Marks a model as a favourite, or takes the mark away.
+/// Marks a model as a favourite, or unmarks it.
 pub(super) fn mark(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
     if !model.models.iter().any(|ai| ai.reference() == reference) {
         return model.remark("it needs a key first; enter asks for it");
@@ -100,7 +100,7 @@ fn is_demo(ai: &AiModel) -> bool {
     ai.api == Api::Scripted
 }
 
-/// Switches to the model that was picked; asks for the key of one that needs it.
+/// Switches to the picked model; asks for the key if it needs one.
 pub(super) fn picked(model: &mut Model, reference: &str, effects: &mut Vec<Effect>) {
     if let Some(ai) = model.models.iter().find(|ai| ai.reference() == reference).cloned() {
         return set(model, ai, effects);
@@ -118,14 +118,14 @@ fn set(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetModel { model: ai })));
 }
 
-/// Switches from the demo, or from no model, to one that answers.
+/// Switches from the demo, or from no model, to a working one.
 pub(super) fn leave_demo(model: &mut Model, ai: Arc<AiModel>, effects: &mut Vec<Effect>) {
     if model.status.model.as_deref().is_none_or(is_demo) {
         set(model, ai, effects);
     }
 }
 
-/// Takes the models that can be used.
+/// Handles the list of available models.
 pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
@@ -143,14 +143,14 @@ pub(super) fn listed(
     match purpose {
         ModelsFor::Picker => fill(model, ticket, &keyless),
         ModelsFor::Step(by) => step_known(model, by, effects),
-        // Without any model the name would be asked for again and again.
+        // Without any model the name would be requested again and again.
         ModelsFor::Named(name) if model.models.is_empty() => open(model, &name, effects),
         ModelsFor::Named(name) => choose(model, &name, effects),
     }
 }
 
-/// Fills the picker. With nothing but the demo in use, the first real model is selected: that of a
-/// server on this machine.
+/// Fills the picker. With only the demo in use, selects the first real model: one of a server on this
+/// machine.
 fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
     let current = model.status.model.as_ref().map(|ai| ai.reference());
     let first_real = model.models.iter().find(|ai| !is_demo(ai)).map(|ai| ai.reference());
@@ -175,7 +175,7 @@ fn fill(model: &mut Model, ticket: Ticket, keyless: &[KeylessModel]) {
     }
 }
 
-/// Takes the model servers on this machine; the picker lists their models.
+/// Handles the list of model servers on this machine; the picker lists their models.
 pub(super) fn servers(model: &mut Model, servers: &[LocalModelServer]) {
     let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
     for server in servers {
@@ -200,7 +200,7 @@ fn keyless_row(keyless: &KeylessModel) -> PickerRow {
     }
 }
 
-/// Provider and id. Servers of files have paths as ids; their names are what people know.
+/// Provider and id. Servers of files have paths as ids; their names are more familiar.
 fn shown_name(ai: &AiModel) -> String {
     if ai.id.starts_with('/') { format!("{}/{}", ai.provider, ai.name) } else { ai.reference() }
 }

@@ -1,5 +1,5 @@
-//! The mouse: the wheel scrolls, a click on a head folds; dragging selects, from a double click on by
-//! words, from a triple click on by lines. What is selected is copied when the button is released.
+//! The mouse: the wheel scrolls, a click on a head folds, dragging selects. A double click selects by words,
+//! a triple click by lines. The selection is copied when the button is released.
 
 use super::terminal_focus;
 use crate::effect::Effect;
@@ -10,7 +10,7 @@ use crate::msg::Millis;
 
 /// Rows a turn of the wheel scrolls.
 const WHEEL: i32 = 3;
-/// Clicks in one place that follow each other within this time, in milliseconds, count together.
+/// Milliseconds within which clicks in one place count as a double or triple click.
 const AGAIN: Millis = 400;
 
 pub(super) fn take(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) {
@@ -55,7 +55,7 @@ fn drag(model: &mut Model, event: Mouse) {
     }
 }
 
-/// A click alone acts on what is there; a selection is copied, once a frame has found its text.
+/// Acts on a mere click; copies a selection, once a frame has found its text.
 fn release(model: &mut Model, event: Mouse) {
     match model.transcript.selection {
         Some(selection) if !selection.is_empty() => model.copying = true,
@@ -76,7 +76,7 @@ fn click(model: &mut Model, event: Mouse) {
     }
 }
 
-/// The point of the transcript in this row of the screen and the column of the event.
+/// The point of the transcript at a row of the screen and the column of the event.
 fn point(model: &Model, event: Mouse, row: u16) -> Option<Point> {
     if !model.overlays.is_empty() {
         return None;

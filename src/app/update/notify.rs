@@ -4,17 +4,17 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::msg::Millis;
 
-/// During a shorter run than this the user has hardly gone elsewhere.
+/// A run shorter than this does not notify, as the user is likely still watching.
 const SHORT_RUN: Millis = 3_000;
 
-/// A run has ended that began at `since`.
+/// Notifies about the end of a run that began at `since`.
 pub(super) fn finished(model: &Model, since: Option<Millis>, effects: &mut Vec<Effect>) {
     if since.is_some_and(|since| model.now - since >= SHORT_RUN) {
         notify(model, "finished", effects);
     }
 }
 
-/// tau waits for an answer.
+/// Notifies that tau waits for an answer.
 pub(super) fn waits(model: &Model, effects: &mut Vec<Effect>) {
     notify(model, "waiting for your answer", effects);
 }

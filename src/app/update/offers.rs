@@ -1,5 +1,5 @@
-//! What is asked when it is first of use: hooks of another agent at the start, tools for the web before a message that
-//! names a page or asks for a search. Such a message waits for the answer.
+//! Offers at first use: hooks of another agent, tools for the web. Hooks are offered at the start, web tools
+//! before a message that names a page or asks for a search. Such a message waits for the answer.
 
 use super::trust;
 use crate::effect::Effect;
@@ -13,16 +13,16 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::message::Block;
 use tau_protocol::model::Api;
 
-/// Asks about hooks, once a model answers that is not the demo.
+/// Asks about hooks, once a model other than the demo answers.
 pub(super) fn at_start(model: &mut Model) {
     let is_real = model.status.model.as_ref().is_some_and(|ai| ai.api != Api::Scripted);
     if let Some(offer) = model.offers.hooks.take_if(|_| is_real) {
-        // Below what asks already: questions of trust and of the permission mode come first.
+        // Below other questions: trust and the permission mode come first.
         model.overlays.insert(0, Overlay::Offer(OfferView::new(Offer::Hooks(offer), model.now)));
     }
 }
 
-/// Sends a message, or asks first: then it waits, and later ones wait behind it.
+/// Sends a message, or asks first: then it waits, and later ones queue behind it.
 pub(super) fn prompt(
     model: &mut Model,
     text: String,
@@ -44,7 +44,7 @@ pub(super) fn prompt(
     }
 }
 
-/// The user has answered; `None` if the question was closed.
+/// Handles the user's answer; `None` if the question was closed.
 pub(super) fn answered(
     model: &mut Model,
     offer: Offer,
@@ -74,7 +74,7 @@ fn web(offer: WebOffer, on: bool) -> Vec<(String, String)> {
     fetch.into_iter().chain(search).collect()
 }
 
-/// The answer is kept, or could not be: what waited for it is sent.
+/// Handles the result of storing the answer: sends the messages that waited for it.
 pub(super) fn decided(model: &mut Model, answer: Result<Applied, String>, effects: &mut Vec<Effect>) {
     match answer {
         Ok(applied) => trust::applied(model, applied, effects),

@@ -1,4 +1,4 @@
-//! Keys and pastes of the overlay on top, and where a choice in it goes.
+//! Keys and pastes of the overlay on top, and routing of choices in it.
 
 use super::{
     actions, approval, changes, extensions, key_list, login, misdirected, models, offers, pickers, plan,
@@ -20,7 +20,7 @@ use crate::slash::Slash;
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 
-/// The overlay on top takes a key.
+/// Passes a key to the overlay on top.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let page = usize::from(model.laid.list_page);
     if misdirected::ends_ignored(model, key) || is_refused(model, key) {
@@ -46,7 +46,7 @@ fn is_refused(model: &mut Model, key: Key) -> bool {
     text.is_some_and(|text| misdirected::refuses(model, &text))
 }
 
-/// Whether a key that types is for the draft: it was meant for it before the overlay appeared.
+/// Whether a typed character belongs to the draft: it was meant for it before the overlay appeared.
 pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     let now = model.now;
     if key.typed().is_none() && key.code != KeyCode::Backspace {
@@ -60,7 +60,7 @@ pub(super) fn is_for_draft(model: &mut Model, key: Key) -> bool {
     }
 }
 
-/// Enter, again, once a list has its rows for which it was pressed too early.
+/// Repeats an Enter that was pressed before a list had its rows.
 pub(super) fn enter_again(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(Overlay::Picker { picker, .. }) = model.overlays.last_mut()
         && !picker.loading
@@ -182,7 +182,7 @@ fn questions_key(
     }
 }
 
-/// The model's questions are answered, or declined: what was typed is kept then.
+/// Handles answered or declined questions of the model; a declined one keeps the typed text.
 fn questions_answered(
     model: &mut Model,
     view: &QuestionsView,
@@ -218,7 +218,7 @@ fn plan_key(
     next_appears(model);
 }
 
-/// A question that waited below one that was answered is on the screen from now on.
+/// Records that a question below an answered one appears on the screen.
 fn next_appears(model: &mut Model) {
     let now = model.now;
     match model.overlays.last_mut() {
@@ -233,7 +233,7 @@ fn decides(key: Key) -> bool {
     matches!(key.code, KeyCode::Enter | KeyCode::Esc | KeyCode::Char(_))
 }
 
-/// The overlay on top takes a paste.
+/// Passes a paste to the overlay on top.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     let before = sessions::Before::of(model);
     match model.overlays.last_mut() {
@@ -261,7 +261,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     sessions::follow(model, &before, effects);
 }
 
-/// What was chosen in a list.
+/// Carries out a choice in a list.
 fn chosen(
     model: &mut Model,
     mut picker: Picker,
@@ -308,7 +308,7 @@ fn picked(model: &mut Model, kind: PickerKind, key: &str, effects: &mut Vec<Effe
     }
 }
 
-/// Runs what was chosen in the palette.
+/// Runs a choice in the palette.
 fn run(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let command = |name: &str| model.commands.find(name).map(|row| row.slash);
     if key.strip_prefix('/').and_then(command) == Some(Slash::Prompt) {

@@ -6,10 +6,10 @@ use crate::model::Model;
 use crate::overlays::picker::{Picker, PickerKind, PickerRow};
 use crate::printable::Printable;
 
-/// Cells for the names, so that what they do is aligned.
+/// Width of the names in cells, to align their help.
 const NAMES: usize = 18;
 
-/// Whether an action can be chosen here: not what is done to a selected panel, as none is.
+/// Whether an action can be chosen here: not an action on a selected panel, as none is selected.
 fn offered(row: &&ActionRow) -> bool {
     row.action != Action::Palette && row.context != KeyContext::Panel
 }

@@ -18,8 +18,7 @@ pub(super) fn select(model: &mut Model) {
     }
 }
 
-/// What the key does to the selected panel. A key that is not for it goes to the composer, except for
-/// those that only look around.
+/// Carries out a key on the selected panel. Other keys go to the composer, except navigation keys.
 pub(super) fn press(model: &mut Model, key: Key) -> Option<Action> {
     model.transcript.selected_panel()?;
     let action = model.keymap.panel_action(key);
@@ -31,7 +30,7 @@ pub(super) fn press(model: &mut Model, key: Key) -> Option<Action> {
     action
 }
 
-/// Copies what the panel holds.
+/// Copies the panel's content.
 pub(super) fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.panel_text() {
         Some(text) => copy::put(model, text.text, effects),
@@ -39,7 +38,7 @@ pub(super) fn copy(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Copies what the panel was made with.
+/// Copies the panel's command or path.
 pub(super) fn copy_command(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.panel_command() {
         Some(text) => copy::put(model, text, effects),
@@ -47,7 +46,7 @@ pub(super) fn copy_command(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks for the values of the secrets in the panel, or hides them again.
+/// Asks for the values of the panel's secrets, or hides them again.
 pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.selected_secrets() {
         Some(secrets) if secrets.shown().is_empty() => {
@@ -59,7 +58,7 @@ pub(super) fn reveal(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Says with which keys a command is run without the sandbox that has just refused a part of it.
+/// Shows the keys that rerun a command without the sandbox that has just refused a part of it.
 pub(super) fn offer_unconfined(model: &mut Model) {
     let select = model.keymap.hint(Action::SelectPanel);
     if let Some((select, again)) = select.zip(model.keymap.hint(Action::PanelRerun)) {
@@ -74,7 +73,7 @@ pub(super) fn run_unconfined(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((command, private)) = blocked.map(|command| (command.source.clone(), command.private)) else {
         return model.remark("the sandbox has not blocked a `!` command here");
     };
-    // Of an earlier run only the masked text is known, which is another command.
+    // For an earlier run only the masked text is known, which is a different command.
     if HiddenSecrets::of([command.as_str()]).count() > 0 {
         return model.remark("a secret in this command is hidden: type it again");
     }
@@ -83,7 +82,7 @@ pub(super) fn run_unconfined(model: &mut Model, effects: &mut Vec<Effect>) {
     model.transcript.show_tail();
 }
 
-/// Opens the file of a call in an editor, at the line it is about; otherwise what the panel holds.
+/// Opens the file of a call in an editor, at its line; otherwise the panel's content.
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.transcript.panel_source() {
         Some(source) => drop(model.ask(ShellRequest::OpenInEditor { source }, effects)),

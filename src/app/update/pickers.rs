@@ -1,4 +1,4 @@
-//! What all lists to choose from share: opened, filled, closed when their rows cannot be had.
+//! Common operations of all pickers: opening, filling, closing when their rows cannot be loaded.
 
 use crate::model::Model;
 use crate::overlays::overlay::Overlay;
@@ -19,7 +19,7 @@ pub(super) fn open(model: &mut Model, mut picker: Picker, rows: Vec<PickerRow>) 
     model.overlays.push(Overlay::Picker { picker, ticket: None });
 }
 
-/// A row that is nothing but a name.
+/// A row with only a name.
 pub(super) fn named_row(name: &str, current: bool) -> PickerRow {
     PickerRow { key: name.to_owned(), title: Printable::line(name), current, ..PickerRow::default() }
 }
@@ -32,7 +32,7 @@ pub(super) fn waiting(model: &mut Model, ticket: Ticket) -> Option<&mut Picker> 
     })
 }
 
-/// Takes all rows of the list that waits for `ticket`; closes the list when there is an error.
+/// Fills in all rows of the list that waits for `ticket`; closes the list on an error.
 pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow>, String>) {
     match rows {
         Ok(rows) => {
@@ -51,7 +51,7 @@ pub(super) fn fill(model: &mut Model, ticket: Ticket, rows: Result<Vec<PickerRow
     }
 }
 
-/// Puts a list back that stays open after a choice.
+/// Reopens a list that stays open after a choice.
 pub(super) fn reopen(model: &mut Model, picker: Picker, ticket: Option<Ticket>) {
     model.overlays.push(Overlay::Picker { picker, ticket });
 }

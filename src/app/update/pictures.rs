@@ -7,7 +7,7 @@ use crate::effect::Effect;
 use crate::model::Model;
 use crate::request::{Picture, ShellRequest};
 
-/// Reads pictures when the paste is nothing but their paths; false when it is not, or is for a command.
+/// Reads pictures if the paste consists of their paths; false when it does not, or is for a command.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
     let readings = picture_paths(text);
     if readings.is_empty() || model.composer.mode() != InputMode::Prompt {
@@ -17,7 +17,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     true
 }
 
-/// Takes pictures that were read. What could not be read is text.
+/// Inserts the pictures. Unreadable ones are text.
 pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>, String>) {
     match pictures {
         Ok(pictures) => {
@@ -35,15 +35,15 @@ pub(super) fn read(model: &mut Model, text: &str, pictures: Result<Vec<Picture>,
     }
 }
 
-/// Puts a picture into the composer.
+/// Inserts a picture into the composer.
 pub(super) fn insert(model: &mut Model, picture: Picture) {
     let Picture { data, mime_type, width, height } = picture;
     model.composer.insert_picture(data, mime_type, Some((width, height)));
 }
 
-/// The paths of pictures that a paste may be, as terminals give for dropped files: one or several, on lines
-/// of their own or not, as they are, quoted or escaped for a shell, or as addresses. Each way to read it is a
-/// list; the first whose files are there is meant.
+/// The possible paths of pictures in a paste, as terminals send dropped files: one or several, on separate
+/// lines or not, plain, quoted or escaped for a shell, or as addresses. Each reading is a list; the first
+/// whose files exist applies.
 fn picture_paths(text: &str) -> Vec<Vec<PathBuf>> {
     let text = text.trim();
     let unquoted = |line: &str| line.trim().trim_matches(['\'', '"']).to_owned();
@@ -59,7 +59,7 @@ fn picture_paths(text: &str) -> Vec<Vec<PathBuf>> {
     readings
 }
 
-/// The path of a picture, or an address with it.
+/// The path of a picture, plain or as a `file:` address.
 fn picture_path(word: &str, decode: bool) -> Option<PathBuf> {
     let address = word.strip_prefix("file://").map(|rest| rest.strip_prefix("localhost").unwrap_or(rest));
     let path = match address {
@@ -93,7 +93,7 @@ fn shell_words(line: &str) -> Vec<String> {
     words
 }
 
-/// Text with its `%20` and the like as characters; unchanged where the result would be no text.
+/// Text with its `%20` and the like decoded; unchanged where the result is not valid text.
 fn percent_decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8().map_or_else(|_| text.to_owned(), Into::into)
 }

@@ -1,4 +1,4 @@
-//! Plans: what the answers in the dialog do, and the plan that was accepted.
+//! Plans: the effects of answers in the dialog, and the accepted plan.
 
 use crate::effect::Effect;
 use crate::model::Model;
@@ -9,12 +9,12 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, QueueCommand, SessionCommand};
 use tau_tools::plan::WorkPlan;
 
-/// The accepted plan is another one, or further.
+/// Records a change of the accepted plan or its progress.
 pub(super) fn changed(model: &mut Model, plan: Option<&WorkPlan>) {
     model.plan = plan.cloned();
 }
 
-/// `/plan`: shows the plan.
+/// Handles `/plan`: shows the plan.
 pub(super) fn open(model: &mut Model) {
     match &model.plan {
         Some(plan) => {
@@ -33,7 +33,7 @@ pub(super) fn fold(model: &mut Model) {
     }
 }
 
-/// What the user decided.
+/// Carries out the user's decision.
 pub(super) fn chosen(
     model: &mut Model,
     mut view: Box<PlanView>,
@@ -60,7 +60,7 @@ pub(super) fn chosen(
     send(model, &view, answer, effects);
 }
 
-/// The dialog was closed: of a plan that was handed in, the run stops.
+/// Handles a closed dialog: for a proposed plan, stops the run.
 pub(super) fn closed(model: &mut Model, view: &PlanView, effects: &mut Vec<Effect>) {
     if view.id.is_none() {
         return;
@@ -81,13 +81,13 @@ fn send(model: &mut Model, view: &PlanView, answer: QuestionAnswer, effects: &mu
     effects.push(Effect::Agent(AgentCommand::Questions(QuestionCommand::Answer { id, answer })));
 }
 
-/// The plan as it was written in the editor.
+/// Takes the plan from the editor.
 pub(super) fn edited(model: &mut Model, ticket: Ticket, answer: Result<Option<String>, String>) {
     let now = model.now;
     let open = model.overlays.iter_mut().rev().find_map(|overlay| overlay.as_plan());
     let Some(view) = open.filter(|view| view.ticket == Some(ticket)) else { return };
     view.ticket = None;
-    // The screen is drawn again after the editor.
+    // The screen is redrawn after the editor.
     view.appears(now);
     match answer {
         Ok(Some(text)) => view.change(text),

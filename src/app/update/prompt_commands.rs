@@ -1,4 +1,4 @@
-//! The slash commands of prompt templates, skills and MCP servers: taken from the agent.
+//! The slash commands of prompt templates, skills and MCP servers, as listed by the agent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::slash::{CommandRow, Commands, Slash};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState, PromptCommand, plain_name};
 
-/// Takes the commands that stand for prompts.
+/// Stores the commands that stand for prompts.
 pub(super) fn listed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
     use_rows(model, commands);
     model.commands_follow = false;
@@ -22,7 +22,7 @@ pub(super) fn listed(model: &mut Model, commands: &[PromptCommand], effects: &mu
     }
 }
 
-/// Takes the commands after MCP servers have changed theirs.
+/// Stores the commands after MCP servers have changed theirs.
 pub(super) fn changed(model: &mut Model, commands: &[PromptCommand], effects: &mut Vec<Effect>) {
     use_rows(model, commands);
     let commands = Arc::clone(&model.commands);
@@ -33,8 +33,8 @@ pub(super) fn changed(model: &mut Model, commands: &[PromptCommand], effects: &m
     }
 }
 
-/// Says of a command that is not known whether its server is starting: then it is sent once that is ready, if it
-/// is still there.
+/// Reports whether an unknown command belongs to a starting server: then it is sent once that is ready, if it
+/// still exists.
 pub(super) fn servers_listed(model: &mut Model, ticket: Ticket, rows: &[ExtensionRow]) {
     if model.early_asked.take_if(|asked| *asked == ticket).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! Earlier prompts in a list.
+//! The list of earlier prompts.
 
 use super::pickers;
 use crate::model::Model;

@@ -1,4 +1,4 @@
-//! Queued messages: listed, changed, edited in the composer, returned by the agent.
+//! Queued messages: listing, changing, editing in the composer, and getting them back from the agent.
 
 use crate::action::Action;
 use crate::effect::Effect;
@@ -17,7 +17,7 @@ pub(super) fn open(model: &mut Model) {
     }
 }
 
-/// What the user did with the selected message. Unless it is edited or sent, the list stays open.
+/// Carries out the action on the selected message. Unless it is edited or sent, the list stays open.
 pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, effects: &mut Vec<Effect>) {
     let message = view.selected.clone();
     match choice {
@@ -43,7 +43,7 @@ pub(super) fn chosen(model: &mut Model, view: QueueView, choice: QueueChoice, ef
     }
 }
 
-/// Puts a queued message into the composer. It stays queued until the edit is saved.
+/// Copies a queued message into the composer. It stays queued until the edit is saved.
 fn edit(model: &mut Model, message: QueuedMessage) {
     leave_edit(model);
     let draft = model.composer.take_draft();
@@ -52,7 +52,7 @@ fn edit(model: &mut Model, message: QueuedMessage) {
     model.editing = Some(QueueEdit { message, draft });
 }
 
-/// Gives the queued message that is edited its new text; false when none is edited.
+/// Saves the edit of a queued message; false when none is being edited.
 pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let Some(edit) = model.editing.take() else { return false };
     let (text, images) = model.composer.expanded();
@@ -73,7 +73,7 @@ pub(super) fn save_edit(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Leaves the queued message that is edited as it was; false when none is edited.
+/// Discards the edit of a queued message; false when none is being edited.
 pub(super) fn leave_edit(model: &mut Model) -> bool {
     let Some(edit) = model.editing.take() else { return false };
     let text = model.composer.expanded().0;
@@ -84,7 +84,7 @@ pub(super) fn leave_edit(model: &mut Model) -> bool {
     true
 }
 
-/// The agent has reported what is queued now.
+/// Follows the agent's report of its queues.
 pub(super) fn follow(model: &mut Model) {
     if let Some(at) = model.overlays.iter().position(|overlay| matches!(overlay, Overlay::Queue(_)))
         && let Some(Overlay::Queue(view)) = model.overlays.get_mut(at)
@@ -104,7 +104,7 @@ pub(super) fn follow(model: &mut Model) {
     }
 }
 
-/// A change came too late. The text of an edit is kept in the composer.
+/// Handles a change that came too late. The text of an edit stays in the composer.
 pub(super) fn failed(model: &mut Model, change: &QueueChange) {
     if let QueueChange::Replace { text, images } = change {
         let draft = model.composer.take_draft();
@@ -125,7 +125,7 @@ fn too_late(model: &mut Model) {
     model.remark(&format!("the message is no longer queued{rest}"));
 }
 
-/// Sets the draft aside; with an empty composer, brings back the one that was set aside last.
+/// Sets the draft aside; with an empty composer, restores the one set aside last.
 pub(super) fn stash(model: &mut Model) {
     if model.editing.is_some() {
         return model.remark("save or leave the queued message first");
@@ -143,15 +143,14 @@ pub(super) fn stash(model: &mut Model) {
     match model.drafts.pop() {
         Some(draft) => {
             model.composer.put_draft(draft);
-            // It may still say how to do this.
+            // It may still explain how to do this.
             model.remark = None;
         }
         None => model.remark("no draft was set aside"),
     }
 }
 
-/// Puts messages that the agent has returned in front of what is being written, and all pictures
-/// after the texts.
+/// Inserts messages that the agent returned before the draft, and all pictures after the texts.
 pub(super) fn give_back(model: &mut Model, texts: &[String], images: &[Block]) {
     if texts.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Replies to requests: what was asked says where each goes.
+//! Replies to requests, routed by the request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 
-/// Takes a reply. One whose request was cancelled is dropped.
+/// Routes a reply. A reply to a cancelled request is dropped.
 pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects: &mut Vec<Effect>) {
     let request = match reply.is_partial() {
         true => model.requests.get(&ticket).cloned(),
@@ -33,7 +33,7 @@ pub(super) fn take(model: &mut Model, ticket: Ticket, reply: ShellReply, effects
     }
 }
 
-/// Where replies go.
+/// The targets of replies.
 struct Replies<'a> {
     model: &'a mut Model,
     ticket: Ticket,
@@ -59,14 +59,14 @@ impl TakeReply for Replies<'_> {
     }
 
     fn search_sessions(&mut self, query: String, _all: bool, answer: Result<FoundSessions, String>) {
-        // The search is an extra: its failure leaves the list as it is.
+        // The search is an extra: its failure does not affect the list.
         if let Ok(found) = answer {
             sessions::found(self.model, &query, found, self.effects);
         }
     }
 
     fn preview(&mut self, path: PathBuf, answer: Result<LastExchange, String>) {
-        // A file that has gone has nothing to show.
+        // A removed file has nothing to show.
         if let Ok(words) = answer {
             sessions::preview(self.model, &path, words);
         }

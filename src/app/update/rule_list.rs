@@ -1,4 +1,4 @@
-//! The list of permission rules: opened, filled, a rule looked up or changed.
+//! The list of permission rules: opening, filling, looking up and changing a rule.
 
 use crate::approval::Coverage;
 use crate::effect::Effect;
@@ -20,7 +20,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Rules(Box::new(RulesView::waiting(ticket))));
 }
 
-/// The rules have changed elsewhere: an open list asks for them again, unless an answer is on its way.
+/// Refreshes an open list after a change of the rules elsewhere, unless an answer is pending.
 pub(super) fn changed(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = model.next_ticket();
     for overlay in &mut model.overlays {
@@ -38,7 +38,7 @@ fn list_again(view: &mut RulesView, ticket: Ticket, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
-/// What a key has led to; the list stays open.
+/// Carries out the outcome of a key; the list stays open.
 pub(super) fn chosen(
     model: &mut Model,
     mut view: Box<RulesView>,
@@ -61,7 +61,7 @@ pub(super) fn chosen(
     model.overlays.push(Overlay::Rules(view));
 }
 
-/// A paste.
+/// Handles a paste.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     if let Some(Overlay::Rules(mut view)) = model.overlays.pop() {
         view.paste(text);
@@ -70,7 +70,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Asks which earlier calls the rule would have decided on, if that is not known.
+/// Asks which earlier calls the rule would have decided, if that is unknown.
 fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
     let Some((rule, list)) = view.sought() else { return };
     if rule.is_empty() {
@@ -82,7 +82,7 @@ fn look_up(model: &mut Model, view: &mut RulesView, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
-/// The agent has answered. True when the list waited for it.
+/// Handles the agent's answer. True when the list waited for it.
 pub(super) fn answered(
     model: &mut Model,
     ticket: Ticket,
@@ -91,7 +91,7 @@ pub(super) fn answered(
 ) -> bool {
     let waits = |overlay: &Overlay| matches!(overlay, Overlay::Rules(view) if view.ticket == Some(ticket) || view.looks_up(ticket));
     let Some(at) = model.overlays.iter().position(waits) else { return false };
-    // Taken out while the model is changed with it.
+    // Taken out while it is used to change the model.
     let Overlay::Rules(mut view) = model.overlays.remove(at) else { return false };
     if view.looks_up(ticket) {
         view.set_coverage(Coverage::of(answer));
@@ -108,7 +108,7 @@ pub(super) fn answered(
     true
 }
 
-/// All rules as they are now, after a change or without one.
+/// All current rules, after a change or without one.
 fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, String>) {
     view.ticket = None;
     let change = view.change.take();
@@ -126,7 +126,7 @@ fn filled(view: &mut RulesView, answer: &Result<QueryAnswer, String>) {
     }
 }
 
-/// What was done, in words.
+/// The change, in words.
 fn said(change: &RuleChange) -> String {
     match (&change.remove, &change.add) {
         (_, Some(new)) => format!("saved: {} {}", new.list.name(), new.rule),

@@ -1,4 +1,4 @@
-//! The open session: its name, a copy of it, where it is stored, exporting it.
+//! The open session: its name, copying, its location, exporting.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(super) fn name(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Name { name }))));
 }
 
-/// Shows the session: what answers and how, what it has used, and where it is stored.
+/// Shows the session: its model and settings, its usage, and its location.
 pub(super) fn show(model: &mut Model) {
     let status = &model.status;
     let file = match &status.session.file {
@@ -65,7 +65,7 @@ pub(super) fn show(model: &mut Model) {
     model.transcript.notice(NoticeLevel::Info, &text, None);
 }
 
-/// Exports the session: the agent is asked where it can be read.
+/// Exports the session: asks the agent for its location.
 pub(super) fn export(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     let file = Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());
     let ticket = model.next_ticket();
@@ -91,7 +91,7 @@ pub(super) fn import(model: &mut Model, file: &str, effects: &mut Vec<Effect>) {
     }))));
 }
 
-/// The agent has answered where the session can be read.
+/// Handles the agent's answer with the session's location.
 pub(super) fn export_from(
     model: &mut Model,
     ticket: Ticket,
@@ -103,7 +103,7 @@ pub(super) fn export_from(
     }
 }
 
-/// A query has failed; only that of an export has a ticket.
+/// Handles a failed query; only the one of an export has a ticket.
 pub(super) fn export_failed(model: &mut Model, ticket: Ticket, error: &str) {
     if model.exports.remove(&ticket).is_some() {
         model.transcript.notice(NoticeLevel::Warning, error, None);

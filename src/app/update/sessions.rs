@@ -1,7 +1,7 @@
 //! The session picker: its rows, the search in all messages, the preview.
 //!
-//! While the user types, the words are also searched for in the messages of all sessions; while a
-//! row is selected, its last exchange is fetched. Replies that come too late are dropped.
+//! While the user types, the messages of all sessions are also searched for the words; while a row is
+//! selected, its last exchange is fetched. Replies that come too late are dropped.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use tau_protocol::session_row::SessionRow;
 use tau_protocol::session_row::{FoundSession, LastExchange};
 use tau_tools::counted::counted;
 
-/// The fewest letters that are searched for in messages.
+/// Minimum number of letters for a search in messages.
 const WORDS: usize = 3;
 
 /// Opens the session picker.
@@ -50,13 +50,13 @@ pub(super) fn open_other_scope(
     follow(model, &before, effects);
 }
 
-/// Opens the session that was picked.
+/// Opens the picked session.
 pub(super) fn picked(key: &str, effects: &mut Vec<Effect>) {
     let path = PathBuf::from(key);
     effects.push(Effect::Agent(AgentCommand::Session(SessionCommand::Change(SessionChange::Offer { path }))));
 }
 
-/// Takes rows of the list.
+/// Adds rows to the list.
 pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
@@ -76,7 +76,7 @@ pub(super) fn listed(
     }
 }
 
-/// What the picker showed before something happened to it.
+/// The state of the picker before a change.
 #[derive(Default)]
 pub(super) struct Before {
     query: String,
@@ -84,7 +84,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// The picker on top as it is now.
+    /// The current picker on top.
     pub(super) fn of(model: &Model) -> Self {
         match top(model) {
             Some(picker) => Before {
@@ -114,7 +114,7 @@ fn top_mut(model: &mut Model) -> Option<&mut Picker> {
     }
 }
 
-/// Asks for what the picker on top needs now.
+/// Requests the current needs of the picker on top.
 pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effect>) {
     let Some(picker) = top(model) else { return };
     let PickerKind::Sessions { all } = picker.kind else { return };
@@ -142,7 +142,7 @@ pub(super) fn follow(model: &mut Model, before: &Before, effects: &mut Vec<Effec
     }
 }
 
-/// Takes sessions whose messages match the query.
+/// Adds sessions whose messages match the query.
 pub(super) fn found(
     model: &mut Model,
     query: &str,
@@ -159,14 +159,14 @@ pub(super) fn found(
     follow(model, &before, effects);
 }
 
-/// Takes the last exchange of a session.
+/// Shows the last exchange of a session.
 pub(super) fn preview(model: &mut Model, path: &Path, words: LastExchange) {
     if let Some(picker) = top_mut(model).filter(|picker| picker.selected_key().map(Path::new) == Some(path)) {
         picker.preview = Some(words);
     }
 }
 
-/// Takes a deleted session from the list.
+/// Removes a deleted session from the list.
 pub(super) fn deleted(model: &mut Model, path: &Path, effects: &mut Vec<Effect>) {
     let before = Before::of(model);
     if let Some(picker) = top_mut(model) {
@@ -189,7 +189,7 @@ pub(super) fn rename(model: &mut Model, key: &str, name: &str, effects: &mut Vec
     model.ask(ShellRequest::RenameSession { path, name }, effects);
 }
 
-/// Deletes a session that was picked.
+/// Deletes the picked session.
 pub(super) fn delete(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::DeleteSession { path: PathBuf::from(key) }, effects);
 }

@@ -1,4 +1,4 @@
-//! The list of settings: opened, a setting changed, what follows.
+//! The list of settings: opening it, and changing a setting.
 
 use super::trust;
 use crate::effect::Effect;
@@ -16,7 +16,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Settings(Box::new(SettingsView { ticket, ..SettingsView::default() })));
 }
 
-/// Turns vim's keys on or off, and keeps that.
+/// Turns vim's keys on or off, and stores that.
 pub(super) fn switch_vim(model: &mut Model, effects: &mut Vec<Effect>) {
     let mode = if model.composer.vim_mode().is_some() { EditingMode::Emacs } else { EditingMode::Vim };
     let (key, value) = ("editing_mode".to_owned(), Some(Hidden(mode.name().to_owned())));
@@ -36,7 +36,7 @@ pub(super) fn chosen(
     model.overlays.push(Overlay::Settings(view));
 }
 
-/// Takes the settings as they are now.
+/// Fills in the current settings.
 pub(super) fn listed(
     model: &mut Model,
     ticket: Ticket,
@@ -85,6 +85,6 @@ pub(super) fn listed(
         None => model.remark(&applied.text),
     }
     model.models.clear();
-    // What it says is in the list.
+    // Its text is in the list.
     trust::applied(model, Applied { text: String::new(), ..applied }, effects);
 }

@@ -1,4 +1,4 @@
-//! What each slash command does: a route for each command.
+//! The effects of slash commands: a route for each command.
 
 use super::{
     approval, changes, context, copy, extensions, key_list, login, models, plan, rule_list, session,

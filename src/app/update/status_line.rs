@@ -1,4 +1,4 @@
-//! The user's command for the status line: run when what it gets has changed.
+//! The user's command for the status line: run when its input has changed.
 
 use crate::effect::Effect;
 use crate::model::Model;
@@ -7,10 +7,10 @@ use crate::status_facts::{ContextFacts, CostFacts, ModelFacts, SessionFacts, Sta
 use crate::status_line::INTERVAL;
 use tau_protocol::message::Usage;
 
-/// Runs the command where that is due. Called after every message.
+/// Runs the command if due. Called after every message.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     let now = model.now;
-    // The agent has not said yet which session is open.
+    // The agent has not reported the open session yet.
     if model.status.session.id.is_empty() || model.status_line.command.is_none() {
         return;
     }
@@ -26,14 +26,14 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes what the command printed.
+/// Stores the command's output.
 pub(super) fn printed(model: &mut Model, answer: &Result<String, String>) {
     if let Some(command) = &mut model.status_line.command {
         command.take(answer);
     }
 }
 
-/// The facts as they are now.
+/// The current facts.
 fn facts(model: &Model) -> StatusFacts {
     let status = &model.status;
     let Usage { input, output, cache_read, cache_write, .. } = status.total;

@@ -1,4 +1,4 @@
-//! Sending what was written: a message, a slash command, a shell command.
+//! Sending the composer's text: a message, a slash command or a shell command.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tau_protocol::command::{Queue, ShellCommand, TaskCommand};
 use tau_protocol::event::NoticeLevel;
 use tau_protocol::query::Query;
 
-/// A line that ends in a backslash gets a line break; everything else is sent.
+/// Adds a line break to a line that ends in a backslash; sends anything else.
 pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     if model.composer.before_cursor().ends_with('\\') {
         model.composer.replace_before(1, "\n");
@@ -22,7 +22,7 @@ pub(super) fn enter(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) 
     }
 }
 
-/// Sends what is in the composer. What cannot be sent stays in it.
+/// Sends the composer's text. Text that cannot be sent stays in it.
 fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     if queue::save_edit(model, effects) {
         return;
@@ -80,7 +80,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
         Some(Err(word)) => return unknown(model, word),
         None => {}
     }
-    // The server's model may not be known here yet; if it has none, the server says so.
+    // The server's model may not be known here yet; if it has none, the server reports it.
     if model.status.model.is_none() && model.boot.attached.is_none() {
         let key = model.keymap.hint(Action::Models).unwrap_or_else(|| "/model".to_owned());
         let hint = format!("choose one with {key}, or add a provider API key with /login");
@@ -91,7 +91,7 @@ fn send(model: &mut Model, queue: Queue, effects: &mut Vec<Effect>) {
     offers::prompt(model, text, images, queue, effects);
 }
 
-/// Says that there is no such command.
+/// Shows that there is no such command.
 pub(super) fn unknown(model: &mut Model, word: &str) {
     let meant = model.commands.nearest(word).map(|name| format!(": did you mean /{name}?"));
     let text = format!("unknown command /{word}{}", meant.unwrap_or_default());
@@ -109,7 +109,7 @@ fn shell(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
     run(model, command.to_owned(), private, false, effects);
 }
 
-/// Runs a command of the user's; `private` ones are not for the model.
+/// Runs a command of the user; the model does not see `private` ones.
 pub(super) fn run(
     model: &mut Model,
     command: String,

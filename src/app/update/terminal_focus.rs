@@ -1,8 +1,8 @@
-//! Giving the keyboard to a running command of the user, and taking it back.
+//! Giving the keyboard to the user's running command, and taking it back.
 //!
-//! While a command has the keyboard, every key but the one that takes it back goes to the command,
-//! also Esc and Ctrl+C. A program that asks for the whole screen gets the keyboard with it, unless
-//! the user is writing; the keyboard comes back with the screen, or when the command ends.
+//! While a command has the keyboard, every key but the one that takes it back goes to the command, even Esc
+//! and Ctrl+C. A program that asks for the whole screen gets the keyboard with it, unless the user is
+//! writing; the keyboard comes back with the screen, or when the command ends.
 
 use crate::action::Action;
 use crate::effect::Effect;
@@ -16,17 +16,17 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::ShellCommand;
 use tau_tools::vt::TerminalScreen;
 
-/// What is typed this soon after a command has ended was meant for the command, and may be secret.
+/// Time after a command's end in which typing was meant for the command, and may be secret.
 const TYPED_AHEAD: Millis = 400;
-/// Cells that a panel takes beside the output of a command.
+/// Cells of a panel beside the output of a command.
 const MARGIN: u16 = 3;
 
-/// The size of a command's terminal: what its panel shows without wrapping.
+/// The size of a command's terminal: as much as its panel shows without wrapping.
 pub(super) fn panel_size(window: Size) -> (u16, u16) {
     (window.width.saturating_sub(MARGIN).max(1), window.height.max(1))
 }
 
-/// The size of a full-screen program's terminal: all but the row that says how to get back.
+/// The size of a full-screen program's terminal: everything but the row that explains how to return.
 fn full_size(window: Size) -> (u16, u16) {
     (window.width.max(1), window.height.saturating_sub(1).max(1))
 }
@@ -55,7 +55,7 @@ fn take_back(model: &mut Model) {
     model.jobs.set_owner(None, &mut model.transcript);
 }
 
-/// A key while a command has the keyboard, or has just lost it. True when it was used.
+/// Handles a key while a command has the keyboard, or has just lost it. True when it was used.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     let Some(owner) = model.jobs.owner() else { return is_typed_ahead(model, key) };
     if model.keymap.action(key) == Some(Action::TakeKeyboard) {
@@ -76,7 +76,7 @@ fn is_typed_ahead(model: &mut Model, key: Key) -> bool {
     until.is_some_and(|until| model.now < until)
 }
 
-/// A paste while a command has the keyboard. True when it was used.
+/// Handles a paste while a command has the keyboard. True when it was used.
 pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
     let Some(owner) = model.jobs.owner() else {
         return model.typed_ahead.is_some_and(|until| model.now < until);
@@ -86,7 +86,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     true
 }
 
-/// The mouse over a full-screen program. True when it was used.
+/// Handles the mouse over a full-screen program. True when it was used.
 pub(super) fn mouse(model: &mut Model, event: Mouse, effects: &mut Vec<Effect>) -> bool {
     let Some(owner) = model.jobs.owner() else { return false };
     let Some(screen) = model.jobs.owned_screen().filter(|screen| screen.is_full()) else { return false };
@@ -103,8 +103,7 @@ fn send(model: &Model, owner: KeyboardOwner, data: String, effects: &mut Vec<Eff
     }
 }
 
-/// After a message was folded: the keyboard follows the commands, and their terminals follow the
-/// window.
+/// Updates the keyboard's owner and the terminals' sizes after a message was folded.
 pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     for (id, data) in model.jobs.take_answers() {
         effects.push(Effect::Agent(AgentCommand::Shell(ShellCommand::BashInput { id, data })));
@@ -132,8 +131,8 @@ pub(super) fn follow(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The keyboard comes back when the command has ended, or when its program gives back the screen
-/// that brought it the keyboard.
+/// Returns the keyboard when the command has ended, or when its program leaves the full screen for which it
+/// got the keyboard.
 fn keep_or_take_back(model: &mut Model, owner: KeyboardOwner) {
     let ended = !model.jobs.is_running(owner.entry);
     let is_full = model.jobs.owned_screen().is_some_and(TerminalScreen::is_full);

@@ -1,4 +1,4 @@
-//! Themes: one by name, the list.
+//! Themes: switching by name, and the list.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::overlays::picker::{Picker, PickerKind};
 use tau_protocol::event::NoticeLevel;
 
-/// Switches to the theme of that name; opens the list when there is no name.
+/// Switches to the named theme; opens the list when there is no name.
 pub(super) fn named(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     if name.is_empty() {
         return open(model);
@@ -27,7 +27,7 @@ pub(super) fn set(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     effects.push(Effect::Save(SavedSetting::Theme(name.to_owned())));
 }
 
-/// Takes the names of the themes there are; the one in use stays.
+/// Stores the names of the available themes; the one in use stays.
 pub(super) fn listed(model: &mut Model, mut names: Vec<String>) {
     if !names.contains(&model.theme) {
         names.push(model.theme.clone());

@@ -1,4 +1,4 @@
-//! The thinking level: the next one, one by name, the list.
+//! The thinking level: the next one, one by name, or the list.
 
 use super::pickers;
 use crate::effect::Effect;
@@ -20,7 +20,7 @@ pub(super) fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     set(model, levels.get(next).copied().unwrap_or_default(), effects);
 }
 
-/// Sets the level of that name; opens the list when there is no name.
+/// Sets the named level; opens the list when there is no name.
 pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
     match ThinkingLevel::named(word) {
         Some(level) => set(model, level, effects),
@@ -33,12 +33,12 @@ pub(super) fn named(model: &mut Model, word: &str, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Sets the level that was picked.
+/// Sets the picked level.
 pub(super) fn picked(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
     set(model, ThinkingLevel::named(name).unwrap_or_default(), effects);
 }
 
-/// Opens the list of levels that the model has.
+/// Opens the list of the model's levels.
 fn open(model: &mut Model) {
     let picker = Picker::new(PickerKind::Thinking, "Thinking level", "choose a model first");
     let now = model.status.thinking;
@@ -47,7 +47,7 @@ fn open(model: &mut Model) {
     pickers::open(model, picker, rows);
 }
 
-/// Sets the level, or the nearest one that the model has.
+/// Sets the level, or the nearest one of the model.
 fn set(model: &mut Model, level: ThinkingLevel, effects: &mut Vec<Effect>) {
     let level = model.status.model.as_ref().map_or(level, |ai| ai.nearest(level));
     effects.push(Effect::Agent(AgentCommand::Settings(SettingsCommand::SetThinking { level })));

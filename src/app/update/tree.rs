@@ -1,4 +1,4 @@
-//! The session's tree: opened, filled, and what a choice in it does.
+//! The session's tree: opening it, filling it, and the effects of a choice.
 
 use crate::effect::Effect;
 use crate::model::Model;
@@ -31,7 +31,7 @@ fn outline() -> Effect {
     Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: NO_TICKET, query: Query::Outline }))
 }
 
-/// Fills whatever waits for the tree.
+/// Passes the tree to the dialog that waits for it.
 pub(super) fn fill(model: &mut Model, outline: &Outline) {
     for overlay in &mut model.overlays {
         match overlay {
@@ -61,7 +61,7 @@ pub(super) fn fill(model: &mut Model, outline: &Outline) {
     }
 }
 
-/// The user's messages, newest first; those on another branch say so.
+/// The user's messages, newest first; ones on another branch are marked.
 fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     let mut active = std::collections::BTreeSet::new();
     let mut next = outline.leaf;
@@ -81,7 +81,7 @@ fn fork_rows(outline: &Outline) -> Vec<PickerRow> {
     outline.rows.iter().enumerate().rev().filter_map(row).collect()
 }
 
-/// What was chosen in the tree.
+/// Carries out a choice in the tree.
 pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice, effects: &mut Vec<Effect>) {
     let command = match choice {
         TreeChoice::Here => return model.remark("the conversation is already there"),
@@ -104,7 +104,7 @@ pub(super) fn chosen(model: &mut Model, view: Box<TreeView>, choice: TreeChoice,
     effects.push(Effect::Agent(command));
 }
 
-/// Starts a session from before the message that was picked.
+/// Starts a session from before the picked message.
 pub(super) fn fork(key: &str, effects: &mut Vec<Effect>) {
     let entry_id = key.to_owned();
     effects

@@ -1,4 +1,4 @@
-//! Whether the project settings of folders are used: asked at the start, and with `/trust`.
+//! Whether to use the project settings of folders: asked at the start, and with `/trust`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::screen_settings::EditingMode;
 use tau_protocol::trust::Folder;
 
-/// Reads which settings the folders have now, to ask about them.
+/// Reads the current settings of the folders, to ask about them.
 pub(super) fn look(model: &mut Model, effects: &mut Vec<Effect>) {
     model.ask(ShellRequest::Folders {}, effects);
 }
@@ -44,7 +44,7 @@ pub(super) fn answered(model: &mut Model, root: PathBuf, answer: TrustAnswer, ef
     model.ask(ShellRequest::Trust { root, trusted }, effects);
 }
 
-/// Settings have changed.
+/// Applies changed settings.
 pub(super) fn applied(model: &mut Model, applied: Applied, effects: &mut Vec<Effect>) {
     effects.extend(applied.commands.into_iter().map(Effect::Agent));
     if let Some(theme) = applied.theme {

@@ -1,5 +1,4 @@
-//! Going back and forward again: the prompts, what of them, the conflicts, and the order that comes of
-//! it.
+//! Undo and redo: the prompts, the scope, the conflicts, and the resulting order.
 
 use super::pickers;
 use crate::effect::Effect;
@@ -28,7 +27,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     model.overlays.push(Overlay::Picker { picker, ticket: None });
 }
 
-/// Asks for what taking the last undo back would do.
+/// Asks for the effects of redoing the last undo.
 pub(super) fn redo(model: &mut Model, effects: &mut Vec<Effect>) {
     model.undo = UndoDialog { redo: true, ..UndoDialog::default() };
     ask(model, Query::UndoPlan { entry_id: None }, effects);
@@ -40,7 +39,7 @@ fn ask(model: &mut Model, query: Query, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket: ticket.0, query })));
 }
 
-/// A query failed; whether it was one of these.
+/// Handles a failed query; false when it is not for this dialog.
 pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     if !model.undo.takes(ticket) {
         return false;
@@ -52,7 +51,7 @@ pub(super) fn failed(model: &mut Model, ticket: Ticket, error: &str) -> bool {
     true
 }
 
-/// Takes the prompts.
+/// Fills in the prompts.
 pub(super) fn list(model: &mut Model, ticket: Ticket, checkpoints: &[Checkpoint]) {
     if !model.undo.takes(ticket) {
         return;
@@ -86,7 +85,7 @@ fn row(checkpoint: &Checkpoint, now: i64) -> PickerRow {
     }
 }
 
-/// A prompt was chosen: what of it goes back?
+/// Handles the choice of a prompt by asking for the scope.
 pub(super) fn picked(model: &mut Model, entry_id: &str) {
     let Some(checkpoint) = model.undo.checkpoints.iter().find(|one| one.entry_id == entry_id) else { return };
     let files = match checkpoint.restores {
@@ -113,7 +112,7 @@ pub(super) fn picked(model: &mut Model, entry_id: &str) {
     pickers::open(model, picker, rows);
 }
 
-/// It was chosen what goes back.
+/// Handles the choice of a scope.
 pub(super) fn scope_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     model.undo.order.scope = match key {
         "files" => UndoScope::Files,
@@ -128,7 +127,7 @@ pub(super) fn scope_picked(model: &mut Model, key: &str, effects: &mut Vec<Effec
     }
 }
 
-/// It is known what would be restored.
+/// Handles the plan of an undo.
 pub(super) fn planned(model: &mut Model, ticket: Ticket, plan: &UndoPlan, effects: &mut Vec<Effect>) {
     if !model.undo.takes(ticket) {
         return;
@@ -145,7 +144,7 @@ pub(super) fn planned(model: &mut Model, ticket: Ticket, plan: &UndoPlan, effect
     next(model, effects);
 }
 
-/// Asks about the next conflict; without one, does what was decided.
+/// Asks about the next conflict; without one, carries out the decisions.
 fn next(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(conflict) = model.undo.conflicts.front() else { return send(model, effects) };
     let (rows, title) = (conflict_rows(conflict, model.undo.conflicts.len()), conflict_title(conflict));
@@ -174,7 +173,7 @@ fn conflict_rows(conflict: &UndoConflict, left: usize) -> Vec<PickerRow> {
     let mut rows = vec![row("keep", "Keep yours".to_owned(), "the file stays as it is", false)];
     let merge = row("merge", "Merge".to_owned(), overlaps, !conflict.mergeable);
     let old = row("old", "Take the old".to_owned(), "your change to it is lost", false);
-    // What cannot be chosen is listed last in any case.
+    // An impossible choice is listed last in any case.
     rows.extend([merge, old]);
     if left > 1 {
         let all = format!("Keep yours in all {left} remaining files");
@@ -185,7 +184,7 @@ fn conflict_rows(conflict: &UndoConflict, left: usize) -> Vec<PickerRow> {
     rows
 }
 
-/// It was decided what becomes of a file.
+/// Handles the decision on a file.
 pub(super) fn conflict_picked(model: &mut Model, key: &str, effects: &mut Vec<Effect>) {
     let Some(conflict) = model.undo.conflicts.front().cloned() else { return };
     let choice = match key {
@@ -218,14 +217,14 @@ fn send(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Agent(command));
 }
 
-/// A text was put into the composer: that of a prompt, if the conversation went back.
+/// Records a text put into the composer: the text of a prompt, if the conversation was undone.
 pub(super) fn text_returned(model: &mut Model) {
     if std::mem::take(&mut model.undo.returns) {
         model.undo.returned = Some(model.composer.expanded().0);
     }
 }
 
-/// The command, or nearly one, that was typed behind the text that came back, which nobody else has touched.
+/// The command, or nearly one, that was typed behind the unchanged returned text.
 pub(super) fn command_behind<'a>(model: &Model, text: &'a str) -> Option<&'a str> {
     let returned = model.undo.returned.as_deref().filter(|returned| !returned.trim().is_empty())?;
     let command = text.strip_prefix(returned)?.trim();

@@ -1,4 +1,4 @@
-//! Vim's keys, where the settings say so.
+//! Vim's keys, where configured.
 
 use super::{completion, composing};
 use crate::composer::vim::VimKey;
@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::key::Key;
 use crate::model::Model;
 
-/// Takes a key; false if vim has no use for it.
+/// Handles a key; false if vim does not use it.
 pub(super) fn press(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
     match model.composer.vim_key(key, model.laid.composer_width) {
         VimKey::Ignored => return false,
