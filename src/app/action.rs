@@ -1,10 +1,10 @@
-//! What a key can mean: one table.
+//! The actions that keys can trigger: one table.
 //!
 //! A row has a name (for `[keys]` in config.toml), default keys, a context and a line of help.
 //! The key map, the help overlay and the README are made from it. Actions never leave
 //! `update`. To add one: a variant, a row, and an arm in `update/actions.rs`.
 
-/// What the user meant by a key.
+/// The meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     Send,
@@ -71,7 +71,7 @@ pub enum Action {
     Palette,
 }
 
-/// What an action is about, in the help.
+/// The heading under which the help lists an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionGroup {
     Messages,
@@ -83,7 +83,7 @@ pub enum ActionGroup {
 }
 
 impl ActionGroup {
-    /// All groups, in the order in which people see them.
+    /// All groups, in display order.
     pub const ALL: &'static [ActionGroup] = &[
         ActionGroup::Messages,
         ActionGroup::Transcript,
@@ -107,8 +107,8 @@ impl ActionGroup {
 }
 
 impl Action {
-    /// Whether it moves in the transcript, which is the terminal's business where it has the transcript
-    /// in its scrollback.
+    /// Whether it moves in the transcript, which the terminal handles where the transcript is in its
+    /// scrollback.
     pub(crate) fn is_of_the_transcript(self) -> bool {
         use Action::*;
         matches!(
@@ -126,7 +126,7 @@ impl Action {
         )
     }
 
-    /// What it is about.
+    /// The group in the help.
     pub fn group(self) -> ActionGroup {
         use Action::*;
         match self {
@@ -145,7 +145,7 @@ impl Action {
     }
 }
 
-/// Where a key means the action.
+/// The place in which a key triggers the action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyContext {
     /// In the composer.
@@ -162,10 +162,10 @@ pub struct ActionRow {
     pub action: Action,
     /// Its name in config.toml.
     pub name: &'static str,
-    /// Keys that mean it unless the settings say something else.
+    /// Default keys, unless the settings override them.
     pub keys: &'static [&'static str],
     pub context: KeyContext,
-    /// One line for people.
+    /// One line of help.
     pub help: &'static str,
 }
 
@@ -181,7 +181,7 @@ const fn row(
 
 use KeyContext::{Composer, Panel, Screen};
 
-/// All actions, in the order in which people see them.
+/// All actions, in display order.
 pub const TABLE: &[ActionRow] = &[
     row(Action::Send, "send", &["enter"], Composer, "send the message; while the agent is working, steer it"),
     row(
@@ -368,7 +368,7 @@ pub const TABLE: &[ActionRow] = &[
 ];
 
 impl Action {
-    /// Where a key means it.
+    /// The context in which a key triggers it.
     pub(crate) fn context(self) -> KeyContext {
         TABLE.iter().find(|row| row.action == self).map_or(KeyContext::Screen, |row| row.context)
     }

@@ -1,9 +1,8 @@
 //! Coloured terminal text as plain data: lines of runs of one style.
 //!
-//! Of everything a terminal understands, only the sequences for colour and weight (SGR,
-//! `ESC [ … m`, ECMA-48 §8.3.117) are kept, as data. All other sequences are removed, and the text
-//! between them is made safe by [`super::printable`]. Concealed text is shown. A fold over the
-//! tokens of `tools/vt/sequence`.
+//! Only the sequences for colour and weight (SGR, `ESC [ … m`, ECMA-48 §8.3.117) are kept, as data. All other
+//! sequences are removed, and the text between them is made safe by [`super::printable`]. Concealed text is
+//! shown. A fold over the tokens of `tools/vt/sequence`.
 
 use super::printable::Printable;
 use tau_tools::vt::ScreenLine;

@@ -1,4 +1,4 @@
-//! Whether the terminal's background is dark or light, and how that is known.
+//! The terminal's background, dark or light, and its detection.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,17 +1,17 @@
 //! Streamed markdown as closed blocks and one open tail: [`MarkdownBlocks`].
 //!
-//! A closed block never changes again, whatever follows; so the view lays it out once. The split
-//! is a fold over complete lines: how the text was cut into deltas cannot matter, and neither can
-//! the width of the screen. A top-level block is closed once the next one has begun on a complete
-//! line (on an incomplete one it may still turn out to belong to the block before: `\n*` looks like
-//! a new list and becomes `\n**bold**`).
+//! A closed block never changes again, whatever follows, so the view lays it out once. The split is a fold
+//! over complete lines: how the text was cut into deltas cannot matter, and neither can the width of the
+//! screen. A top-level block is closed once the next one has begun on a complete line (on an incomplete one
+//! it may still turn out to belong to the block before: `\n*` looks like a new list and becomes
+//! `\n**bold**`).
 //!
 //! A code fence at the top level is not kept open until it ends: every [`PART`] lines or so a part
 //! of it is closed, so that a fence of any length costs what one part costs. The view colours every
 //! part from the start, with no state of the parts before.
 //!
-//! Limit: a link reference or footnote is resolved within its own block only. Anything else
-//! would let later text change what was shown.
+//! Limit: a link reference or footnote is resolved within its own block only. Anything else would let later
+//! text change the displayed text.
 //!
 //! Text is made safe on the way in (`super::printable`); nothing here knows of widths or styles.
 
@@ -21,8 +21,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 
 use super::printable::Sanitizer;
 
-/// Lines after which a part of a code fence is closed at the next empty line; at twice as many it
-/// is closed anywhere.
+/// Lines after which a part of a code fence is closed at the next empty line; at twice as many it is closed
+/// anywhere.
 pub const PART: usize = 64;
 /// Below this many bytes the open text is parsed for every line that may begin a block; above, only
 /// when it has grown by a [`GROWTH`]th, which keeps the total cost linear.
@@ -31,7 +31,7 @@ const GROWTH: usize = 8;
 /// Below this many bytes the open text is parsed for every line that may begin a fence.
 const FENCE_SEARCH: usize = 32 * 1024;
 
-/// The markdown that is read: CommonMark and GitHub's additions.
+/// The markdown dialect: CommonMark with GitHub's extensions.
 pub fn options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
@@ -40,7 +40,7 @@ pub fn options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// A piece of a message that is laid out by itself.
+/// A piece of a message that is laid out on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MarkdownBlock {
     /// The source of a top-level block.
@@ -51,9 +51,9 @@ pub enum MarkdownBlock {
         lang: Arc<str>,
         /// The lines, each with its line end (the last one of a message may lack it).
         text: Arc<str>,
-        /// Where in the fence they are.
+        /// Its position in the fence.
         part: CodePart,
-        /// How many lines of the fence come before.
+        /// The number of earlier lines in the fence.
         start_line: usize,
     },
 }
@@ -65,7 +65,7 @@ impl MarkdownBlock {
     }
 }
 
-/// Which part of a code fence a block is.
+/// The position of a block within its code fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodePart {
     First,
@@ -102,7 +102,7 @@ pub struct MarkdownBlocks {
     /// Text after the closed blocks; inside a fence, its lines since the last part.
     tail: String,
     cleaner: Sanitizer,
-    /// Where in `tail` the incomplete line begins.
+    /// Offset in `tail` of the incomplete line.
     line: usize,
     fence: Option<Fence>,
     /// Whether the last complete line is empty.
@@ -134,7 +134,7 @@ impl MarkdownBlocks {
         blocks
     }
 
-    /// Adds the next piece of the stream. Costs what the piece costs, not what came before.
+    /// Adds the next piece of the stream. The cost depends on the piece, not on earlier text.
     pub fn push(&mut self, delta: &str) {
         for piece in delta.split_inclusive('\n') {
             self.cleaner.feed(&mut self.tail, piece);
@@ -144,7 +144,7 @@ impl MarkdownBlocks {
         }
     }
 
-    /// Closes what is open. To be called once, at the end of the message.
+    /// Closes the open text. Must be called once, at the end of the message.
     pub fn finish(&mut self) {
         if self.line < self.tail.len() {
             self.complete_line();
@@ -158,12 +158,12 @@ impl MarkdownBlocks {
         *self = Self { closed: std::mem::take(&mut self.closed), ..Self::default() };
     }
 
-    /// The blocks that will not change any more.
+    /// The blocks that no longer change.
     pub fn closed(&self) -> &[MarkdownBlock] {
         &self.closed
     }
 
-    /// The text that is still open, as it came.
+    /// The text that is still open, unprocessed.
     pub fn tail(&self) -> &str {
         &self.tail
     }
@@ -178,8 +178,8 @@ impl MarkdownBlocks {
         self.fence.as_ref().is_some_and(|fence| fence.before > 0)
     }
 
-    /// The open text as a block to draw now. A last line that consists of marks only is held back:
-    /// what it means is not known, and a paragraph would turn into a heading and back.
+    /// The open text as a block to draw now. A last line of marks only is held back: its meaning is not known
+    /// yet, and a paragraph would turn into a heading and back.
     pub fn open(&self) -> Option<MarkdownBlock> {
         let Some(fence) = &self.fence else {
             let shown = self.open_markdown();
@@ -199,7 +199,7 @@ impl MarkdownBlocks {
         self.tail.split_at_checked(self.line).unwrap_or((&self.tail, ""))
     }
 
-    /// The open text outside a fence, as far as it is shown.
+    /// The open text outside a fence, as far as it is displayed.
     fn open_markdown(&self) -> &str {
         let (complete, partial) = self.complete_and_partial();
         let marks = |c: char| matches!(c, ' ' | '-' | '=' | '`' | '~' | '*' | '_' | '#' | '>' | '|' | '+');
@@ -245,8 +245,8 @@ impl MarkdownBlocks {
         }
     }
 
-    /// Closes the text up to `end` as blocks that begin at `starts`; what comes before the first of
-    /// them (link definitions) goes with it.
+    /// Closes the text up to `end` as blocks that begin at `starts`; text before the first of them (link
+    /// definitions) belongs to it.
     fn close_markdown(&mut self, starts: &[usize], end: usize) {
         let rest = self.tail.split_off(end.min(self.tail.len()));
         let mut bounds: Vec<usize> = starts.iter().skip(1).copied().collect();
@@ -330,14 +330,14 @@ fn fence_start(line: &str) -> Option<Fence> {
     Some(Fence { mark, length, indent, lang: lang.into(), before: 0 })
 }
 
-/// `line` without the indentation that its fence has, as far as it has it.
+/// `line` without the indentation of its fence, as far as it has it.
 fn unindented(line: &str, indent: usize) -> &str {
     let spaces = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
     line.get(spaces..).unwrap_or(line)
 }
 
 struct Top {
-    /// Where its first line begins.
+    /// Start of its first line.
     start: usize,
     fenced: bool,
 }

@@ -1,7 +1,7 @@
 //! Completion of what is being typed: `/` commands and their arguments, `@` files, paths.
 //!
-//! What is to be completed is read off the text before the cursor; rows come from the list
-//! of commands at once or from outside by ticket.
+//! The completion target is read off the text before the cursor; rows come from the list of commands at once,
+//! or from outside by ticket.
 
 use super::composer::InputMode;
 use super::fuzzy;
@@ -10,12 +10,12 @@ use super::request::Ticket;
 use super::slash::{CommandRow, Commands};
 use tau_protocol::extension::McpResource;
 
-/// Rows shown at most.
+/// Maximum number of rows.
 const ROWS: usize = 8;
-/// The fewest letters of a command that is not listed for it to be completed.
+/// Minimum number of letters before an unlisted command is completed.
 const MIN_BEGUN: usize = 2;
 
-/// What is being completed.
+/// The kind of completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
     Command,
@@ -30,17 +30,17 @@ pub enum CompletionKind {
     ShellPath(ShellStyle),
 }
 
-/// How a path is written in a shell command.
+/// The style of a path in a shell command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShellStyle {
-    /// The quote that is open; without one, characters are escaped.
+    /// The open quote; without one, characters are escaped.
     quote: Option<char>,
-    /// What stands for the home folder at the start.
+    /// The prefix for the home folder.
     home: &'static str,
 }
 
 impl ShellStyle {
-    /// A path in the command. A quote stays open.
+    /// A path as written in the command. A quote stays open.
     fn written(self, path: &str) -> String {
         let (home, rest) = match path.strip_prefix("~/") {
             Some(rest) => (format!("{}/", self.home), rest),
@@ -58,12 +58,12 @@ impl ShellStyle {
 }
 
 impl CompletionKind {
-    /// Whether it is a path that Tab was pressed for.
+    /// Whether it is a path, for which Tab was pressed.
     pub(crate) fn is_path(self) -> bool {
         matches!(self, CompletionKind::Path | CompletionKind::ShellPath(_))
     }
 
-    /// How a path is written.
+    /// A path as written.
     fn written(self, path: &str) -> String {
         match self {
             CompletionKind::Command | CompletionKind::Path => path.to_owned(),
@@ -73,8 +73,7 @@ impl CompletionKind {
         }
     }
 
-    /// How a path that is complete is written: a folder can be completed further, after a file the next word
-    /// begins.
+    /// A complete path as written: a folder can be completed further, after a file the next word begins.
     fn written_whole(self, path: &str) -> String {
         let written = self.written(path);
         match self {
@@ -88,7 +87,7 @@ impl CompletionKind {
 /// A path before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathWord {
-    /// As it is written.
+    /// The word as written.
     pub word: String,
     /// The path itself.
     pub path: String,
@@ -162,7 +161,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// What all paths begin with.
+/// The common prefix of all paths.
 fn common_start(paths: &[String]) -> &str {
     let Some((first, rest)) = paths.split_first() else { return "" };
     let same = |other: &String| first.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
@@ -170,7 +169,7 @@ fn common_start(paths: &[String]) -> &str {
     first.char_indices().nth(chars).map_or(first.as_str(), |(at, _)| first.get(..at).unwrap_or_default())
 }
 
-/// A row: what is inserted, and a line of help.
+/// A row: the inserted text, and a line of help.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletionRow {
     pub insert: String,
@@ -186,13 +185,13 @@ pub struct Completion {
     pub word: String,
     pub rows: Vec<CompletionRow>,
     pub selected: usize,
-    /// How many there are, of which the rows are the best.
+    /// The total number of matches, of which the rows are the best.
     pub count: usize,
     /// The request that brings rows.
     pub ticket: Option<Ticket>,
 }
 
-/// What the text before the cursor asks for.
+/// The completion that the text before the cursor asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Nothing,
@@ -200,8 +199,7 @@ pub enum Wanted {
     File(String),
 }
 
-/// Reads off what is to be completed while typing. `first` says whether the cursor is on the
-/// first line.
+/// Finds the completion target while typing. `first` says whether the cursor is on the first line.
 pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
     if let Some(word) = before_cursor.strip_prefix('/').filter(|_| first)
         && !word.contains(|c: char| c.is_whitespace() || c == '/')
@@ -215,7 +213,7 @@ pub fn wanted(before_cursor: &str, first: bool) -> Wanted {
     }
 }
 
-/// What follows the last place where a completed path with spaces begins, if no word follows it.
+/// The text after the last completed path with spaces, if no word follows it.
 pub(crate) fn word_from<'a>(before_cursor: &'a str, completed: &str) -> Option<&'a str> {
     let has_space = completed.trim_end().contains(char::is_whitespace);
     let word = before_cursor.get(before_cursor.rfind(completed).filter(|_| has_space)?..)?;
@@ -231,7 +229,7 @@ pub(crate) fn last_word(before_cursor: &str) -> &str {
     before_cursor.get(start..).unwrap_or("")
 }
 
-/// The server and the address, if that may be one of a template of the server: both as they are written.
+/// The server and the address as written, if the address may belong to a template of the server.
 pub(crate) fn template(resources: &[McpResource], word: &str) -> Option<(String, String)> {
     let (server, typed) = word.strip_prefix('@')?.split_once(':')?;
     let is_begun = |resource: &&McpResource| {
@@ -243,7 +241,7 @@ pub(crate) fn template(resources: &[McpResource], word: &str) -> Option<(String,
 }
 
 impl Completion {
-    /// The commands that match; those that are not listed once they are begun.
+    /// The commands that match; unlisted ones once their first letters are typed.
     pub fn commands(commands: &Commands, word: &str) -> Option<Self> {
         let names: Vec<&str> = commands.rows().iter().map(|row| row.name.as_ref()).collect();
         let listed = fuzzy::rank(word, &names);
@@ -304,8 +302,8 @@ impl Completion {
         (count > 0).then_some(Completion { kind, word, rows, selected: 0, count, ticket: None })
     }
 
-    /// Adds the servers with resources whose names match, before the files if what is written is how one
-    /// begins.
+    /// Adds the servers with resources whose names match, before the files if the word is the start of a
+    /// name.
     pub fn add_servers(&mut self, resources: &[McpResource]) {
         let query = self.word.trim_start_matches('@');
         let mut names: Vec<&str> = resources.iter().map(|resource| resource.server.as_str()).collect();
@@ -325,14 +323,14 @@ impl Completion {
         }
     }
 
-    /// A list that waits for paths; rows of `before` stay until they come.
+    /// A list waiting for paths; rows of `before` stay until they come.
     pub fn paths(kind: CompletionKind, word: &str, ticket: Ticket, before: Option<Completion>) -> Self {
         let (rows, count) =
             before.filter(|old| old.kind == kind).map_or((Vec::new(), 0), |old| (old.rows, old.count));
         Completion { kind, word: word.to_owned(), rows, selected: 0, count, ticket: Some(ticket) }
     }
 
-    /// Takes paths; what all of them begin with, as it is written.
+    /// Fills in paths and returns their common prefix as written.
     pub fn fill(&mut self, paths: &[String]) -> String {
         let row = |path: &String| CompletionRow {
             insert: self.kind.written_whole(path),
@@ -346,14 +344,14 @@ impl Completion {
         self.kind.written(common_start(paths))
     }
 
-    /// Leaves out the values that do not begin with what is typed now.
+    /// Removes the values that do not begin with the current word.
     pub fn keep_values(&mut self, word: &str) {
         let typed = word.split_once('=').map_or(word, |(_, value)| value).to_lowercase();
         self.rows.retain(|row| row.title.as_str().to_lowercase().starts_with(&typed));
         self.count = self.rows.len();
     }
 
-    /// Takes values of an argument, and its name; for a resource its addresses, which come first.
+    /// Fills in values of an argument, and its name; for a resource its addresses, which come first.
     pub fn fill_values(&mut self, argument: &str, values: &[String]) {
         self.ticket = None;
         if self.kind == CompletionKind::Resource {
@@ -381,12 +379,12 @@ impl Completion {
         self.selected = 0;
     }
 
-    /// Rows on the screen: one that says so when nothing matches.
+    /// The number of rows on the screen, with one for "no match".
     pub fn height(&self) -> usize {
         self.rows.len().clamp(usize::from(self.ticket.is_none()), ROWS)
     }
 
-    /// Moves the selection, around the ends.
+    /// Moves the selection, wrapping at the ends.
     pub fn step(&mut self, by: isize) {
         let count = self.rows.len() as isize;
         if count > 0 {
@@ -445,7 +443,7 @@ mod tests {
         assert_eq!(path("!x=$HOME/a\\ b", InputMode::Shell), "~/a b");
         assert_eq!(path("!x \"${HOME}/a b", InputMode::Shell), "~/a b");
         assert_eq!(path("!x '$HOME/a", InputMode::Shell), "$HOME/a");
-        // What begins outside of quotes is escaped.
+        // Text outside quotes is escaped.
         let half = path_word("!cat ~/\"a b", true, InputMode::Shell);
         assert_eq!((half.word.as_str(), half.kind.written(&half.path).as_str()), ("~/\"a b", "~/a\\ b"));
     }

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How things are with it.
+/// The state of the connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Connection {
-    /// It works; or the agent is in this process.
+    /// Connected; or the agent is in this process.
     #[default]
     Up,
-    /// It was lost, and is made again.
+    /// Lost, and being restored.
     Lost { why: String },
-    /// It was lost, and nothing is tried until the user sends something.
+    /// Lost, and not retried until the user sends something.
     Down {
         why: String,
-        /// Whether attaching again leads to the session: it was only closed.
+        /// Whether attaching again leads to the session, because it was only closed.
         #[serde(default)]
         returns: bool,
     },

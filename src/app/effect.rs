@@ -1,24 +1,24 @@
-//! What is to be done outside, as plain comparable data. Only the shell does it.
+//! Requests to the outside, as plain comparable data. Only the shell carries them out.
 
 use tau_protocol::command::AgentCommand;
 
 use super::geometry::TerminalUse;
 use super::request::{ShellRequest, Ticket};
 
-/// The longest text that is handed to the terminal for its clipboard, in bytes. Coded for the
-/// terminal it is a third longer, and tmux drops a sequence of more than 1 MiB.
+/// Maximum length of a text for the terminal's clipboard, in bytes. Encoded for the terminal it is a third
+/// longer, and tmux drops a sequence of more than 1 MiB.
 pub const TERMINAL_COPY: usize = 750_000;
 
-/// Something to do outside.
+/// A request to the outside.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send the agent a command.
     Agent(AgentCommand),
-    /// Do something that has an answer.
+    /// Send a request that has an answer.
     Ask(Ticket, ShellRequest),
     /// The answer is no longer wanted; stop working on it.
     Forget(Ticket),
-    /// Hand text to the terminal for its clipboard; at most [`TERMINAL_COPY`] bytes.
+    /// Pass text to the terminal for its clipboard; at most [`TERMINAL_COPY`] bytes.
     Copy(String),
     /// Add a prompt to the history file.
     Remember(String),
@@ -26,7 +26,7 @@ pub enum Effect {
     Save(SavedSetting),
     /// Notify the user, who is looking at another window. The text is short and not sanitised yet.
     Notify(String),
-    /// Use the terminal in this way from now on.
+    /// Configure the terminal like this from now on.
     UseTerminal(TerminalUse),
     /// Stop the program (job control).
     Suspend,

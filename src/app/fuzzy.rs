@@ -6,15 +6,14 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 /// A row that matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzyMatch {
-    /// Its index in the rows given.
+    /// Index among the given rows.
     pub index: usize,
-    /// Byte offsets of the matched characters, rising.
+    /// Byte offsets of the matched characters, ascending.
     pub marks: Vec<usize>,
 }
 
-/// The rows that match, best first, in their order where they match as well; all of them for an
-/// empty query. Words of the query all have to match; `'word` matches exactly, `^word` at the
-/// start, `word$` at the end, `!word` not.
+/// The rows that match, best first, in their order where equal; all of them for an empty query. Every word of
+/// the query must match; `'word` matches exactly, `^word` at the start, `word$` at the end, `!word` not.
 pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     if query.trim().is_empty() {
         return (0..rows.len()).map(|index| FuzzyMatch { index, marks: Vec::new() }).collect();
@@ -34,9 +33,8 @@ pub fn rank<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The rows in which every word of the query occurs, those first in which more words begin a word, in
-/// their order otherwise; all of them for an empty query. Without a capital letter in a word, capitals
-/// do not matter to it.
+/// The rows in which every word of the query occurs, first the rows in which more words begin a word,
+/// otherwise in their order; all of them for an empty query. A word without capitals ignores case.
 pub fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     let words: Vec<&str> = query.split_whitespace().collect();
     let mut found: Vec<(usize, FuzzyMatch)> = Vec::new();
@@ -53,7 +51,7 @@ pub fn rank_words<S: AsRef<str>>(query: &str, rows: &[S]) -> Vec<FuzzyMatch> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Where a word occurs in a row: at the start of a word if there is such a place, otherwise in one.
+/// The place of a word in a row: at the start of a word if possible, otherwise within one.
 fn word_place(row: &str, word: &str) -> Option<(bool, std::ops::Range<usize>)> {
     let exact = word.chars().any(char::is_uppercase);
     let mut before = None;
@@ -73,7 +71,7 @@ fn word_place(row: &str, word: &str) -> Option<(bool, std::ops::Range<usize>)> {
     inside
 }
 
-/// How many bytes of `text` a word takes at its start.
+/// The number of bytes that a word matches at the start of `text`.
 fn starts_with(text: &str, word: &str, exact: bool) -> Option<usize> {
     let mut chars = text.char_indices();
     for wanted in word.chars() {
@@ -85,7 +83,7 @@ fn starts_with(text: &str, word: &str, exact: bool) -> Option<usize> {
     Some(chars.offset())
 }
 
-/// The byte offsets of characters given by their places in `row`, rising.
+/// The byte offsets of characters given by their places in `row`, ascending.
 fn bytes(row: &str, places: &mut Vec<u32>) -> Vec<usize> {
     places.sort_unstable();
     places.dedup();

@@ -1,4 +1,4 @@
-//! Sizes and places on the screen, and what the layout of a frame reports to the model.
+//! Sizes and positions on the screen, and the layout facts that a frame reports to the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use tau_protocol::screen_settings::DiffLayout;
 use tau_protocol::screen_settings::Notify;
 use tau_protocol::screen_settings::Support;
 
-/// From this width on diffs are side by side unless something else is set, in cells.
+/// Minimum width in cells from which diffs are side by side by default.
 const SPLIT_WIDTH: u16 = 140;
 
 /// Size in cells.
@@ -23,42 +23,42 @@ pub enum Motion {
     /// A spinner turns, running times count.
     #[default]
     Animated,
-    /// Running times are shown in steps of a second; nothing else moves.
+    /// Running times change once a second; nothing else moves.
     Still,
 }
 
 impl Motion {
-    /// As the setting says.
+    /// From the setting.
     pub fn new(animations: Option<bool>) -> Self {
         if animations.unwrap_or(true) { Motion::Animated } else { Motion::Still }
     }
 }
 
-/// How the cursor looks.
+/// The look of the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CursorShape {
-    /// As the terminal shows it by itself.
+    /// The terminal's default.
     #[default]
     Terminal,
     Block,
     Bar,
 }
 
-/// Where on the terminal tau is.
+/// The part of the terminal that tau uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScreenKind {
-    /// On a screen of its own, which it has to itself.
+    /// A screen of its own.
     #[default]
     Full,
-    /// On the screen of the shell: what is finished is printed into the terminal's scrollback, what is
-    /// live is below it.
+    /// The shell's screen: finished entries are printed into the terminal's scrollback, live ones are below
+    /// it.
     Inline,
-    /// The same as lines for a screen reader.
+    /// Like `Inline`, as lines for a screen reader.
     Reader,
 }
 
 impl ScreenKind {
-    /// As the settings say.
+    /// From the settings.
     pub fn new(inline: Option<bool>, screen_reader: Option<bool>) -> Self {
         match (screen_reader.unwrap_or(false), inline.unwrap_or(false)) {
             (true, _) => ScreenKind::Reader,
@@ -68,8 +68,8 @@ impl ScreenKind {
     }
 }
 
-/// Names an entry of the transcript for the life of a session's screen. Entries are in the order
-/// of their ids.
+/// Identifies an entry of the transcript for the life of a session's screen. Entries are in the order of
+/// their ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntryId(pub i64);
 
@@ -82,17 +82,17 @@ pub struct Anchor {
     pub row: u32,
 }
 
-/// Where the transcript is scrolled to.
+/// The scroll position of the transcript.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScrollPosition {
     /// The newest row is at the bottom, and stays there.
     #[default]
     Tail,
-    /// This row is at the top, whatever comes.
+    /// This row stays at the top.
     Top(Anchor),
 }
 
-/// What a click on a row means.
+/// The meaning of a click on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hit {
     /// Folds or unfolds the entry.
@@ -103,24 +103,24 @@ pub enum Hit {
     Prompt(EntryId),
 }
 
-/// A point of the transcript: a row and a column of it, in cells.
+/// A point of the transcript: a row and a column in it, in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
     pub anchor: Anchor,
     pub column: u16,
 }
 
-/// What a selection is extended by: how often was clicked where it begins.
+/// The unit in which a selection is extended, from the number of clicks at its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SelectionUnit {
     #[default]
     Cell,
     Word,
-    /// A line as it was written, however many rows it takes.
+    /// A whole line, however many rows it wraps to.
     Line,
 }
 
-/// What is selected: from where to where, in the order of dragging.
+/// A selection from one point to another, in the order of dragging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub from: Point,
@@ -129,45 +129,45 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether it holds anything: a click alone selects nothing.
+    /// Whether it is empty: a click alone selects nothing.
     pub fn is_empty(&self) -> bool {
         self.unit == SelectionUnit::Cell && self.from == self.to
     }
 }
 
-/// How text is laid out, as settings and keys say.
+/// The layout of text, from settings and keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextLayout {
-    /// The widest that prose may be, in cells; 0 is no limit.
+    /// Maximum width of prose in cells; 0 is no limit.
     pub prose_width: u16,
     pub diff: DiffLayout,
     pub addresses: Addresses,
     pub pictures: PictureSupport,
 }
 
-/// What of the terminal is used besides its screen, as settings say.
+/// The terminal features in use besides the screen, from settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TerminalUse {
-    /// Whether tau takes the mouse.
+    /// Whether tau captures the mouse.
     pub mouse: bool,
     pub notify: Notify,
     pub progress: Support,
 }
 
-/// Where the addresses of links are.
+/// The place of link addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Addresses {
     /// On the screen, behind the text of the link.
     #[default]
     Printed,
-    /// The terminal has them, and opens them.
+    /// In the terminal, which opens them.
     Linked,
 }
 
 impl TextLayout {
-    /// Whether diffs are side by side in a window that is so wide.
+    /// Whether diffs are side by side in a window of this width.
     pub fn splits_diffs(self, width: u16) -> bool {
         match self.diff {
             DiffLayout::Auto => width >= SPLIT_WIDTH,
@@ -177,8 +177,8 @@ impl TextLayout {
     }
 }
 
-/// What the layout of a frame reports to the model. Folding it and laying out again changes
-/// nothing more.
+/// The layout facts that a frame reports to the model. Folding them and laying out again changes nothing
+/// more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Laid {
     /// The position with pending scrolling applied and clamped.
@@ -189,29 +189,29 @@ pub struct Laid {
     pub top: u16,
     /// The transcript row at each screen row of the transcript, from `top`; `None` where blank.
     pub rows: Vec<Option<Anchor>>,
-    /// What clicks on screen rows mean.
+    /// The meaning of clicks on screen rows.
     pub hits: Vec<(u16, Hit)>,
     /// Rows of a list overlay that are on the screen.
     pub list_page: u16,
     /// Width of the composer's text, in cells.
     pub composer_width: u16,
-    /// Where the terminal's cursor belongs, as column and row.
+    /// The position of the terminal's cursor, as column and row.
     pub cursor: Option<(u16, u16)>,
     /// Text of the selection, in a frame that was asked for it.
     pub selected: Option<String>,
-    /// Up to which row the transcript is in the terminal's scrollback.
+    /// The last row of the transcript in the terminal's scrollback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Anchor>,
-    /// On the shell's screen, rows that there are for what is soon gone without any that stay blank.
+    /// On the shell's screen, the rows available for transient content without leaving blank rows behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u16>,
     /// The request for approval whose prompt is on the screen and takes keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// The end of what is asked was on the screen with it.
+    /// The end of the requested call was on the screen with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asked_end: bool,
-    /// What else was said to a screen reader, so that it is not said again.
+    /// Other texts read to a screen reader, which are not repeated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
 }

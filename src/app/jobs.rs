@@ -1,7 +1,7 @@
-//! The user's running commands: the terminal of each, and which of them has the keyboard.
+//! The user's running commands: the terminal of each, and the keyboard's owner.
 //!
-//! What a terminal shows is copied into the command's panel in the transcript; lines that scroll
-//! out of it are kept, in bounded memory. When a command ends, its panel stays and its job goes.
+//! A terminal's screen is copied into the command's panel in the transcript; lines that scroll out of it are
+//! kept, in bounded memory. When a command ends, its panel stays and its job goes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::transcript::panel::PanelOutput;
 use tau_protocol::event::{AgentEvent, SessionEvent, ShellEvent};
 use tau_tools::vt::{Modes, ScreenLine, TerminalScreen, ToCursor};
 
-/// Lines above the screen that a job keeps.
+/// Maximum number of lines above the screen in a job.
 const KEPT_LINES: usize = 5_000;
-/// Bytes of them.
+/// Maximum size of those lines, in bytes.
 const KEPT_BYTES: usize = 512 * 1024;
-/// How many of them are drawn while output arrives, so that a piece of output costs the same
-/// however much came before it.
+/// Number of those lines that are drawn while output arrives, so that the cost of a piece of output does not
+/// grow with earlier output.
 const SHOWN_LINES: usize = 200;
-/// Columns and rows of the screen for output that comes without a terminal.
+/// Columns and rows of the screen for output from a pipe.
 const PIPE_SIZE: (u16, u16) = (80, 24);
 
-/// How the keyboard came to a command.
+/// The reason why a command has the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FocusCause {
     /// The user pressed a key.
@@ -44,7 +44,7 @@ pub struct KeyboardOwner {
 /// A running command. Its screen is plain data, so a job can be compared and replayed.
 #[derive(Clone, Debug, PartialEq)]
 struct Job {
-    /// The id by which the agent knows it.
+    /// Its id in the agent.
     id: Option<String>,
     /// Its panel.
     entry: EntryId,
@@ -59,7 +59,7 @@ struct JobTerminal {
     bytes: usize,
     /// Lines that fell off the front of `above`.
     dropped: u64,
-    /// The whole screen has been offered to the program since it last asked for it.
+    /// The whole screen has been offered to the program since its last request.
     offered: bool,
 }
 
@@ -86,7 +86,7 @@ impl JobTerminal {
         }
     }
 
-    /// The last `most` lines above the screen, and those on it.
+    /// The last `most` lines above the screen, and the screen's lines.
     fn output(&self, most: usize) -> PanelOutput {
         let skipped = self.above.len().saturating_sub(most);
         let above = self.above.iter().skip(skipped).map(ansi::of_screen);
@@ -99,7 +99,7 @@ impl JobTerminal {
     }
 }
 
-/// The user's running commands, oldest first, and which of them has the keyboard.
+/// The user's running commands, oldest first, and the keyboard's owner.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jobs {
     running: Vec<Job>,
@@ -107,7 +107,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Takes an event. The panels of commands are entries of the transcript.
+    /// Applies an event. The panels of commands are entries of the transcript.
     pub fn fold(&mut self, event: &AgentEvent, transcript: &mut Transcript, now: Millis) {
         match event {
             AgentEvent::Shell(ShellEvent::BashStart {
@@ -127,7 +127,7 @@ impl Jobs {
             AgentEvent::Shell(ShellEvent::BashExecutionUpdate { id, delta }) => {
                 let Some(job) = self.job_mut(id.as_deref()) else { return };
                 job.terminal.write(delta);
-                // A search is for everything that is kept.
+                // A search covers all kept lines.
                 let most = if transcript.find.is_some() { KEPT_LINES } else { SHOWN_LINES };
                 let output = job.terminal.output(most);
                 transcript.edit_command(job.entry, |panel| panel.output = output);
@@ -148,7 +148,7 @@ impl Jobs {
         }
     }
 
-    /// Puts all lines that are kept into the panels of running commands, to be searched.
+    /// Puts all kept lines into the panels of running commands, for a search.
     pub(crate) fn show_kept_lines(&self, transcript: &mut Transcript) {
         for job in &self.running {
             let output = job.terminal.output(KEPT_LINES);
@@ -156,12 +156,12 @@ impl Jobs {
         }
     }
 
-    /// How many commands are running.
+    /// The number of running commands.
     pub fn count(&self) -> usize {
         self.running.len()
     }
 
-    /// The panel of the command that was started last.
+    /// The panel of the most recently started command.
     pub fn newest(&self) -> Option<EntryId> {
         self.running.last().map(|job| job.entry)
     }
@@ -171,7 +171,7 @@ impl Jobs {
         self.job(entry).is_some()
     }
 
-    /// The id by which the agent knows the running command of this panel.
+    /// The agent's id of the running command in this panel.
     pub fn id(&self, entry: EntryId) -> Option<Option<String>> {
         self.job(entry).map(|job| job.id.clone())
     }
@@ -186,7 +186,7 @@ impl Jobs {
         Some(&self.job(self.owner?.entry)?.terminal.screen)
     }
 
-    /// What the command that has the keyboard asked of it.
+    /// The keyboard modes that the command with the keyboard requested.
     pub(crate) fn keyboard_modes(&self) -> Modes {
         self.owned_screen().map(TerminalScreen::modes).unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl Jobs {
     /// Gives the keyboard to a command, or takes it back.
     pub(crate) fn set_owner(&mut self, owner: Option<KeyboardOwner>, transcript: &mut Transcript) {
         let before = std::mem::replace(&mut self.owner, owner);
-        // Panels show who has the keyboard.
+        // Panels show the keyboard's owner.
         for owner in before.iter().chain(&owner) {
             transcript.edit_command(owner.entry, |_| {});
         }
@@ -211,14 +211,13 @@ impl Jobs {
         })
     }
 
-    /// What the terminals answer to their programs, by the commands' ids.
+    /// The terminals' answers to their programs, by command id.
     pub fn take_answers(&mut self) -> Vec<(Option<String>, String)> {
         let answers = self.running.iter_mut().map(|job| (job.id.clone(), job.terminal.screen.take_answers()));
         answers.filter(|(_, answer)| !answer.is_empty()).collect()
     }
 
-    /// Gives each screen the size that `wanted` says; the ids of those that changed, and their new
-    /// sizes.
+    /// Resizes each screen to the size from `wanted`; the ids of resized ones, and their new sizes.
     pub fn fit(
         &mut self,
         wanted: impl Fn(&TerminalScreen) -> (u16, u16),

@@ -1,15 +1,15 @@
 //! Keys and the mouse as plain data.
 //!
-//! A key has one spelling: `ctrl+shift+p`, `alt+enter`, `f1`, `a`, `space`. The same text
-//! is in the action table, in `config.toml`, in recordings and on the help page. What a
-//! terminal sends is brought to this form in `cli::tui::input`; nothing here knows a terminal.
+//! A key has one spelling: `ctrl+shift+p`, `alt+enter`, `f1`, `a`, `space`. The same text is in the action
+//! table, in `config.toml`, in recordings and on the help page. Terminal input is brought to this form in
+//! `cli::tui::input`; nothing here knows a terminal.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Modifier keys that are held.
+/// Held modifier keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mods(u8);
@@ -29,11 +29,11 @@ impl Mods {
     /// Pressed after the leader, which is written before it: `ctrl+x t`.
     pub(crate) const LED: Mods = Mods(16);
 
-    /// The modifiers with their names, in the order in which they are written.
+    /// The modifiers with their names, in written order.
     const NAMES: [(&'static str, Mods); 4] =
         [("ctrl", Mods::CTRL), ("alt", Mods::ALT), ("shift", Mods::SHIFT), ("super", Mods::SUPER)];
 
-    /// Other words for modifiers that people write.
+    /// Other accepted names of modifiers.
     const ALIASES: [(&'static str, Mods); 6] = [
         ("control", Mods::CTRL),
         ("meta", Mods::ALT),
@@ -43,12 +43,12 @@ impl Mods {
         ("win", Mods::SUPER),
     ];
 
-    /// These and those.
+    /// The union of both sets.
     pub const fn with(self, other: Mods) -> Mods {
         Mods(self.0 | other.0)
     }
 
-    /// These but not those.
+    /// These modifiers without `other`.
     pub const fn without(self, other: Mods) -> Mods {
         Mods(self.0 & !other.0)
     }
@@ -98,7 +98,7 @@ pub enum KeyCode {
 }
 
 impl KeyCode {
-    /// Keys with a name; the first name of a key is the one that is written.
+    /// Named keys; the first name of a key is the canonical one.
     const NAMES: [(&'static str, KeyCode); 24] = [
         ("enter", KeyCode::Enter),
         ("return", KeyCode::Enter),
@@ -163,7 +163,7 @@ pub struct Key {
 
 impl Key {
     /// The key that begins others: not every terminal sends Alt and Shift with a letter, so those keys have a
-    /// second spelling that begins with it.
+    /// second binding that begins with it.
     pub(crate) const LEADER: Key = Key { code: KeyCode::Char('x'), mods: Mods::CTRL };
 
     /// This key, pressed after the leader.
@@ -171,14 +171,15 @@ impl Key {
         Key { mods: self.mods.with(Mods::LED), ..self }
     }
 
-    /// Whether it was pressed after the leader.
+    /// Whether it follows the leader.
     pub(crate) fn is_led(&self) -> bool {
         self.mods.has(Mods::LED)
     }
 
-    /// Whether every terminal sends it, as it is delivered: on a Mac, Option with a letter types a character,
-    /// Ctrl with an arrow or a digit is the window manager's, F-keys are for light and sound, Home, End and
-    /// PageUp scroll Terminal's own window; and without a keyboard protocol Shift is not told from no Shift.
+    /// Whether every terminal sends it with default settings: on a Mac, Option with a letter types a
+    /// character, Ctrl with an arrow or a digit belongs to the window manager, F-keys are for light and
+    /// sound, Home, End and PageUp scroll Terminal's own window; and without a keyboard protocol Shift cannot
+    /// be detected.
     pub(crate) fn arrives_everywhere(&self) -> bool {
         let mods = self.mods.without(Mods::LED);
         let is_sent_with_ctrl = |c: char| (c.is_ascii_lowercase() && !"im".contains(c)) || "_]\\".contains(c);
@@ -196,8 +197,8 @@ impl Key {
         }
     }
 
-    /// A key in its one form: shift is dropped where the character shows it, and a letter held
-    /// with ctrl, alt or super is lower case with shift as a modifier.
+    /// A key in canonical form: shift is dropped where the character shows it, and a letter held with ctrl,
+    /// alt or super is lower case with shift as a modifier.
     pub fn new(code: KeyCode, mods: Mods) -> Self {
         let KeyCode::Char(character) = code else { return Key { code, mods } };
         if mods.without(Mods::SHIFT).is_none() {
@@ -216,7 +217,7 @@ impl Key {
         Key::new(code, Mods::NONE)
     }
 
-    /// The character this key types, when it types one.
+    /// The character this key types, if any.
     pub fn typed(&self) -> Option<char> {
         match self.code {
             KeyCode::Char(character) if self.mods.without(Mods::SHIFT).is_none() => Some(character),
@@ -224,10 +225,10 @@ impl Key {
         }
     }
 
-    /// Reads the text form; modifiers in any order, names in any case.
+    /// Parses the text form; modifiers in any order, names in any case.
     ///
     /// # Errors
-    /// What is not understood, and an example of what would be.
+    /// The invalid part, and a valid example.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let wrong = || KeyError(text.to_owned());
         let text = text.trim();
@@ -246,7 +247,7 @@ impl Key {
         for word in head.split('+').filter(|_| !head.is_empty()) {
             mods = mods.with(Mods::named(word.trim()).ok_or_else(wrong)?);
         }
-        // `Ctrl+O` is how people write ctrl+o; shift is meant only when it is named.
+        // `Ctrl+O` usually means ctrl+o; shift counts only when named.
         let code = match KeyCode::parse(code.trim()).ok_or_else(wrong)? {
             KeyCode::Char(letter) if !mods.without(Mods::SHIFT).is_none() => {
                 KeyCode::Char(single_lower(letter))
@@ -308,12 +309,12 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// A text that is no key.
+/// A text that is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a key (write it as ctrl+o, shift+tab, alt+enter, ctrl+x t, f1, space or a)")]
 pub struct KeyError(String);
 
-/// What the mouse did, where, with which modifiers.
+/// A mouse event: action, position and modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mouse {
     pub kind: MouseKind,
@@ -325,7 +326,7 @@ pub struct Mouse {
     pub mods: Mods,
 }
 
-/// What the mouse did. Moving without a button is never reported.
+/// The action of the mouse. Moving without a button is never reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MouseKind {
@@ -354,7 +355,7 @@ mod tests {
 
     #[test]
     fn the_text_form_is_read_and_written() {
-        // (as a user may write it, as it is written here)
+        // (as a user may write it, canonical form)
         let cases = [
             ("ctrl+o", "ctrl+o"),
             ("Ctrl+O", "ctrl+o"),

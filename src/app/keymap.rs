@@ -1,16 +1,16 @@
-//! Which key means which action: the defaults of the table, and what the user has set instead.
+//! The bindings from keys to actions: the table's defaults with the user's overrides.
 
 use std::collections::BTreeMap;
 
 use super::action::{self, Action, KeyContext, TABLE};
 use super::key::{Key, Mods};
 
-/// What is wrong with the keys that the user has set for an action.
+/// A fault in the keys that the user set for an action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyFault {
-    /// The name of the action, as it is set.
+    /// The action's name as written in the settings.
     pub action: String,
-    /// A sentence.
+    /// The fault, as a sentence.
     pub text: String,
 }
 
@@ -18,16 +18,15 @@ pub struct KeyFault {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keymap {
     keys: BTreeMap<Key, Action>,
-    /// What keys mean while a panel is selected.
+    /// The bindings while a panel is selected.
     panel: BTreeMap<Key, Action>,
-    /// The keys of each action, in the order in which they were given to it.
+    /// The keys of each action, in the given order.
     of_action: BTreeMap<Action, Vec<Key>>,
 }
 
 impl Keymap {
-    /// The defaults, with the keys of the actions named in `overrides` replaced (an empty list
-    /// removes an action's keys). Also returns what is wrong; an invalid entry leaves the
-    /// default in place.
+    /// The defaults, with the keys of the actions named in `overrides` replaced (an empty list removes an
+    /// action's keys). Also returns the faults; an invalid entry leaves the default in place.
     pub fn new(overrides: &BTreeMap<String, Vec<String>>) -> (Self, Vec<KeyFault>) {
         let mut faults = Vec::new();
         let mut fault = |action: &str, text| faults.push(KeyFault { action: action.to_owned(), text });
@@ -78,7 +77,7 @@ impl Keymap {
         before
     }
 
-    /// What the key means there.
+    /// The key's action in a context.
     pub(crate) fn bound(&self, context: KeyContext, key: Key) -> Option<Action> {
         match context {
             KeyContext::Panel => self.panel_action(key),
@@ -86,28 +85,28 @@ impl Keymap {
         }
     }
 
-    /// What the key means.
+    /// The key's action.
     pub fn action(&self, key: Key) -> Option<Action> {
         self.keys.get(&key).copied()
     }
 
-    /// Whether the key is the leader, and begins others.
+    /// Whether the key is the leader, which begins others.
     pub(crate) fn begins_others(&self, key: Key) -> bool {
         key == Key::LEADER && self.action(key).is_none() && self.keys.keys().any(Key::is_led)
     }
 
-    /// What the key means to a selected panel.
+    /// The key's action on a selected panel.
     pub(crate) fn panel_action(&self, key: Key) -> Option<Action> {
         self.panel.get(&key).copied()
     }
 
-    /// The keys that mean the action, as people write them; empty when it has none.
+    /// The keys of the action in display form; empty when it has none.
     pub fn keys_of(&self, action: Action) -> Vec<String> {
         self.of_action.get(&action).into_iter().flatten().map(Key::to_string).collect()
     }
 
-    /// The key to show in a hint: the first of the action's keys, on a Mac the first that arrives there as
-    /// delivered; `None` when it has none.
+    /// The key to show in a hint: the first of the action's keys, on a Mac the first that arrives there with
+    /// default settings; `None` when it has none.
     pub fn hint(&self, action: Action) -> Option<String> {
         let keys = self.of_action.get(&action)?;
         let arriving = keys.iter().find(|key| key.arrives_everywhere()).filter(|_| cfg!(target_os = "macos"));
@@ -141,7 +140,7 @@ mod tests {
         }
     }
 
-    /// On a Mac as delivered, in a terminal without a keyboard protocol.
+    /// On a Mac with default settings, in a terminal without a keyboard protocol.
     #[test]
     fn every_action_that_has_a_key_has_one_that_arrives_everywhere() {
         for row in TABLE {

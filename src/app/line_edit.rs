@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::key::{Key, KeyCode, Mods};
 
-/// The line. Editing happens at its end, which is all that a query needs, unless the cursor is moved.
+/// The line. Editing happens at its end, which is enough for a query, unless the cursor is moved.
 #[derive(Clone, Default, PartialEq)]
 pub struct LineEdit {
     text: String,
@@ -18,12 +18,12 @@ impl LineEdit {
         LineEdit { text: text.into(), behind: 0 }
     }
 
-    /// What has been typed.
+    /// The typed text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What is before the cursor, and what is behind it.
+    /// The text before the cursor, and the text behind it.
     pub fn at_cursor(&self) -> (&str, &str) {
         self.text.split_at_checked(self.at()).unwrap_or((&self.text, ""))
     }
@@ -32,13 +32,13 @@ impl LineEdit {
         self.text.len().saturating_sub(self.behind)
     }
 
-    /// Whether its words all occur in these texts; capitals do not matter.
+    /// Whether all its words occur in these texts, ignoring case.
     pub(crate) fn matches(&self, texts: &[&str]) -> bool {
         let text = texts.join(" ").to_lowercase();
         self.text.to_lowercase().split_whitespace().all(|word| text.contains(word))
     }
 
-    /// Takes a key; true when the text has changed.
+    /// Handles a key; true when the text has changed.
     pub fn key(&mut self, key: Key) -> bool {
         if let Some(c) = key.typed() {
             self.text.insert(self.at(), c);
@@ -54,8 +54,8 @@ impl LineEdit {
         }
     }
 
-    /// Takes a key that moves the cursor or deletes behind it; true when it did. For lines that are
-    /// edited, not only typed.
+    /// Handles a key that moves the cursor or deletes behind it; true when it did. For editable lines, not
+    /// queries.
     pub(crate) fn move_key(&mut self, key: Key) -> bool {
         let (before, after) = self.at_cursor();
         let next = after.graphemes(true).next().map_or(0, str::len);
@@ -100,7 +100,7 @@ impl LineEdit {
         from < at
     }
 
-    /// Always true: the key is one of the line, also at its end.
+    /// Always true: the line consumes the key, even at its end.
     fn delete_forward(&mut self, bytes: usize) -> bool {
         let at = self.at();
         self.text.replace_range(at..at + bytes, "");
@@ -109,19 +109,19 @@ impl LineEdit {
     }
 }
 
-/// Where the last word of a text begins.
+/// Start of the last word of a text.
 fn word_start(text: &str) -> usize {
     let last = text.trim_end().char_indices().rfind(|(_, c)| c.is_whitespace());
     last.map_or(0, |(at, c)| at + c.len_utf8())
 }
 
-/// Where the first word of a text ends.
+/// End of the first word of a text.
 fn word_end(text: &str) -> usize {
     let space = text.len() - text.trim_start().len();
     text.trim_start().find(char::is_whitespace).map_or(text.len(), |at| space + at)
 }
 
-/// What is typed may be a key to a service: a debug print shows its length only.
+/// The text may be a service's key: a debug print shows its length only.
 impl std::fmt::Debug for LineEdit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "LineEdit({} bytes)", self.text.len())

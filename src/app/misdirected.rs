@@ -1,29 +1,28 @@
-//! Words that are typed at a question or a list: what is known of them, so that none of them reaches the
-//! model by accident.
+//! Words typed at a question or a list, tracked so that none reaches the model by accident.
 
 use super::approval::QUIET;
 use super::key::{Key, KeyCode};
 use super::msg::Millis;
 
-/// Words that people type at a question. Their first letter is a key that answers it; the rest of the word and
-/// Enter then arrive where the question no longer is.
+/// Words that users type at a question. Their first letter is a key that answers it; the rest of the word and
+/// Enter arrive after the question has closed.
 const WORDS: [&str; 17] = [
     "yes", "yep", "yeah", "yup", "ok", "no", "nope", "never", "nah", "not", "always", "allow", "all",
     "accept", "edit", "exit", "view",
 ];
 
-/// What was typed at questions and lists.
+/// Typing at questions and lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Misdirected {
     /// The question or list that a key has just left.
     left: Option<LeftQuestion>,
-    /// When a letter was typed at a list that takes none.
+    /// Time at which a letter was typed at a list that takes none.
     ignored_at: Option<Millis>,
-    /// The text that was not sent, as it is a command. Sent once more, it goes.
+    /// The text that was not sent, because it is a command. Sending it again sends it.
     refused: Option<String>,
 }
 
-/// A question or list that a key has left, and what was typed at once behind that key.
+/// A question or list that a key has left, and the text typed right after that key.
 #[derive(Clone, Debug, PartialEq)]
 struct LeftQuestion {
     letter: Option<char>,
@@ -31,19 +30,19 @@ struct LeftQuestion {
     at: Millis,
 }
 
-/// What becomes of an Enter.
+/// The treatment of an Enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enter {
     /// It sends.
     Sends,
-    /// It was meant for the question that has gone.
+    /// It was meant for the closed question.
     Held,
-    /// It ends a word that answered the question: so many of its characters are in the draft.
+    /// It ends a word that answered the question: this many of its characters are in the draft.
     EndsWord(usize),
 }
 
 impl Misdirected {
-    /// A key was taken; `left` says whether it left a question or a list.
+    /// Records a key; `left` says whether it left a question or a list.
     pub(crate) fn follow(&mut self, key: Key, left: bool, now: Millis) {
         if left {
             let counts = key.typed().is_some() || key.code == KeyCode::Enter;
@@ -64,7 +63,7 @@ impl Misdirected {
         }
     }
 
-    /// What becomes of an Enter that would send the draft.
+    /// The treatment of an Enter that would send the draft.
     pub(crate) fn enter(&mut self, now: Millis) -> Enter {
         let Some(left) = self.left.take().filter(|left| now - left.at < QUIET) else { return Enter::Sends };
         match left.letter {
@@ -74,7 +73,7 @@ impl Misdirected {
         }
     }
 
-    /// A letter was typed at a list that takes none.
+    /// Records a letter typed at a list that takes none.
     pub(crate) fn ignored(&mut self, now: Millis) {
         self.ignored_at = Some(now);
     }
@@ -84,7 +83,7 @@ impl Misdirected {
         self.ignored_at.take().is_some_and(|at| now - at < QUIET)
     }
 
-    /// Whether a command that would be sent as a text is refused: the first time it is.
+    /// Whether to refuse a command that would be sent as text: true the first time.
     pub(crate) fn refuses(&mut self, text: &str) -> bool {
         let is_again = self.refused.as_deref() == Some(text);
         self.refused = Some(text.to_owned()).filter(|_| !is_again);

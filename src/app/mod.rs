@@ -1,4 +1,4 @@
-//! The pure half: model, message, action, effect, update.
+//! The pure half of tau: model, message, action, effect, update.
 //!
 //! ```text
 //! (Model, Vec<Effect>) = update(Model, Stamped { at, msg })

@@ -1,4 +1,4 @@
-//! The state of the program: one value, made of plain values.
+//! The state of the program: one plain value.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,10 +35,10 @@ use tau_protocol::message::Block;
 use tau_protocol::model::Model as AiModel;
 use tau_tools::plan::WorkPlan;
 
-/// How long a remark is shown, in milliseconds.
+/// Duration of a remark, in milliseconds.
 pub(crate) const REMARK: Millis = 2_500;
 
-/// A message that waits for an answer of the user.
+/// A message that waits for the user's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeldPrompt {
     pub text: String,
@@ -51,9 +51,9 @@ pub(crate) struct HeldPrompt {
 pub struct Model {
     /// Time of the newest message.
     pub now: Millis,
-    /// What was known at start.
+    /// The facts known at start.
     pub boot: Arc<Boot>,
-    /// Where the session runs: the directory, and before it the server if there is one.
+    /// The session's directory, preceded by its server if there is one.
     pub place: String,
     /// Whether the server of the session can be reached.
     pub connection: Connection,
@@ -67,85 +67,85 @@ pub struct Model {
     pub completion: Option<Completion>,
     /// The queued message that is edited in the composer.
     pub editing: Option<QueueEdit>,
-    /// Texts that were set aside, the last one on top.
+    /// Texts that were set aside, newest on top.
     pub drafts: Vec<Draft>,
-    /// The calls that wait for the user's decision.
+    /// The calls that await the user's decision.
     pub approvals: Approvals,
-    /// The plan that the user has accepted.
+    /// The accepted plan.
     pub plan: Option<WorkPlan>,
-    /// One row is shown of it.
+    /// Whether the plan is folded to one row.
     pub is_plan_folded: bool,
-    /// What the next plan is carried out in, unless the user wants something else.
+    /// The mode in which the next plan is carried out by default.
     pub work_mode: WorkMode,
-    /// What the user is still to be asked about.
+    /// Questions that are still to be offered to the user.
     pub(super) offers: Offers,
     /// Messages that wait for the answer to such a question.
     pub(super) held: Vec<HeldPrompt>,
-    /// The folders with project settings are looked at once the answer is kept.
+    /// Whether folders with project settings are read once the answer is stored.
     pub(super) reads_folders: bool,
-    /// The user is still to be asked for the permission mode.
+    /// Whether the user must still be asked for the permission mode.
     pub(super) asks_mode: bool,
-    /// What commands are confined by, in words for the status line.
+    /// The sandbox of commands, in words for the status line.
     pub sandbox: String,
-    /// Why settings that guard the user cannot be relied on: every call is asked.
+    /// The reason why settings that guard the user cannot be relied on: every call is asked.
     pub settings_fault: Option<String>,
-    /// The last one is on top and takes keys.
+    /// Open overlays; the last one is on top and takes keys.
     pub overlays: Vec<Overlay>,
     pub status: Status,
     pub keymap: Arc<Keymap>,
     /// The slash commands of this run.
     pub commands: Arc<Commands>,
-    /// Further commands are on their way.
+    /// Further commands are still loading.
     pub(crate) commands_follow: bool,
-    /// A command that was sent before they were known, and where it was to wait.
+    /// A command that was sent before they were known, and its queue.
     pub(crate) early_command: Option<(Queue, String)>,
-    /// The query whether it is one of an MCP server that is starting.
+    /// The query whether it belongs to an MCP server that is starting.
     pub(crate) early_asked: Option<Ticket>,
     /// The resources of MCP servers.
     pub resources: Arc<[McpResource]>,
-    /// Name of the theme that is set.
+    /// Name of the configured theme.
     pub theme: String,
-    /// What is known of the terminal.
+    /// Known facts about the terminal.
     pub terminal: TerminalFacts,
     pub status_line: StatusLine,
     pub text_layout: TextLayout,
     pub motion: Motion,
-    /// The models that can be used, once they have been asked for.
+    /// The available models, once they have been requested.
     pub models: Vec<Arc<AiModel>>,
-    /// Those that are stepped through.
+    /// The models that the cycle key steps through.
     pub chosen_models: ChosenModels,
-    /// A remark in the footer, and until when it is shown.
+    /// A remark in the footer, and its end time.
     pub remark: Option<(Printable, Millis)>,
-    /// A second press of the quit key until then quits.
+    /// Until this time, a second press of the quit key quits.
     pub quit_armed: Option<Millis>,
-    /// The leader was pressed; the next key belongs to it.
+    /// The leader was pressed; the next key completes it.
     pub led: bool,
     /// Until this time keys are discarded: the user may still be typing to the command that just ended.
     pub typed_ahead: Option<Millis>,
-    /// Until then, Enter is taken as meant for a prompt that has just gone.
+    /// Until this time, Enter is treated as meant for a prompt that has just closed.
     pub enter_held: Option<Millis>,
-    /// What was typed at questions and lists.
+    /// Typing at questions and lists.
     pub(crate) misdirected: Misdirected,
-    /// A second press of the cancel key until then opens the tree.
+    /// Until this time, a second press of the cancel key opens the tree.
     pub tree_armed: Option<Millis>,
     /// The last press of the left mouse button.
     pub click: Option<Click>,
     /// The selection is copied as soon as a frame has its text.
     pub copying: bool,
-    /// What the last frame found out.
+    /// Facts from the last frame's layout.
     pub laid: Laid,
-    /// Requests under way.
+    /// Pending requests.
     pub(super) requests: BTreeMap<Ticket, ShellRequest>,
-    /// Exports that wait for the agent to say where the session is, and the files to write.
+    /// Exports that wait for the session's location, and the files to write.
     pub(super) exports: BTreeMap<Ticket, Option<PathBuf>>,
-    /// The path that was completed last in a prompt: if it has spaces, it is completed further as one word.
+    /// The last completed path in a prompt: if it has spaces, it is completed further as one word.
     pub(super) completed_path: String,
-    /// Going back, while it is decided.
+    /// The dialog of an undo.
     pub(super) undo: UndoDialog,
     pub(super) tickets: u64,
 }
 
-/// A press of the left mouse button: when, where on the screen, and what it selects by.
+/// A press of the left mouse button: its time, position and selection unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Click {
     pub at: Millis,
@@ -154,14 +154,14 @@ pub struct Click {
     pub unit: SelectionUnit,
 }
 
-/// A queued message that is edited in the composer, and what was being written before.
+/// A queued message that is edited in the composer, and the previous draft.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueEdit {
     pub message: QueuedMessage,
     pub draft: Draft,
 }
 
-/// What the model needs from the shell, derived again after each message.
+/// The model's current needs from the shell, derived again after each message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Send `Ticked` after this many milliseconds.
@@ -170,15 +170,15 @@ pub struct Wants {
     pub title: String,
     /// Show that a run is under way.
     pub progress: bool,
-    /// What is typed is secret: record keys without their characters.
+    /// Typed text is secret: record keys without their characters.
     pub secret: bool,
-    /// The terminal's background, which it is asked for once.
+    /// The terminal's background, which is queried once.
     pub background: bool,
     pub cursor: CursorShape,
 }
 
 impl Model {
-    /// What the shell is to provide now.
+    /// The current needs from the shell.
     pub fn wants(&self) -> Wants {
         let waits = self.waits_for_user();
         let asked = self.overlays.iter().filter(|overlay| overlay.is_of_model()).count();
@@ -204,7 +204,7 @@ impl Model {
             (false, true) if self.boot.screen != ScreenKind::Reader => "● ",
             (false, _) => "",
         };
-        // What a command asks for may be a password.
+        // Input to a command may be a password.
         let to_command = self.jobs.owner().is_some() || self.typed_ahead.is_some();
         let secret = to_command || self.overlays.last().is_some_and(Overlay::is_secret);
         Wants {
@@ -217,7 +217,7 @@ impl Model {
         }
     }
 
-    /// The cursor's shape shows the mode of vim.
+    /// The cursor's shape shows vim's mode.
     fn cursor_shape(&self) -> CursorShape {
         let writes = self.overlays.is_empty() && self.jobs.owner().is_none();
         match self.composer.vim_mode().filter(|_| writes) {
@@ -227,17 +227,17 @@ impl Model {
         }
     }
 
-    /// Whether a call waits for the user's decision, or the model for an answer.
+    /// Whether a call awaits the user's decision, or the model an answer.
     pub fn waits_for_user(&self) -> bool {
         !self.approvals.is_empty() || self.overlays.iter().any(Overlay::is_of_model)
     }
 
-    /// Whether keys go to the prompt of a call that waits for the user's decision.
+    /// Whether keys go to the prompt of a call that awaits the user's decision.
     pub fn takes_answer(&self) -> bool {
         self.shows_prompt() && self.approvals.is_ready(self.now)
     }
 
-    /// Whether that prompt has the attention. Keys may still go to the draft.
+    /// Whether that prompt is in the foreground. Keys may still go to the draft.
     pub fn shows_prompt(&self) -> bool {
         self.overlays.is_empty()
             && self.transcript.find.is_none()
@@ -247,7 +247,7 @@ impl Model {
             && self.approvals.open().is_some_and(|open| !open.is_answered)
     }
 
-    /// The time by which running times are shown.
+    /// The clock for running times.
     pub fn clock(&self) -> Millis {
         match self.motion {
             Motion::Animated => self.now,
@@ -255,15 +255,15 @@ impl Model {
         }
     }
 
-    /// What the session is called: its name, how it began, or where tau runs.
+    /// The session's title: its name, its first prompt, or tau's directory.
     pub(crate) fn title(&self) -> &str {
         let named = self.status.session.name.as_deref();
         let began = self.status.began.as_ref().map(Printable::as_str);
         named.or(began).unwrap_or(&self.place)
     }
 
-    /// Name of the theme that is drawn: the one selected in the list of themes or, when that is not
-    /// open, the one that is set; never `auto`.
+    /// Name of the drawn theme: the selection in the list of themes or, when that is closed, the configured
+    /// one; never `auto`.
     pub fn shown_theme(&self) -> &str {
         let name = match self.overlays.last() {
             Some(Overlay::Picker { picker, .. }) if picker.kind == PickerKind::Themes => {
@@ -277,10 +277,10 @@ impl Model {
         }
     }
 
-    /// Whether folding what a frame found out would change anything. It also ends scrolling that
-    /// led nowhere, and copies the selection.
+    /// Whether folding a frame's layout facts would change anything. It also ends scrolling that led nowhere,
+    /// and copies the selection.
     pub fn learns_from(&self, laid: &Laid) -> bool {
-        // What is to be printed again is at its end as before.
+        // A pending reprint ends where the last one did.
         let prints = laid.printed != self.transcript.printed;
         *laid != self.laid || prints || self.transcript.is_unsettled() || self.copying
     }
@@ -290,7 +290,7 @@ impl Model {
         self.remark = Some((Printable::line(text), self.now + REMARK));
     }
 
-    /// Asks for something outside.
+    /// Sends a request to the outside.
     pub(super) fn ask(&mut self, request: ShellRequest, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket();
         self.requests.insert(ticket, request.clone());
@@ -298,13 +298,13 @@ impl Model {
         ticket
     }
 
-    /// A ticket that no other request of this run has.
+    /// A ticket that is unique in this run.
     pub(super) fn next_ticket(&mut self) -> Ticket {
         self.tickets += 1;
         Ticket(self.tickets)
     }
 
-    /// Gives a ticket back: replies to it are dropped from now on.
+    /// Drops a ticket: later replies to it are ignored.
     pub(super) fn forget(&mut self, ticket: Option<Ticket>, effects: &mut Vec<Effect>) {
         if let Some(ticket) = ticket.filter(|ticket| self.requests.remove(ticket).is_some()) {
             effects.push(Effect::Forget(ticket));

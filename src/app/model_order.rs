@@ -1,16 +1,16 @@
-//! Models in lists: those of a provider with the newest version first.
+//! The order of models in lists: by provider, newest version first.
 //!
 //! The catalogue does not say when a model was released, but versions and dates are in its id.
 
 use std::cmp::{Ordering, Reverse};
 
-/// The longest number that is a version, in digits; longer ones are dates.
+/// Maximum digits of a number that is a version; longer ones are dates.
 const VERSION_DIGITS: usize = 3;
-/// What sets the pieces of an id apart.
+/// The separators between the pieces of an id.
 const SEPARATORS: [char; 6] = ['-', '.', ':', '_', '/', ' '];
 
-/// Sorts rows by the `provider/id` that `name` gives: providers stay in the order in which they come
-/// first, their models are in the order of [`by_version`].
+/// Sorts rows by the `provider/id` from `name`: providers stay in order of first appearance, their models are
+/// in the order of [`by_version`].
 pub(crate) fn newest_first<T>(rows: &mut [T], name: impl Fn(&T) -> &str) {
     let mut providers: Vec<String> = Vec::new();
     for row in rows.iter() {
@@ -34,13 +34,13 @@ fn provider(name: &str) -> &str {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Piece<'a> {
     Word(&'a str),
-    /// The numbers of a version; larger ones come first.
+    /// Version numbers, largest first.
     Version(Reverse<Vec<u32>>),
     Date(Reverse<&'a str>),
 }
 
-/// Names by the alphabet, then versions, then dates, the largest first; what has nothing more comes
-/// before what has.
+/// Compares names alphabetically, then versions, then dates, the largest first; a prefix comes before a
+/// longer id.
 fn by_version(a: &str, b: &str) -> Ordering {
     pieces(a).cmp(&pieces(b))
 }

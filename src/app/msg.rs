@@ -17,7 +17,7 @@ use tau_protocol::trust::Folder;
 /// Milliseconds since 1970, never going backwards within a run.
 pub type Millis = i64;
 
-/// A fact and when it became known.
+/// A fact with the time at which it became known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamped {
     pub at: Millis,
@@ -30,28 +30,28 @@ pub struct Stamped {
 pub enum Msg {
     /// A key was pressed.
     Key(Key),
-    /// The mouse did something.
+    /// A mouse event occurred.
     Mouse(Mouse),
     /// Text was pasted; line ends are line feeds.
     Paste(String),
-    /// The terminal has this size now.
+    /// The terminal was resized.
     Resized(Size),
     /// The terminal window gained or lost the focus.
     Focused(bool),
     /// The terminal answered a question about itself.
     TerminalAnswered(TerminalAnswer),
-    /// These are the themes now: a theme file was made or removed.
+    /// The list of themes changed: a theme file was made or removed.
     ThemesListed(Vec<String>),
-    /// The time asked for by `wants` is over.
+    /// The requested tick has elapsed.
     Ticked,
     /// The agent sent an event.
     Agent(AgentEvent),
     /// A request was answered; see [`super::request::ShellRequest`].
     Finished(Ticket, ShellReply),
-    /// The session that is open runs in another directory: what its project settings change, and
-    /// the folders to ask about.
+    /// The open session moved to another directory: the changes from its project settings, and the folders to
+    /// ask about.
     DirectoryChanged { applied: Applied, folders: Vec<Folder> },
-    /// The connection to the server of the session was lost, or works again.
+    /// The connection to the session's server was lost or restored.
     Connection(Connection),
     /// A frame was laid out.
     Laid(Laid),

@@ -1,9 +1,9 @@
-//! What an overlay answers to a key.
+//! The result of a key in an overlay.
 
-/// What an overlay answers to a key.
+/// The result of a key in an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOutcome<T> {
-    /// The key means nothing here.
+    /// The overlay has no use for the key.
     Ignored,
     /// The key was used.
     Handled,

@@ -1,4 +1,4 @@
-//! Pictures in messages: which they are, and how the terminal can show them.
+//! Pictures in messages: their identity, and ways to show them in the terminal.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::terminal_facts::TerminalFacts;
 use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::details::Content;
 
-/// Most rows of a picture.
+/// Maximum rows of a picture.
 const ROWS: u16 = 20;
-/// Most columns of a picture: what the rows and columns of kitty's placeholders can count.
+/// Maximum columns of a picture: the limit of rows and columns in kitty's placeholders.
 pub const COLUMNS: u16 = 96;
 
-/// Names what a picture shows: the same data have the same id.
+/// The identity of a picture: equal data have equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PictureId(pub u64);
 
-/// A picture of a message. The message holds the data.
+/// A picture of a message, which holds the data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessagePicture {
     pub id: PictureId,
@@ -37,7 +37,7 @@ impl MessagePicture {
         all_data(message).enumerate().map(picture).collect()
     }
 
-    /// The file, as base64. It may be anything.
+    /// The file, as base64. Its content is not validated.
     pub fn data(&self) -> &str {
         all_data(&self.message).nth(self.nth).unwrap_or_default()
     }
@@ -71,15 +71,15 @@ fn blocks(content: &UserContent) -> &[Block] {
     }
 }
 
-/// How pictures are shown, as settings and the environment say.
+/// The support for pictures, from settings and the environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PictureSupport {
-    /// Not at all: a line says what they are.
+    /// None: a line describes each picture.
     #[default]
     Off,
-    /// In this way.
+    /// This format.
     Known(PictureFormat),
-    /// As the terminal answers.
+    /// To be determined from the terminal's answer.
     Asked,
 }
 
@@ -88,15 +88,15 @@ pub enum PictureSupport {
 pub enum PictureFormat {
     /// Cells of two colours, one above the other.
     Blocks,
-    /// The kitty graphics protocol, with placeholders: the terminal keeps the picture and draws it
-    /// where it finds certain characters.
+    /// The kitty graphics protocol, with placeholders: the terminal keeps the picture and draws it at certain
+    /// characters.
     Kitty,
-    /// Files within the text (OSC 1337).
+    /// Inline files (OSC 1337).
     Iterm2,
     Sixel,
 }
 
-/// How much room a picture has, and how it fills it.
+/// The room for a picture, and its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PictureRoom {
     pub format: PictureFormat,
@@ -107,8 +107,8 @@ pub struct PictureRoom {
 }
 
 impl PictureRoom {
-    /// The room in a window of `height` rows, in text that is `width` cells wide; `None` where
-    /// pictures are not shown.
+    /// The room in a window of `height` rows, for text `width` cells wide; `None` where pictures are not
+    /// shown.
     pub fn new(support: PictureSupport, terminal: TerminalFacts, width: u16, height: u16) -> Option<Self> {
         let sixel = if terminal.cell_pixels.is_some() { PictureFormat::Sixel } else { PictureFormat::Blocks };
         let format = match support {
@@ -123,7 +123,7 @@ impl PictureRoom {
         (columns > 0).then_some(PictureRoom { format, columns, rows, cell })
     }
 
-    /// Columns and rows of a picture of that many pixels: as large as it is, or as fits.
+    /// Columns and rows of a picture with that many pixels: its own size, or as much as fits.
     pub fn fit(&self, (width, height): (u32, u32)) -> (u16, u16) {
         let natural = (f64::from(width) / f64::from(self.cell.0), f64::from(height) / f64::from(self.cell.1));
         let scale = (f64::from(self.columns) / natural.0).min(f64::from(self.rows) / natural.1).min(1.0);

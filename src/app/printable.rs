@@ -1,13 +1,13 @@
-//! The border where foreign text becomes safe to show: [`Printable`].
+//! The boundary where foreign text becomes safe to show: [`Printable`].
 //!
-//! Text of models, tools, files and sessions may hold anything: escape sequences that write to
-//! the clipboard, bidirectional controls that reverse what is read, marks stacked over ten rows.
-//! One state machine, [`Sanitizer`], turns such characters into visible marks. It works character by
-//! character, so a stream may be cut anywhere and the result is the same. Controls of bidirectional
-//! text, with which code can be made to look different from what it does, are spelled: `<U+202E>`.
+//! Text of models, tools, files and sessions may hold anything: escape sequences that write to the clipboard,
+//! bidirectional controls that reverse text, marks stacked over ten rows. One state machine, [`Sanitizer`],
+//! turns such characters into visible marks. It works character by character, so a stream may be cut anywhere
+//! and the result is the same. Controls of bidirectional text, with which code can be made to look different
+//! from what it does, are spelled: `<U+202E>`.
 //!
-//! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session
-//! and is what the model gets; this is for people.
+//! It never interprets colour sequences: that is [`super::ansi`]. The raw text stays in the session and goes
+//! to the model; this is for display.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -26,7 +26,7 @@ const MARKS: u8 = 8;
 const JOINS: u8 = 8;
 /// Replaces a character that must not be sent to a terminal.
 const REPLACEMENT: char = '\u{FFFD}';
-/// How a character that is spelled begins.
+/// The start of a spelled character.
 const SPELLED: &str = "<U+";
 /// Replaces a line end in text of one line.
 const LINE_END: char = '⏎';
@@ -34,7 +34,7 @@ const LINE_END: char = '⏎';
 /// Text that may be drawn: it holds no control character but `\n`, and nothing invisible that
 /// changes how its neighbours are read.
 ///
-/// Two values are equal when their text is and they would continue in the same way.
+/// Two values are equal when their texts are equal and they would continue in the same way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Printable {
     text: String,
@@ -50,8 +50,8 @@ impl Printable {
         printable
     }
 
-    /// Text of one line: line ends are shown as `⏎`. A lone `\r` is one of them: nothing that is
-    /// shown so is output of a terminal, and the text before it must not vanish.
+    /// Text of one line: line ends are shown as `⏎`. A lone `\r` is one of them: such text is not terminal
+    /// output, and the part before it must not vanish.
     pub fn line(text: &str) -> Self {
         let mut printable = Self::default();
         let Self { text: out, cleaner } = &mut printable;
@@ -114,18 +114,18 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(Printable::line(text).text)
 }
 
-/// What a stream has to remember between two pieces, apart from the text itself.
+/// The state between two pieces of a stream, apart from the text itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sanitizer {
     /// Cells since the start of the line, for tab stops.
     column: usize,
     /// Combining marks since the last base character.
     marks: u8,
-    /// Joiners in the cluster that is being read.
+    /// Joiners in the current cluster.
     joins: u8,
-    /// The last character that was kept on this line.
+    /// The last character on this line.
     last: Option<char>,
-    /// A carriage return was read and what it means depends on the next character.
+    /// A carriage return was read; its meaning depends on the next character.
     returned: bool,
 }
 
@@ -167,7 +167,7 @@ impl Sanitizer {
         }
     }
 
-    /// A carriage return that no line feed follows: what comes overwrites the line.
+    /// Handles a carriage return without a line feed: further text overwrites the line.
     fn settle_return(&mut self, out: &mut String) {
         if self.returned {
             out.truncate(out.rfind('\n').map_or(0, |at| at + 1));
@@ -247,7 +247,7 @@ impl Sanitizer {
     }
 }
 
-/// The characters in `text` that are spelled, in bytes.
+/// The byte ranges of spelled characters in `text`.
 pub fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(SPELLED).filter_map(|(start, _)| {
         let from = start + SPELLED.len();
@@ -257,28 +257,28 @@ pub fn spelled(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Shortest run of blanks, or of empty lines, of which a question shows the number only.
+/// Minimum length of a run of blanks, or of empty lines, that a question shows as a number.
 const MIN_FOLDED: usize = 40;
 
-/// Text that the user decides on, made safe, with nothing in it that is not seen: what is invisible and blanks
-/// that are no spaces are spelled, and of long runs of blanks the number is shown. Line ends stay.
+/// Safe text for a decision of the user, with nothing hidden in it: invisible characters and blanks other
+/// than spaces are spelled, and long runs of blanks become a number. Line ends stay.
 pub fn asked(text: &str) -> Printable {
     let text = text.replace("\r\n", "\n").replace('\r', "␍");
     Printable::new(&spell_hidden(&fold_blanks(&text)))
 }
 
-/// As [`asked`], as one line.
+/// Like [`asked`], as one line.
 pub fn asked_line(text: &str) -> Printable {
     Printable::line(&spell_hidden(&fold_blanks(text)))
 }
 
-/// The text with everything spelled that hides in it. What draws something stays as it is.
+/// The text with all hidden characters spelled. Visible characters stay.
 pub fn spell_hidden(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    // A mark without a letter before it is not drawn, and of very many not all are.
+    // A mark without a letter before it is not drawn, nor are all of a long sequence.
     let mut marks = MARKS;
     for c in text.chars() {
         let is_mark = !c.is_ascii() && c.width() == Some(0);
@@ -296,7 +296,7 @@ pub fn spell_hidden(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text with the number of blanks in place of each long run of them, and of empty lines.
+/// The text with long runs of blanks, and of empty lines, replaced by their number.
 pub fn fold_blanks(text: &str) -> Cow<'_, str> {
     let blank = |c: char| matches!(c, ' ' | '\t' | '\n') || is_other_blank(c);
     let mut out = String::new();
@@ -334,19 +334,19 @@ fn fold_run(run: &str, out: &mut String) {
     }
 }
 
-/// Whether a character is not seen, or looks like a space and is none.
+/// Whether a character is invisible, or resembles a space.
 fn hides(c: char) -> bool {
     matches!(class(c), Class::Spelled) || is_invisible(c) || is_other_blank(c)
 }
 
-/// Blanks that are no spaces: for a shell they are letters.
+/// Blanks other than spaces: letters to a shell.
 fn is_other_blank(c: char) -> bool {
     !c.is_ascii()
         && (c.is_whitespace() || c == '\u{2800}')
         && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// What becomes of a character.
+/// The treatment of a character.
 enum Class {
     Tab,
     Replaced(char),
@@ -356,7 +356,7 @@ enum Class {
     Joiner,
     Selector,
     Mark,
-    /// Shown as it is; its width in cells.
+    /// Shown unchanged; its width in cells.
     Visible(usize),
 }
 
@@ -369,8 +369,8 @@ fn class(c: char) -> Class {
         '\u{61C}' | '\u{200E}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
             Class::Spelled
         }
-        // C1 controls; line separators; deprecated format characters; interlinear annotation; tags;
-        // fillers that look like nothing.
+        // C1 controls; line separators; deprecated format characters; interlinear annotation; tags; invisible
+        // fillers.
         '\u{80}'..='\u{9F}'
         | '\u{2028}'..='\u{2029}'
         | '\u{206A}'..='\u{206F}'
@@ -405,7 +405,7 @@ pub fn is_hidden(c: char) -> bool {
     }
 }
 
-/// Whether the character is shown as it is, in any context.
+/// Whether the character is shown unchanged in any context.
 fn is_plain(c: char) -> bool {
     matches!(c, ' '..='~') || matches!(class(c), Class::Visible(_))
 }
@@ -426,7 +426,7 @@ mod tests {
             assert_eq!(asked_line(&text).as_str(), spelled);
             assert_eq!(super::spelled(&spelled).count(), 1, "{spelled} is set off");
         }
-        // Within emoji, too: only in text on which nothing depends they are what they are.
+        // Within emoji, too: they are kept only in text that no decision depends on.
         assert_eq!(asked("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}<U+200D>\u{1F469}");
         assert_eq!(Printable::new("\u{1F468}\u{200D}\u{1F469}").as_str(), "\u{1F468}\u{200D}\u{1F469}");
         assert_eq!(asked("\u{301}rm é e\u{301} 한국 日本").as_str(), "<U+0301>rm é e\u{301} 한국 日本");

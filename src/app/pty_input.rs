@@ -1,14 +1,14 @@
-//! Keys, pastes and the mouse as a terminal sends them to the program that runs in it.
+//! Encodes keys, pastes and the mouse as a terminal sends them to its program.
 //!
 //! Pure. The forms are xterm's ("XTerm Control Sequences", its PC-style function keys).
 
 use super::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
 use tau_tools::vt::Modes;
 
-/// Rows that a turn of the wheel moves a program that does not know the mouse.
+/// Rows that a turn of the wheel moves in a program without mouse support.
 const WHEEL: usize = 3;
 
-/// What a terminal sends for the key.
+/// The terminal's sequence for a key.
 pub fn typed(key: Key, modes: Modes) -> String {
     match key.code {
         KeyCode::Char(character) => with_alt(key.mods, &letter(character, key.mods)),
@@ -32,15 +32,15 @@ pub fn typed(key: Key, modes: Modes) -> String {
     }
 }
 
-/// What a terminal sends for pasted text. It cannot end the paste by itself.
+/// The terminal's sequence for pasted text, which cannot end the paste by itself.
 pub fn pasted(text: &str, modes: Modes) -> String {
     let text = text.replace('\n', "\r");
     let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\r' | '\t')).collect();
     if modes.bracketed_paste { format!("\u{1b}[200~{text}\u{1b}[201~") } else { text }
 }
 
-/// What a terminal sends for the mouse, at a column and row of its screen. To a full-screen
-/// program that does not know the mouse the wheel is the cursor keys.
+/// The terminal's sequence for a mouse event, at a column and row of its screen. For a full-screen program
+/// without mouse support, the wheel sends cursor keys.
 pub(crate) fn moused(mouse: Mouse, modes: Modes) -> String {
     let wheel = match mouse.kind {
         MouseKind::ScrollUp => Some(KeyCode::Up),
@@ -71,7 +71,7 @@ pub(crate) fn moused(mouse: Mouse, modes: Modes) -> String {
     if modes.mouse_sgr {
         return format!("\u{1b}[<{button};{column};{row}{last}");
     }
-    // The old form has no larger numbers, and does not say which button was let go.
+    // The old form has no larger numbers, and does not say which button was released.
     let button = if last == 'm' { 3 } else { button };
     let byte = |number: u16| u8::try_from(number + 32).ok().filter(u8::is_ascii).map(char::from);
     match (byte(button), byte(column), byte(row)) {

@@ -1,13 +1,12 @@
 //! Requests to the outside: one table.
 //!
 //! A request is plain data with a ticket: `Effect::Ask(ticket, request)` comes back as
-//! `Msg::Finished(ticket, reply)`, once or (while rows stream in) several times. A reply is dropped
-//! when its ticket was given back.
+//! `Msg::Finished(ticket, reply)`, once or (while rows stream in) several times. A reply is dropped once its
+//! ticket was forgotten.
 //!
-//! To add one: a row in the table below; the compiler then asks for a method of that name in the
-//! two places that implement its traits: the work (`cli/tui/services`, [`PerformRequest`]) and what
-//! its answer changes (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant
-//! of [`ShellReply`].
+//! To add one: a row in the table below; the compiler then asks for a method of that name in the two places
+//! that implement its traits: the work (`cli/tui/services`, [`PerformRequest`]) and the effect of its answer
+//! (`update/replies`, [`TakeReply`]). An answer of a new shape is also a variant of [`ShellReply`].
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,10 +27,10 @@ use tau_protocol::session_row::{FoundSession, LastExchange};
 use tau_protocol::status_template::StatusTemplate;
 use tau_protocol::trust::Folder;
 
-/// The ticket of a query whose answer is used whoever asked.
+/// The ticket of a query whose answer is used regardless of the sender.
 pub const NO_TICKET: u64 = 0;
 
-/// Names a request that is under way.
+/// The identity of a pending request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
@@ -40,16 +39,15 @@ macro_rules! requests {
         $(#[doc = $doc:literal])+
         $name:ident { $($field:ident: $kind:ty),* } => $method:ident -> $reply:ident($answer:ty);
     )+) => {
-        /// Work outside that has an answer.
+        /// Outside work with an answer.
         #[derive(Clone, Debug, PartialEq)]
         pub enum ShellRequest {
             $($(#[doc = $doc])+ $name { $($field: $kind),* },)+
         }
 
-        /// Does the work: one method for each request. An error is a sentence for the user, with
-        /// what to do.
+        /// Does the work: one method for each request. An error is a sentence for the user, with a remedy.
         pub trait PerformRequest {
-            /// What a request needs besides its fields: a way to stop it and to send rows early.
+            /// The context of a request besides its fields: a way to stop it and to send rows early.
             type Call: Sync;
             $(
                 $(#[doc = $doc])+
@@ -61,7 +59,7 @@ macro_rules! requests {
             )+
         }
 
-        /// Takes the answers: one method for each request, with what was asked.
+        /// Takes the answers: one method for each request, with its fields.
         pub(crate) trait TakeReply {
             $(
                 $(#[doc = $doc])+
@@ -82,8 +80,7 @@ macro_rules! requests {
                 }
             }
 
-            /// Hands the reply to the method for this request. One of a shape that the request
-            /// does not have is dropped.
+            /// Passes the reply to the method for this request. A reply of the wrong shape is dropped.
             pub(crate) fn reply_to(self, to: &mut impl TakeReply, reply: ShellReply) {
                 match self {
                     $(ShellRequest::$name { $($field),* } => match reply {
@@ -110,7 +107,7 @@ requests! {
     DeleteSession { path: PathBuf } => delete_session -> Done(String);
     /// Write a session to a file; without a name the file is named after the session.
     Export { session: SessionSource, file: Option<PathBuf> } => export -> Done(String);
-    /// The models that can be used, and those that need a key first.
+    /// The available models, and those that need a key first.
     Models { purpose: ModelsFor } => models -> Models(ModelList);
     /// Model servers on this machine.
     Servers {} => servers -> Servers(Vec<LocalModelServer>);
@@ -130,7 +127,7 @@ requests! {
     Settings {} => settings -> Settings(SettingList);
     /// Change a setting of the user; without a value, reset it.
     SetSetting { key: String, value: Option<Hidden> } => set_setting -> Settings(SettingList);
-    /// Keep the answer to the question of the first start.
+    /// Store the answer to the question of the first start.
     ChooseMode { chosen: ChosenMode } => choose_mode -> Applied(Applied);
     /// Set settings, from now on or in this session only.
     Decide { settings: Vec<(String, String)>, kept: bool } => decide -> Applied(Applied);
@@ -140,37 +137,36 @@ requests! {
     TurnExtension { id: String, on: bool } => turn_extension -> Applied(Applied);
     /// Run the user's command for the status line.
     StatusCommand { facts: Box<StatusFacts> } => status_command -> Done(String);
-    /// The folders that have project settings, as they are now.
+    /// The current folders with project settings.
     Folders {} => folders -> Folders(Vec<Folder>);
     /// Store whether the settings of a folder are trusted, as they were last shown.
     Trust { root: PathBuf, trusted: bool } => trust -> Applied(Applied);
     /// Files of the project that match.
     Files { query: String } => files -> Matches(FileMatches);
-    /// Ways to complete a path.
+    /// Completions of a path.
     Paths { prefix: String } => paths -> Files(Vec<String>);
-    /// Put text on the clipboard of this machine. Answered with the name of the program that took it, or
+    /// Put text on the clipboard of this machine. Answered with the name of the program that did it, or
     /// `None` if this machine has no clipboard.
     Clipboard { text: String } => clipboard -> Clipboard(Option<String>);
-    /// What is on the clipboard of this machine, or else of the terminal.
+    /// The clipboard of this machine, or else of the terminal.
     ReadClipboard {} => read_clipboard -> Pasted(Pasted);
-    /// Read pictures for the model: those that a pasted text names in the first of these ways in which its
-    /// files are there.
+    /// Read pictures for the model: the ones named by a pasted text, using the first reading whose files
+    /// exist.
     Pictures { text: String, readings: Vec<Vec<PathBuf>> } => pictures -> Pictures(Vec<Picture>);
     /// Earlier prompts, newest first.
     History {} => history -> History(Vec<String>);
-    /// Let the user edit text in an editor, as a file whose name ends like this; `None` when nothing was
-    /// changed.
+    /// Let the user edit text in an editor, as a file with this name ending; `None` when nothing was changed.
     Editor { text: String, ending: String, purpose: EditorUse } => editor -> Edited(Option<String>);
     /// Show a file, or text, in an editor.
     OpenInEditor { source: EditorSource } => open_in_editor -> Done(String);
-    /// The branch that is checked out, with a `*` when files differ from it; `None` outside a repository.
+    /// The current branch, with a `*` for uncommitted changes; `None` outside a repository.
     Branch {} => branch -> Branch(Option<String>);
 }
 
 /// A key was stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoggedIn {
-    /// Whether it was checked, and where it is, for the user.
+    /// Whether it was checked, and its place, as text for the user.
     pub said: String,
     /// The provider's usual model.
     pub model: Arc<AiModel>,
@@ -181,7 +177,7 @@ pub struct LoggedIn {
 #[serde(rename_all = "snake_case")]
 pub enum ShellReply {
     Sessions(SessionRows),
-    /// The folders that have project settings, the nearest last.
+    /// The folders with project settings, the nearest last.
     Folders(Vec<Folder>),
     /// Settings have changed.
     Applied(Applied),
@@ -202,13 +198,13 @@ pub enum ShellReply {
     Edited(Option<String>),
     Branch(Option<String>),
     Clipboard(Option<String>),
-    /// What was on a clipboard.
+    /// The clipboard's content.
     Pasted(Pasted),
     Servers(Vec<LocalModelServer>),
     Pictures(Vec<Picture>),
-    /// It worked; a sentence for the user.
+    /// Success, as a sentence for the user.
     Done(String),
-    /// It failed; a sentence for the user, with what to do.
+    /// Failure, as a sentence for the user, with a remedy.
     Failed(String),
 }
 
@@ -223,27 +219,27 @@ impl ShellReply {
     }
 }
 
-/// What edited text is for.
+/// The purpose of edited text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditorUse {
     /// The text being written.
     Composer,
-    /// A call that waits for approval.
+    /// A call that awaits approval.
     Approval,
     /// The plan of the model.
     Plan,
 }
 
-/// What is opened in an editor.
+/// The source for an editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditorSource {
-    /// A file as a tool was given it, at a line from 1.
+    /// A file as named in a tool call, at a line from 1.
     File { path: String, line: Option<u32> },
-    /// Text, as a file whose name ends like this.
+    /// Text, as a file with this name ending.
     Text { text: String, ending: String },
 }
 
-/// What the models are asked for.
+/// The purpose of a list of models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelsFor {
     /// The model picker.
@@ -254,15 +250,15 @@ pub enum ModelsFor {
     Named(String),
 }
 
-/// The models there are.
+/// The known models.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelList {
-    /// They can be used now.
+    /// The available ones.
     pub usable: Vec<Arc<AiModel>>,
-    /// Their provider has no key.
+    /// Models whose provider has no key.
     pub keyless: Vec<KeylessModel>,
-    /// Favourites, and those that were chosen lately.
+    /// Favourites and recent choices.
     pub chosen: ChosenModels,
 }
 
@@ -272,25 +268,25 @@ pub struct KeylessModel {
     /// `provider/id`.
     pub reference: String,
     pub provider: String,
-    /// The environment variable of the key, where one is known.
+    /// The environment variable of the key, if known.
     pub needs: Option<String>,
 }
 
-/// Some rows of the session list; `done` with the last ones.
+/// A batch of rows of the session list; `done` with the last ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionRows {
     pub rows: Vec<SessionRow>,
     pub done: bool,
 }
 
-/// Some sessions in which the words occur; `done` with the last ones.
+/// A batch of matching sessions; `done` with the last ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundSessions {
     pub found: Vec<FoundSession>,
     pub done: bool,
 }
 
-/// The files that match best, and how many match.
+/// The best matching files, and the number of matches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileMatches {
     pub paths: Vec<String>,
@@ -306,16 +302,16 @@ pub struct Picture {
     pub height: u32,
 }
 
-/// What was on a clipboard.
+/// The clipboard's content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pasted {
-    /// Text; line ends are line feeds. Control characters are still in it.
+    /// Text; line ends are line feeds. Control characters are not removed yet.
     Text(String),
     Picture(Picture),
 }
 
-/// Text that is shown nowhere, not even in a debug print.
+/// Text that is never shown, not even in a debug print.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Hidden(pub String);
 
@@ -332,62 +328,61 @@ pub type KeyChanges = BTreeMap<String, Option<Vec<String>>>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Applied {
-    /// What the user is shown.
+    /// The text for the user.
     pub text: String,
-    /// What the agent is sent.
+    /// The commands for the agent.
     pub commands: Vec<AgentCommand>,
-    /// The theme, where it has changed.
+    /// The theme, if changed.
     pub theme: Option<String>,
-    /// Whether thinking is folded, where that has changed.
+    /// Whether thinking is folded, if changed.
     pub hide_thinking: Option<bool>,
-    /// How text is laid out, where that has changed.
+    /// The layout of text, if changed.
     pub text_layout: Option<TextLayout>,
-    /// How the terminal is used, where that has changed.
+    /// The use of the terminal, if changed.
     pub terminal: Option<TerminalUse>,
-    /// Whether anything moves by itself, where that has changed.
+    /// Whether anything moves by itself, if changed.
     pub motion: Option<Motion>,
-    /// Whose keys edit the text that is being written, where that has changed.
+    /// The composer's key bindings, if changed.
     pub editing_mode: Option<EditingMode>,
-    /// The template of the status line, and whether a command has a part in it, where one of them has
-    /// changed.
+    /// The template of the status line, and whether a command provides a part of it, if either has changed.
     pub status_line: Option<(StatusTemplate, bool)>,
-    /// What commands are confined by, in words for the status line, where that has changed.
+    /// The sandbox of commands, in words for the status line, if changed.
     pub sandbox: Option<String>,
-    /// Why settings that guard the user cannot be relied on, where that is known; empty where they can.
+    /// The reason why settings that guard the user cannot be relied on, if known; empty where they can.
     pub settings_fault: Option<String>,
-    /// Keys of actions, where they have changed.
+    /// Keys of actions, if changed.
     pub keys: Option<BTreeMap<String, Vec<String>>>,
-    /// What is wrong in the files that were read.
+    /// Faults in the files that were read.
     pub warnings: Vec<String>,
 }
 
-/// A setting as it is now.
+/// The current state of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SettingShown {
     pub key: String,
-    /// Its value as it is typed; the default where nothing sets it. A secret one is masked.
+    /// Its value as typed; the default where nothing sets it. A secret is masked.
     pub value: String,
-    /// Where the value comes from: `default`, a file and line, a variable or a flag.
+    /// The origin of the value: `default`, a file and line, a variable or a flag.
     pub origin: String,
-    /// What sets it in place of the user's `config.toml`, which a change here would not reach.
+    /// A source that overrides the user's `config.toml`, so that a change here would have no effect.
     pub fixed_by: Option<String>,
-    /// What it holds, its default, and what it is for.
+    /// Its type, its default, and its purpose.
     pub help: String,
-    /// The values to choose from; empty when it is typed.
+    /// The possible values; empty for free text.
     pub choices: Vec<String>,
-    /// What is typed is not shown.
+    /// Whether typed text is not shown.
     pub secret: bool,
-    /// It is a table, which only the file can hold.
+    /// Whether it is a table, which can only be edited in the file.
     pub is_table: bool,
 }
 
-/// The settings, and what a change of one of them has led to.
+/// The settings, and the consequences of a change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SettingList {
     pub rows: Vec<SettingShown>,
-    /// What follows from the change.
+    /// The consequences of the change.
     pub applied: Applied,
 }
 
@@ -396,7 +391,7 @@ pub struct SettingList {
 pub struct LoginProvider {
     pub id: String,
     pub name: String,
-    /// The environment variable its key is usually in; of a stored key, where another one is set.
+    /// The usual environment variable of its key; of a stored key, a variable that overrides it.
     pub env: String,
     pub has_key: bool,
 }

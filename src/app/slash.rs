@@ -1,8 +1,8 @@
-//! Slash commands: a list that completion, help, dispatch and the documents are made from.
+//! Slash commands: the list behind completion, help, dispatch and the documents.
 //!
-//! To add a built-in command: a variant, a row in [`TABLE`], and an arm in `update/slash.rs`. Rows
-//! from elsewhere (files) come in by [`Commands::new`]. What other programs call a command is in
-//! [`ALIASES`]: such a name is accepted and completed, but not listed.
+//! To add a built-in command: a variant, a row in [`TABLE`], and an arm in `update/slash.rs`. Rows from
+//! elsewhere (files) come in by [`Commands::new`]. Names of commands in other programs are in [`ALIASES`]:
+//! such a name is accepted and completed, but not listed.
 
 use std::borrow::Cow;
 
@@ -51,9 +51,9 @@ pub struct CommandRow {
     pub slash: Slash,
     /// Without the slash.
     pub name: Cow<'static, str>,
-    /// What may follow, for people; empty for nothing.
+    /// Display text for the arguments; empty for none.
     pub arguments: Cow<'static, str>,
-    /// One line for people.
+    /// One line of help.
     pub help: Cow<'static, str>,
     /// Whether the agent can be asked for values of its arguments.
     pub completes_arguments: bool,
@@ -69,7 +69,7 @@ const fn row(slash: Slash, name: &'static str, arguments: &'static str, help: &'
     }
 }
 
-/// All commands, in the order in which people are shown them.
+/// All commands, in display order.
 pub const TABLE: &[CommandRow] = &[
     row(Slash::Model, "model", "[name]", "choose a model"),
     row(Slash::Thinking, "thinking", "[level]", "set the thinking level"),
@@ -107,7 +107,7 @@ pub const TABLE: &[CommandRow] = &[
 /// Commands that are accepted and completed, but not listed.
 const UNLISTED: [CommandRow; 1] = [row(Slash::Vim, "vim", "", "turn vim keys on or off")];
 
-/// What other programs call commands, and their names here.
+/// Names of commands in other programs, with their names here.
 pub const ALIASES: &[(&str, &str)] = &[
     ("clear", "new"),
     ("reset", "new"),
@@ -140,18 +140,18 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("todos", "plan"),
 ];
 
-/// What other command lines are left with. Alone in a message, it quits.
+/// Words that quit other command lines. Alone in a message, they quit tau.
 const EXIT_WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
 
-/// How much alike two names are for one to be taken for the other.
+/// Minimum similarity of two names for a suggestion.
 const LIKENESS: f32 = 0.65;
 
-/// Whether a text is nothing but a word that quits.
+/// Whether a text is only a word that quits.
 pub(crate) fn is_exit(text: &str) -> bool {
     EXIT_WORDS.contains(&text.trim_end())
 }
 
-/// The commands that are not listed: each with the name of the listed one that it stands for, if it does.
+/// The unlisted commands: each with the name of the listed one that it stands for, if any.
 pub fn unlisted() -> impl Iterator<Item = (CommandRow, Option<&'static str>)> {
     let aliases = ALIASES.iter().filter_map(|(alias, name)| {
         let row = TABLE.iter().find(|row| row.name == *name)?;
@@ -169,7 +169,7 @@ pub fn aliases(name: &str) -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
     rows: Vec<CommandRow>,
-    /// Those that are accepted, but not listed.
+    /// Accepted but unlisted commands.
     unlisted: Vec<CommandRow>,
 }
 
@@ -180,8 +180,8 @@ impl Default for Commands {
 }
 
 impl Commands {
-    /// The built-in commands and those from elsewhere. A name that is taken stays with its first
-    /// command; one that is not listed gives way.
+    /// The built-in commands with those from elsewhere. A name belongs to its first command; an unlisted one
+    /// gives way.
     pub fn new(more: Vec<CommandRow>) -> Self {
         let mut rows = TABLE.to_vec();
         for row in more {
@@ -194,30 +194,30 @@ impl Commands {
         Commands { rows, unlisted }
     }
 
-    /// All commands, in the order in which people are shown them.
+    /// All commands, in display order.
     pub fn rows(&self) -> &[CommandRow] {
         &self.rows
     }
 
-    /// The commands that are accepted, but not listed.
+    /// Accepted but unlisted commands.
     pub(crate) fn unlisted(&self) -> &[CommandRow] {
         &self.unlisted
     }
 
-    /// The command of this name; capitals do not matter where no other name is meant.
+    /// The command with this name; case is ignored where the name is unambiguous.
     pub fn find(&self, name: &str) -> Option<&CommandRow> {
         let all = || self.rows.iter().chain(&self.unlisted);
         all().find(|row| row.name == name).or_else(|| all().find(|row| row.name.eq_ignore_ascii_case(name)))
     }
 
-    /// The name that this one may be a mistyping of.
+    /// The known name that this one may be a typo of.
     pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
         let name = name.to_lowercase();
         let names: Vec<&str> = self.rows.iter().chain(&self.unlisted).map(|row| row.name.as_ref()).collect();
         let mut begun = self.rows.iter().filter(|row| row.name.starts_with(&name));
         let only = begun.next().filter(|_| begun.next().is_none()).map(|row| row.name.as_ref());
         let close = similar::get_close_matches(name.as_str(), &names, names.len(), LIKENESS);
-        // Letters in another order are the likeliest mistake.
+        // Transposed letters are the likeliest mistake.
         let letters = |text: &str| {
             let mut letters: Vec<char> = text.chars().collect();
             letters.sort_unstable();
@@ -227,8 +227,8 @@ impl Commands {
         only.or_else(|| swapped.or(close.first()).copied())
     }
 
-    /// A line as a command: the row and what followed. `None` when the line is no command; `Err`
-    /// holds the word when the command is unknown.
+    /// Parses a line as a command: its row and arguments. `None` when the line is no command; `Err` holds the
+    /// word of an unknown command.
     pub fn parse<'a>(&self, line: &'a str) -> Option<Result<(&CommandRow, &'a str), &'a str>> {
         let rest = line.strip_prefix('/')?;
         let (word, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

@@ -1,5 +1,4 @@
-//! What the agent is doing and what it has used: folded from its events, shown in the footer and
-//! above the composer.
+//! The agent's activity and usage: folded from its events, shown in the footer and above the composer.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use tau_protocol::model::{Api, Model as AiModel, ThinkingLevel};
 use tau_protocol::query::{HistoryPage, QueryAnswer};
 use tau_protocol::title;
 
-/// What the agent is doing.
+/// The agent's activity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Activity {
     #[default]
@@ -39,7 +38,7 @@ pub enum Activity {
         until: Millis,
     },
     Compacting,
-    /// The branch that is being left is summarized.
+    /// The abandoned branch is being summarized.
     SummarizingBranch,
 }
 
@@ -54,10 +53,10 @@ pub struct AgentRun {
     pub stopping: bool,
 }
 
-/// What the total of a session holds.
+/// The coverage of a session's total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsageKnown {
-    /// What the messages that are loaded have used.
+    /// The usage of the loaded messages.
     #[default]
     Loaded,
     /// The rest is being counted.
@@ -69,9 +68,9 @@ pub enum UsageKnown {
 /// The text of a queued message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueuedText {
-    /// As it was sent.
+    /// The text as sent.
     pub text: String,
-    /// As it is shown, on one line.
+    /// The displayed text, on one line.
     pub shown: Printable,
 }
 
@@ -81,12 +80,12 @@ impl QueuedText {
     }
 }
 
-/// The agent as seen from outside.
+/// The agent's state as seen from outside.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
     pub run: Option<AgentRun>,
     pub session: SessionInfo,
-    /// The start of the first message, where it is known: the title of an unnamed session.
+    /// The start of the first message, if known: the title of an unnamed session.
     pub began: Option<Printable>,
     /// The session has no messages yet.
     pub fresh: bool,
@@ -98,19 +97,19 @@ pub struct Status {
     pub follow_up: Vec<QueuedText>,
     /// Tokens and cost of the whole session, as far as `usage_known` says.
     pub total: Usage,
-    /// What of `total` was used before the session was opened.
+    /// The part of `total` used before the session was opened.
     pub(crate) before: Usage,
     pub usage_known: UsageKnown,
     /// False when some of it was used with a model whose price is unknown.
     pub priced: bool,
-    /// Tokens in the context as the last answer counted them.
+    /// Tokens in the context according to the last answer.
     pub context: u64,
-    /// The branch that is checked out.
+    /// The current branch.
     pub branch: Option<Printable>,
 }
 
 impl Status {
-    /// Takes an event. Those that change nothing here are ignored.
+    /// Applies an event. Irrelevant events are ignored.
     pub fn fold(&mut self, event: &AgentEvent, now: Millis) {
         match event {
             AgentEvent::Run(RunEvent::AgentStart) => {
@@ -119,7 +118,7 @@ impl Status {
             AgentEvent::Run(RunEvent::AgentSettled { .. }) | AgentEvent::Task(TaskEvent::Stopped) => {
                 self.run = None;
             }
-            // The user asked for it, so nothing else is running.
+            // The user requested it, so nothing else is running.
             AgentEvent::Run(RunEvent::CompactionStart { reason: CompactionReason::Manual }) => {
                 self.begin(Activity::Compacting, now);
             }
@@ -190,7 +189,7 @@ impl Status {
         self.run = Some(AgentRun { since: now, activity, activity_since: now, stopping: false });
     }
 
-    /// Whether more calls run than those that wait for the user.
+    /// Whether more calls are running than the `waiting` ones.
     pub(crate) fn runs_calls_beside(&self, waiting: usize) -> bool {
         match self.run.as_ref().map(|run| &run.activity) {
             Some(Activity::Running(calls)) => calls.len() > waiting,
@@ -198,7 +197,7 @@ impl Status {
         }
     }
 
-    /// The run has waited this long for the user, which is no time of its own.
+    /// Subtracts time that the run has waited for the user.
     pub(crate) fn waited(&mut self, waited: Millis, now: Millis) {
         if let Some(run) = &mut self.run {
             run.since = run.since.saturating_add(waited).min(now);
@@ -212,7 +211,7 @@ impl Status {
         (window > 0).then(|| (self.context.saturating_mul(100) / window).min(999))
     }
 
-    /// Messages that wait.
+    /// The number of queued messages.
     pub fn queued(&self) -> usize {
         self.steering.len() + self.follow_up.len()
     }
@@ -229,11 +228,11 @@ impl Status {
             self.count(message);
         }
         self.before = self.total;
-        // Of one that was opened from a file, what it used before is reported next.
+        // The earlier usage of a session opened from a file is reported next.
         self.usage_known = if session.resumed { UsageKnown::Counting } else { UsageKnown::Loaded };
     }
 
-    /// A compaction is paid for, too.
+    /// Counts a compaction, which costs tokens, too.
     fn compacted(&mut self, result: Option<&CompactionResult>) {
         if let Some(usage) = result.and_then(|result| result.usage) {
             add(&mut self.total, &usage);
@@ -337,7 +336,7 @@ fn minus(sum: &Usage, usage: &Usage) -> Usage {
     rest
 }
 
-/// The title of a session that begins with this message.
+/// The title of a session that starts with this message.
 fn beginning(message: &Message) -> Option<Printable> {
     let Message::User(user) = message else { return None };
     title::of(&user.content.text()).map(|title| Printable::line(&title))

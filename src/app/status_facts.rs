@@ -1,8 +1,8 @@
-//! The JSON that the user's status-line command gets.
+//! The JSON input of the user's status-line command.
 
 use serde::Serialize;
 
-/// What the command gets on its standard input, as one line of JSON.
+/// The command's standard input, as one line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusFacts {
     pub session: SessionFacts,
@@ -39,7 +39,7 @@ pub(crate) struct ModelFacts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ContextFacts {
     pub(crate) tokens: u64,
-    /// `None` where it is not known.
+    /// `None` where unknown.
     pub(crate) window: Option<u64>,
     pub(crate) percent: Option<u64>,
 }

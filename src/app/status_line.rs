@@ -1,14 +1,14 @@
-//! The status line: its template, and what the user's command says for it.
+//! The status line: its template, and the output of the user's command.
 //!
-//! The command gets the facts of the session and is run again when they have changed, one at a time
-//! and at most once in [`INTERVAL`].
+//! The command gets the facts of the session and runs again when they have changed, one run at a time and at
+//! most once in [`INTERVAL`].
 
 use super::ansi::{self, AnsiLine};
 use super::msg::Millis;
 use super::status_facts::StatusFacts;
 use tau_protocol::status_template::StatusTemplate;
 
-/// The shortest time between two starts of the command, in milliseconds.
+/// Minimum time between two starts of the command, in milliseconds.
 pub(crate) const INTERVAL: Millis = 1_000;
 
 /// The status line.
@@ -20,27 +20,27 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// A status line that has shown nothing yet.
+    /// A status line that has not shown anything yet.
     pub(crate) fn new(template: StatusTemplate, has_command: bool) -> Self {
         StatusLine { template, command: has_command.then(StatusCommand::default) }
     }
 }
 
-/// What is known of the user's command.
+/// The state of the user's command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusCommand {
-    /// The first line that it printed, or what went wrong.
+    /// The first line of its output, or the error.
     pub line: AnsiLine,
-    /// What it was run with last.
+    /// The facts of its last run.
     pub(crate) asked: Option<StatusFacts>,
     pub(crate) asked_at: Millis,
     pub(crate) running: bool,
-    /// It has to run again as soon as it may.
+    /// It must run again as soon as allowed.
     pub(crate) due: bool,
 }
 
 impl StatusCommand {
-    /// Takes what it printed.
+    /// Stores its output.
     pub(crate) fn take(&mut self, printed: &Result<String, String>) {
         self.running = false;
         let text = printed.as_deref().unwrap_or_else(|error| error);

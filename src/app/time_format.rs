@@ -1,4 +1,4 @@
-//! Times as people read them: how long something took, how long ago it was, or by the clock.
+//! Readable times: durations, ages, and times of day.
 //!
 //! Pure: the current time comes with messages, the offset from UTC with the entries.
 
@@ -8,14 +8,14 @@ use jiff::tz::Offset;
 
 use super::msg::Millis;
 
-/// Which times are shown beside rows.
+/// The times beside rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Times {
     #[default]
     Hidden,
-    /// How long ago it was.
+    /// Ages.
     Ages,
-    /// The time of day, with the date when it was another day.
+    /// The time of day, with the date if it was not today.
     Clock,
 }
 
@@ -30,7 +30,7 @@ impl Times {
     }
 }
 
-/// How long something took.
+/// A duration in readable form.
 pub fn seconds(span: Millis) -> String {
     let span = span.max(0);
     match span {
@@ -41,7 +41,7 @@ pub fn seconds(span: Millis) -> String {
     }
 }
 
-/// How long something took, if that was at least half a second.
+/// A duration of at least half a second.
 pub fn noticeable(span: Millis) -> Option<String> {
     (span >= 500).then(|| seconds(span))
 }

@@ -1,6 +1,6 @@
-//! Numbers of tokens as people read them.
+//! Readable numbers of tokens.
 
-/// A number of tokens, short: `950`, `1.2k`, `128k`, `1M`.
+/// A short number of tokens: `950`, `1.2k`, `128k`, `1M`.
 pub fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
