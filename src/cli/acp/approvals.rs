@@ -1,4 +1,4 @@
-//! Calls that wait for the user's decision: the client is asked with the options of the approval prompt.
+//! Calls that await the user's decision, presented to the client with the prompt's options.
 
 use agent_client_protocol_schema::v1::{
     Error, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -18,7 +18,7 @@ const EXACT: &str = "always-exact";
 const DENY: &str = "deny";
 const STOP: &str = "deny-and-stop";
 
-/// The scopes of a rule, by the ids of their options, and the end of what they are called.
+/// The scopes of a rule, with the ids of their options and the end of their names.
 const ALWAYS: [(&str, RuleScope, &str); 4] = [
     ("always-session", RuleScope::Session, "in this session"),
     ("always-local", RuleScope::Local, "in this project, for you only"),
@@ -26,10 +26,11 @@ const ALWAYS: [(&str, RuleScope, &str); 4] = [
     ("always-user", RuleScope::User, "everywhere"),
 ];
 
-/// Clients that show one option of each kind, in words of their own: "Always accept" must not be the widest rule.
+/// Clients that show one option of each kind, with a label of their own: "Always accept" must not be the
+/// widest rule.
 const NAME_OPTIONS_THEMSELVES: [&str; 1] = ["CodeCompanion.nvim"];
 
-/// Whether the client of this name shows its own words instead of the names of options.
+/// Whether the client of this name shows its own labels instead of the names of options.
 pub(crate) fn names_itself(client: &str) -> bool {
     NAME_OPTIONS_THEMSELVES.contains(&client)
 }
@@ -64,12 +65,12 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, request: &ApprovalReque
     state.ask("session/request_permission", &question, Asked { session: key, about });
 }
 
-/// Text that the user decides on: clients show neither what is invisible nor how many blanks there are.
+/// Text for a decision of the user: clients show neither invisible characters nor the number of blanks.
 fn shown(text: &str) -> String {
     spell_hidden(&fold_blanks(text)).into_owned()
 }
 
-/// Why it is asked, and what the call is confined to.
+/// The reasons for asking, and the sandbox of the call.
 fn reasons(request: &ApprovalRequest) -> String {
     let mut lines: Vec<String> =
         request.reasons.iter().map(|reason| format!("- {}", shown(&reason.text))).collect();
@@ -82,7 +83,7 @@ fn reasons(request: &ApprovalRequest) -> String {
     lines.join("\n")
 }
 
-/// The options, those that allow first; `one_of_a_kind`, only the narrowest of each kind.
+/// The options, allowing ones first; with `one_of_a_kind`, only the narrowest of each kind.
 fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOption> {
     let once = if request.blocked.is_some() { "Run once without the sandbox" } else { "Allow once" };
     let mut options = vec![PermissionOption::new(ALLOW, once, PermissionOptionKind::AllowOnce)];
@@ -108,7 +109,7 @@ fn choices(request: &ApprovalRequest, one_of_a_kind: bool) -> Vec<PermissionOpti
     options
 }
 
-/// Takes the client's decision. Without one the call does not run.
+/// Handles the client's decision. Without one the call does not run.
 pub(crate) fn answered(
     state: &mut AcpState,
     key: SessionKey,
@@ -145,7 +146,7 @@ fn deny(state: &mut AcpState, key: SessionKey, id: String, why: &str) {
     state.send(key, QuestionCommand::AnswerApproval { id, answer });
 }
 
-/// A request for approval has ended: if the client has not answered, it need not any more.
+/// Withdraws a request for approval that has ended.
 pub(crate) fn ended(state: &mut AcpState, approval: &str) {
     state.withdraw(|asked| matches!(&asked.about, About::Approval { id, .. } if id == approval));
 }

@@ -1,4 +1,4 @@
-//! Tool calls as clients show them: their kind, the files they are about, their output.
+//! Tool calls in the client's form: their kind, their files, their output.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use tau_app::ansi;
 use tau_tools::paths;
 use tau_tools::{Content, Details, FileDiff, Hunk, TerminalOutput, ToolOutput};
 
-/// What a tool does, by its name.
+/// The kind of a tool, by its name.
 pub(crate) fn kind(tool: &str) -> ToolKind {
     match tool {
         "read" => ToolKind::Read,
@@ -25,7 +25,7 @@ pub(crate) fn kind(tool: &str) -> ToolKind {
     }
 }
 
-/// The files that a call is about, from its arguments.
+/// The files of a call, from its arguments.
 pub(crate) fn locations(cwd: &Path, args: &Value) -> Vec<ToolCallLocation> {
     let Some(path) = args.get("path").and_then(Value::as_str).filter(|path| !path.is_empty()) else {
         return Vec::new();
@@ -34,12 +34,12 @@ pub(crate) fn locations(cwd: &Path, args: &Value) -> Vec<ToolCallLocation> {
     vec![ToolCallLocation::new(shown_path(&paths::resolve(cwd, path))).line(line)]
 }
 
-/// A path as text; JSON has no other.
+/// A path as text, as JSON requires.
 pub(crate) fn shown_path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The output of a call, complete or so far.
+/// The output of a call, complete or partial.
 pub(crate) fn content(cwd: &Path, output: &ToolOutput) -> Vec<ToolCallContent> {
     match &output.details {
         Details::Diff(diff) => diffs(cwd, diff),
@@ -66,12 +66,12 @@ pub(crate) fn text(markdown: &str) -> ToolCallContent {
     ToolCallContent::Content(ShownContent::new(ContentBlock::Text(TextContent::new(markdown))))
 }
 
-/// Text that is shown as it is.
+/// Text that is shown verbatim.
 pub(crate) fn fenced(text: &str) -> String {
     prompts::in_fences(text.trim_end())
 }
 
-/// A change, hunk by hunk: what was there, and what is there now.
+/// A change, hunk by hunk: the old text and the new text.
 pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
     let path = shown_path(&paths::resolve(cwd, &change.path));
     let side = |hunk: &Hunk, other: char| {
@@ -84,7 +84,7 @@ pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
     };
     let shown = change.hunks.iter().map(|hunk| {
         let old = side(hunk, '+');
-        // Nothing at all before: the file is new, or was empty.
+        // No old text at all: the file is new, or was empty.
         let is_new = old.is_empty() && hunk.new_start <= 1;
         let old = (!is_new).then_some(old);
         ToolCallContent::Diff(Diff::new(path.as_str(), side(hunk, '-')).old_text(old))
@@ -96,7 +96,7 @@ pub(crate) fn diffs(cwd: &Path, change: &FileDiff) -> Vec<ToolCallContent> {
     shown
 }
 
-/// The first line that a change is about.
+/// The first line of a change.
 pub(crate) fn changed_location(cwd: &Path, change: &FileDiff) -> ToolCallLocation {
     ToolCallLocation::new(shown_path(&paths::resolve(cwd, &change.path))).line(change.first_changed_line())
 }

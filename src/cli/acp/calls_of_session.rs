@@ -1,4 +1,4 @@
-//! The tool calls of a session: what the client is sent about each, from its name to its result.
+//! The tool calls of a session: the client's updates on each, from its name to its result.
 //!
 //! A call is shown when its name has arrived, and ends exactly once.
 
@@ -15,7 +15,7 @@ use tau_app::printable::spell_hidden;
 use tau_protocol::message::{ToolCall, ToolResultMessage};
 use tau_tools::{Details, ToolOutput};
 
-/// A call begins to arrive.
+/// Reports a call that begins to arrive.
 pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &str) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.running.insert(id.to_owned(), None).is_none() {
@@ -27,7 +27,7 @@ pub(crate) fn arriving(state: &mut AcpState, key: SessionKey, id: &str, tool: &s
     }
 }
 
-/// A call is complete.
+/// Reports a complete call.
 pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
     arriving(state, key, &call.id, &call.name);
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -39,17 +39,17 @@ pub(crate) fn arrived(state: &mut AcpState, key: SessionKey, call: &ToolCall) {
     update(state, key, &call.id, fields);
 }
 
-/// A call has a title, or another one.
+/// Reports a new or changed title of a call.
 pub(crate) fn titled(state: &mut AcpState, key: SessionKey, id: &str, title: &str) {
     update(state, key, id, ToolCallUpdateFields::new().title(spell_hidden(title)));
 }
 
-/// A call runs.
+/// Reports that a call runs.
 pub(crate) fn started(state: &mut AcpState, key: SessionKey, id: &str) {
     update(state, key, id, ToolCallUpdateFields::new().status(ToolCallStatus::InProgress));
 }
 
-/// A running call has output.
+/// Reports the output of a running call.
 pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output: &ToolOutput) {
     let Some(session) = state.sessions.get(&key).filter(|session| session.running.contains_key(id)) else {
         return;
@@ -58,7 +58,7 @@ pub(crate) fn progressed(state: &mut AcpState, key: SessionKey, id: &str, output
     update(state, key, id, ToolCallUpdateFields::new().content(content));
 }
 
-/// A call has ended.
+/// Reports the end of a call.
 pub(crate) fn ended(
     state: &mut AcpState,
     key: SessionKey,
@@ -86,13 +86,13 @@ pub(crate) fn ended(
     update(state, key, id, fields);
 }
 
-/// The result of a call is in the session. Those that did not run have no other end.
+/// Reports the stored result of a call. Calls that did not run have no other end.
 pub(crate) fn result(state: &mut AcpState, key: SessionKey, result: &ToolResultMessage) {
     let output = ToolOutput { content: result.content.clone(), details: result.details.clone() };
     ended(state, key, &result.tool_call_id, &output, result.is_error, result.duration_ms);
 }
 
-/// Calls that have not ended will not: the answer that they were in was given up.
+/// Ends all running calls, because their answer was given up.
 pub(crate) fn give_up(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.terminals.clear();
@@ -101,7 +101,7 @@ pub(crate) fn give_up(state: &mut AcpState, key: SessionKey) {
     }
 }
 
-/// A terminal was opened for a command: the call shows it.
+/// Shows the terminal that was opened for a command in its call.
 pub(crate) fn in_terminal(state: &mut AcpState, key: SessionKey, command: &str, terminal: &TerminalId) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let found = session

@@ -1,4 +1,4 @@
-//! The client as the editor of a session: tools ask it for the text of files, to write them, and to run commands.
+//! The client as the editor of a session: tools use its files and terminals.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,12 +19,12 @@ use super::state::SessionKey;
 use tau_tools::editor::{Editor, EditorCommand, EditorRun};
 use tau_tools::process::ChildEnv;
 
-/// How often it is looked whether the call is still wanted.
+/// Interval of checks whether the call is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
-/// Looks until an editor counts as not answering: ten seconds.
+/// Number of checks until an editor counts as not answering: ten seconds.
 const LOOKS: usize = 200;
 
-/// A question to the editor, and where its answer goes.
+/// A request to the editor, and the receiver of its answer.
 #[derive(Debug)]
 pub(crate) struct EditorAsk {
     pub(crate) session: SessionKey,
@@ -32,7 +32,7 @@ pub(crate) struct EditorAsk {
     pub(crate) answer: SyncSender<Result<Value, Error>>,
 }
 
-/// What an editor is asked. Paths are absolute.
+/// A request to an editor. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EditorRequest {
     Read {
@@ -42,7 +42,7 @@ pub(crate) enum EditorRequest {
         path: String,
         content: String,
     },
-    /// `shown` is the command as the model wrote it, by which its call is found.
+    /// `shown` is the command as the model wrote it, which identifies its call.
     Create {
         shown: String,
         args: Vec<String>,
@@ -68,7 +68,7 @@ pub(crate) enum EditorRequest {
 pub(crate) struct EditorLink {
     pub(crate) session: SessionKey,
     pub(crate) asks: mpsc::Sender<EditorAsk>,
-    /// What the editor offers.
+    /// The editor's file capabilities.
     pub(crate) files: FileSystemCapabilities,
     /// Whether it has terminals for commands.
     pub(crate) has_terminals: bool,
@@ -87,7 +87,7 @@ impl EditorLink {
         wait(&answers, wanted)?.map_err(|error| error.message)
     }
 
-    /// Waits until the command in a terminal has ended, or has to; what is known of its end.
+    /// Waits until the command in a terminal has ended or must end; the known facts of its end.
     fn exit(
         &self,
         terminal: &str,
@@ -107,7 +107,7 @@ impl EditorLink {
             run.cancelled |= wanted.is_cancelled();
             run.timed_out |= !run.cancelled && looks.is_some_and(|looks| looked >= looks);
             if run.cancelled || run.timed_out {
-                // The call is over, whatever the editor says to this.
+                // The call is over, whatever the editor answers.
                 drop(self.begin(EditorRequest::Kill { terminal: terminal.to_owned() }));
                 return Ok(run);
             }
@@ -121,8 +121,8 @@ impl EditorLink {
     }
 }
 
-/// What makes the environment of the editor's terminals that of commands: arguments for `env` that take away
-/// what commands do not get, and variables that they get besides.
+/// Adapts the environment of the editor's terminals to the commands' environment: arguments for `env` that
+/// remove variables which commands do not get, and additional variables.
 fn environment(env: &ChildEnv) -> (Vec<String>, Vec<(String, String)>) {
     let own: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     let given: BTreeMap<&OsString, &OsString> =
@@ -134,7 +134,7 @@ fn environment(env: &ChildEnv) -> (Vec<String>, Vec<(String, String)>) {
     (args, added.map(|(name, value)| (text(name), text(value))).collect())
 }
 
-/// Waits for an answer as long as it is wanted.
+/// Waits for an answer as long as `wanted`.
 fn wait<T>(answers: &Receiver<T>, wanted: &CancellationToken) -> Result<T, String> {
     for _ in 0..LOOKS {
         match answers.recv_timeout(LOOK) {
@@ -179,7 +179,7 @@ impl Editor for EditorLink {
             serde_json::from_value(created).map_err(|error| error.to_string())?;
         let terminal = created.terminal_id.0.as_ref().to_owned();
         let ended = self.exit(&terminal, command.timeout, wanted);
-        // What it wrote so far is of use also after an abort, which must not end this wait.
+        // The output so far is useful even after an abort, which must not end this wait.
         let output =
             self.ask(EditorRequest::Output { terminal: terminal.clone() }, &CancellationToken::new());
         drop(self.begin(EditorRequest::Release { terminal }));

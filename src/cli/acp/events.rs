@@ -1,4 +1,4 @@
-//! What each event of an agent becomes: news of its session, requests to the client, answers.
+//! The handling of agents' events: updates of the session, requests to the client, answers.
 //!
 //! Pure.
 
@@ -24,7 +24,7 @@ use tau_protocol::query::{HistoryPage, PageFrom, PageGoal, Query, QueryAnswer};
 use tau_protocol::run::RunEnd;
 use tau_tools::ids;
 
-/// Takes an event of the agent of a session.
+/// Applies an event of a session's agent.
 pub(crate) fn apply(state: &mut AcpState, key: SessionKey, event: AgentEvent) {
     if let Some(session) = state.sessions.get_mut(&key) {
         session.mirror.apply(&event);
@@ -166,7 +166,7 @@ fn of_settings(state: &mut AcpState, key: SessionKey, event: SettingsEvent) {
     }
 }
 
-/// A piece of text, as the client gets it.
+/// A piece of text in the client's form.
 fn chunk(text: String, message: Option<&MessageId>) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(message.cloned())
 }
@@ -194,7 +194,7 @@ fn delta(state: &mut AcpState, key: SessionKey, delta: Delta) {
     }
 }
 
-/// An answer of the model is complete.
+/// Handles a complete answer of the model.
 fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.message = None;
@@ -219,7 +219,7 @@ fn answered(state: &mut AcpState, key: SessionKey, answer: &AssistantMessage) {
     }
 }
 
-/// How full the context window is, if its size is known.
+/// The usage of the context window, if its size is known.
 fn usage_news(session: &AcpSession, tokens: u64) -> Option<SessionUpdate> {
     let model = session.mirror.model.as_ref().filter(|model| model.context_window > 0 && tokens > 0)?;
     let is_priced = session.is_priced && model.cost.is_some();
@@ -227,7 +227,7 @@ fn usage_news(session: &AcpSession, tokens: u64) -> Option<SessionUpdate> {
     Some(SessionUpdate::UsageUpdate(UsageUpdate::new(tokens, model.context_window).cost(cost)))
 }
 
-/// The client learns what can be chosen now.
+/// Reports the current options to the client.
 fn show_options(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get(&key) else { return };
     if !matches!(session.stage, Stage::Opening(_)) {
@@ -251,7 +251,7 @@ fn show_commands(state: &mut AcpState, key: SessionKey, commands: &[PromptComman
     state.update(key, SessionUpdate::AvailableCommandsUpdate(news));
 }
 
-/// The agent has said everything about its start. One that is to be loaded sends its messages first.
+/// Handles the end of the agent's start-up reports. A session to be loaded sends its messages first.
 fn greet(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Stage::Opening(opening) = &session.stage else { return };
@@ -263,7 +263,7 @@ fn greet(state: &mut AcpState, key: SessionKey) {
     }
 }
 
-/// Asks for the messages from a position on.
+/// Requests the messages from a position on.
 fn ask_page(state: &mut AcpState, key: SessionKey, position: u64) {
     let from = PageFrom::After { position };
     let ticket = state.query(key, Query::HistoryPage { from, goal: PageGoal::Next });
@@ -272,7 +272,7 @@ fn ask_page(state: &mut AcpState, key: SessionKey, position: u64) {
     }
 }
 
-/// A page of earlier messages has come.
+/// Sends a page of earlier messages.
 fn replay_page(state: &mut AcpState, key: SessionKey, page: &HistoryPage) {
     replay::messages(state, key, &page.messages, &page.titles);
     if let Some(failed) = &page.failed {
@@ -285,7 +285,7 @@ fn replay_page(state: &mut AcpState, key: SessionKey, page: &HistoryPage) {
     }
 }
 
-/// The session is open: who wanted it is answered.
+/// Answers the client that its session is open.
 fn opened(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Stage::Opening(opening) = std::mem::replace(&mut session.stage, Stage::Open) else { return };
@@ -337,13 +337,13 @@ fn on_query_answer(state: &mut AcpState, key: SessionKey, ticket: u64, answer: R
     }
 }
 
-/// A question waits no longer.
+/// Withdraws a question.
 fn withdraw(state: &mut AcpState, question: &str) {
     let is_it = |asked: &Asked| matches!(&asked.about, About::Question { id, .. } | About::Plan { id } if id == question);
     state.withdraw(is_it);
 }
 
-/// Clients that know compactions are shown them.
+/// Whether the client supports compactions.
 fn knows_compactions(client: &ClientCapabilities) -> bool {
     client.session.as_ref().is_some_and(|session| session.compaction.is_some())
 }
@@ -396,7 +396,7 @@ fn compaction_ended(
     state.update(key, SessionUpdate::CompactionUpdate(news));
 }
 
-/// A remark of tau. Clients that know notices get it as one; others read the important ones in the
+/// Reports a remark of tau. Clients that support notices get it as one; others get the important ones in the
 /// conversation, while a prompt is being answered.
 fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: String, hint: Option<String>) {
     let knows = |client: &ClientCapabilities| {
@@ -421,7 +421,7 @@ fn notice(state: &mut AcpState, key: SessionKey, level: NoticeLevel, text: Strin
     state.update(key, SessionUpdate::AgentMessageChunk(news));
 }
 
-/// The agent of a session has ended: whoever waits for it is answered.
+/// Answers all requests that wait for the agent of a session, because it has ended.
 fn stopped(state: &mut AcpState, key: SessionKey) {
     calls::give_up(state, key);
     state.asked.retain(|_, asked| asked.session != key);

@@ -1,4 +1,4 @@
-//! What the front end needs of the rest of the program: agents for sessions, the list of sessions, keys.
+//! The front end's access to the rest of the program: agents for sessions, the session list, keys.
 //!
 //! All of it blocks and runs on threads.
 
@@ -33,7 +33,7 @@ use tau_protocol::session_row::SessionRow;
 use tau_protocol::title;
 use tau_tools::editor::Editor;
 
-/// Sessions of one page of the list.
+/// Number of sessions on a page of the list.
 const PAGE: usize = 100;
 
 /// The program around the front end.
@@ -42,7 +42,7 @@ pub(crate) struct AcpHost {
     args: CliArgs,
 }
 
-/// An agent that can be started, and what the client may choose.
+/// An agent that can be started, and the client's options.
 pub(crate) struct NewAgent {
     pub(crate) config: AgentConfig,
     pub(crate) models: Vec<Arc<Model>>,
@@ -64,7 +64,7 @@ fn no_model(refusal: Refusal) -> Error {
 }
 
 impl AcpHost {
-    /// The program that was started with these arguments.
+    /// A program with these arguments.
     pub(crate) fn new(args: CliArgs) -> Self {
         AcpHost { args }
     }
@@ -72,7 +72,7 @@ impl AcpHost {
     /// Composes the agent of a session.
     ///
     /// # Errors
-    /// When there is no such session, the directory does not fit, or there is no model that can be used.
+    /// When there is no such session, the directory does not fit, or no model is available.
     pub(crate) fn begin(&self, beginning: &Beginning, editor: Option<EditorLink>) -> Result<NewAgent, Error> {
         let cwd = &beginning.cwd;
         if !cwd.is_dir() {
@@ -109,8 +109,8 @@ impl AcpHost {
         })
     }
 
-    /// A page of the sessions, newest first: those of a directory, or all. A page after the first begins
-    /// behind the session that `cursor` names.
+    /// A page of the sessions, newest first: of a directory, or all. A page after the first begins behind the
+    /// session in `cursor`.
     ///
     /// # Errors
     /// When the settings cannot be read, or there is no such page.
@@ -145,7 +145,7 @@ impl AcpHost {
         Ok(ListSessionsResponse::new(rows.iter().map(listed).collect()).next_cursor(next))
     }
 
-    /// Deletes a session. One that does not exist is deleted already.
+    /// Deletes a session. A missing one counts as deleted.
     ///
     /// # Errors
     /// When it is open elsewhere, or the file cannot be removed.
@@ -156,10 +156,10 @@ impl AcpHost {
         sessions::delete(&root, &path).map(drop).map_err(|text| wire::error(ErrorCode::InternalError, text))
     }
 
-    /// Whether a model can be used now.
+    /// Checks that a model is available.
     ///
     /// # Errors
-    /// What is missing, and how it is set.
+    /// The missing setting, and how to set it.
     pub(crate) fn authenticate(&self) -> Result<(), Error> {
         let setup = Setup::read(self.args.clone(), PROFILE).map_err(failed)?;
         has_key(&setup.with_model().map_err(no_model)?)
@@ -188,7 +188,7 @@ fn has_key(setup: &Setup) -> Result<(), Error> {
         Err(failure) if headless::is_missing_key(&failure) => {
             Err(no_model(headless::no_key(setup, &model.provider, failure)))
         }
-        // Anything else is reported with the request that needs the key.
+        // Any other fault is reported with the request that needs the key.
         _ => Ok(()),
     }
 }
@@ -199,7 +199,7 @@ fn listed(row: &SessionRow) -> ListedSession {
     ListedSession::new(row.id.clone(), shown_path(&row.cwd)).title(title).updated_at(changed)
 }
 
-/// A server of the client's settings, as tau's own have it.
+/// A server from the client's settings, in the form of tau's own.
 fn server(given: &GivenServer) -> Result<McpServer, Error> {
     let (name, transport) = match given {
         GivenServer::Stdio(server) => {
@@ -227,7 +227,7 @@ fn server(given: &GivenServer) -> Result<McpServer, Error> {
     Ok(McpServer::new(name, transport))
 }
 
-/// The text with what the files of tau would take for a variable as it is: clients replace theirs.
+/// The text with variables escaped, which the files of tau would replace: clients replace theirs.
 fn literal(text: &str) -> String {
     text.replace('$', "${NOT_A_VARIABLE:-$}")
 }

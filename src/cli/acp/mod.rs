@@ -1,9 +1,9 @@
 //! `tau acp`: the Agent Client Protocol, version 1, on the standard streams, for editors.
 //!
 //! A fold over the events of several agents, one for each session: `wire` reads and writes messages,
-//! `requests` takes those of the client, `events` those of the agents, `approvals` asks the user; `state` holds what
-//! is in between, `host` makes agents. This file moves bytes and ends the program. The protocol is
-//! specified at agentclientprotocol.com, and its types are those of its authors' crate.
+//! `requests` handles the client's, `events` the agents', `approvals` asks the user; `state` holds the common
+//! state, `host` makes agents. This file moves bytes and ends the program. The protocol is specified at
+//! agentclientprotocol.com, and its types come from its authors' crate.
 
 mod approvals;
 mod calls;
@@ -55,7 +55,7 @@ use tau_protocol::message::Usage;
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
-/// How agents of this front end are composed.
+/// The composition of this front end's agents.
 pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Refuse,
     retry: RetryMode::Interactive,
@@ -67,20 +67,20 @@ pub(crate) const PROFILE: FrontEndProfile = FrontEndProfile {
     connections: Connections::WithAgent,
 };
 
-/// Unwritten bytes from which on agents have to wait.
+/// Number of unwritten bytes from which agents must wait.
 const FULL: usize = 8 << 20;
-/// Unwritten bytes from which on messages of the client, too, are left unread.
+/// Number of unwritten bytes from which the client's messages are left unread, too.
 const OVERFULL: usize = 64 << 20;
-/// Bytes of output that terminals of the client keep: as much as tools show at most.
+/// Bytes of output kept by the client's terminals: the maximum that tools show.
 const TERMINAL_BYTES: u64 = 1 << 20;
-/// Events that are taken together.
+/// Maximum number of events handled together.
 const BATCH: usize = 64;
-/// Events of all agents that may wait.
+/// Capacity of the queue for events of all agents.
 const EVENTS: usize = 256;
-/// Commands of a session that may wait for its agent.
+/// Capacity of a session's queue of commands for its agent.
 const COMMANDS: usize = 1_024;
 
-/// Serves a client until its input ends, its output is closed or a signal comes; how the program ends.
+/// Serves a client until its input ends, its output is closed or a signal arrives; returns the program's end.
 /// `signals` gives the next signal each time it is called.
 pub(crate) async fn run(
     args: CliArgs,
@@ -111,7 +111,7 @@ pub(crate) async fn run(
     exit
 }
 
-/// What an agent reports, and of which session it is.
+/// An event of an agent, and its session.
 type News = (SessionKey, AgentEvent);
 
 /// A running agent.
@@ -120,7 +120,7 @@ struct RunningAgent {
     task: JoinHandle<()>,
 }
 
-/// What a thread has found out.
+/// The result of a thread.
 enum Done {
     Begun(SessionKey, Beginning, Result<Box<NewAgent>, Error>),
     Listed(RequestId, Result<ListSessionsResponse, Error>),
@@ -135,10 +135,10 @@ struct AcpService<R, W, S> {
     last_key: SessionKey,
     news: mpsc::Sender<News>,
     events: mpsc::Receiver<News>,
-    /// What tools ask the editor.
+    /// The tools' requests to the editor.
     asks: mpsc::Sender<EditorAsk>,
     asked: mpsc::Receiver<EditorAsk>,
-    /// Where the answers of the editor go, by the ids of the requests.
+    /// The receivers of the editor's answers, by request id.
     replies: HashMap<i64, SyncSender<Result<Value, Error>>>,
     jobs: JoinSet<Done>,
     stops: StopWatch<S>,
@@ -148,7 +148,7 @@ struct AcpService<R, W, S> {
     reading: bool,
 }
 
-/// What woke the front end.
+/// A cause of waking the front end.
 enum Wake {
     Line(std::io::Result<Option<InputLine>>),
     Events(Vec<News>),
@@ -228,7 +228,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
             Order::Send(key, command) => self.send(key, command),
             Order::Reply(number, result) => {
                 if let Some(reply) = self.replies.remove(&number) {
-                    // A tool that was aborted does not wait any more.
+                    // An aborted tool no longer waits.
                     let _ = reply.try_send(result);
                 }
             }
@@ -265,7 +265,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         (has_files || has_terminals).then_some(EditorLink { session, asks, files, has_terminals })
     }
 
-    /// Asks the client what a tool wants to know.
+    /// Sends a tool's request to the client.
     fn ask_editor(&mut self, ask: EditorAsk) {
         let EditorAsk { session: key, request, answer } = ask;
         let Some(session) = self.state.sessions.get(&key) else { return };
@@ -305,7 +305,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         self.replies.insert(number, answer);
     }
 
-    /// Gives a command to an agent. One that takes none any more, or far too few, is ended.
+    /// Sends a command to an agent. An agent that accepts none any more, or far too few, is ended.
     fn send(&mut self, key: SessionKey, command: AgentCommand) {
         let Some(agent) = self.agents.get(&key) else { return };
         if agent.commands.try_send(command).is_err() {
@@ -358,7 +358,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
                 }
             }
             if !has_stopped {
-                // Nobody is left to tell if this fails.
+                // There is no receiver left to tell if this fails.
                 let _ = news.send((key, AgentEvent::Task(TaskEvent::Stopped))).await;
             }
         });
@@ -374,7 +374,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Acp
         }
     }
 
-    /// Nothing more is asked: the agents end once they have taken what was.
+    /// Closes the input: the agents end once they have handled their commands.
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
             let keys: Vec<SessionKey> = self.agents.keys().copied().collect();

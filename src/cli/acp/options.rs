@@ -1,6 +1,6 @@
-//! What can be chosen in a session: the permission mode, the model, the thinking level.
+//! The options of a session: the permission mode, the model, the thinking level.
 //!
-//! The permission mode is offered twice, as a mode and as an option: older clients know modes only.
+//! The permission mode is offered twice, as a mode and as an option: older clients support only modes.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const MODEL: &str = "model";
 /// The option of the thinking level.
 const THINKING: &str = "thinking";
 
-/// What a mode does, in a sentence.
+/// The effect of a mode, in a sentence.
 fn about(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Ask => "Ask before every change; reading is free",
@@ -45,14 +45,14 @@ fn offered(session: &AcpSession) -> impl Iterator<Item = PermissionMode> + use<>
     PermissionMode::ALL.into_iter().filter(move |mode| mode.within(ceiling).is_ok())
 }
 
-/// The permission modes, and which applies.
+/// The permission modes, and the current one.
 pub(crate) fn modes(session: &AcpSession) -> SessionModeState {
     let mode =
         |mode: PermissionMode| SessionMode::new(mode.name(), titled(mode.name())).description(about(mode));
     SessionModeState::new(session.mirror.mode.name(), offered(session).map(mode).collect::<Vec<_>>())
 }
 
-/// Everything that can be chosen.
+/// All options.
 pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
     let modes: Vec<SessionConfigSelectOption> = offered(session)
         .map(|mode| SessionConfigSelectOption::new(mode.name(), titled(mode.name())).description(about(mode)))
@@ -81,7 +81,7 @@ pub(crate) fn all(session: &AcpSession) -> Vec<SessionConfigOption> {
     options
 }
 
-/// The models by provider, the present one among them in any case.
+/// The models by provider, always including the current one.
 fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
     let known = session.models.iter().any(|model| model.reference() == now.reference());
     let models = (!known).then_some(now).into_iter().chain(&session.models);
@@ -99,10 +99,11 @@ fn grouped(session: &AcpSession, now: &Arc<Model>) -> Vec<SessionConfigSelectGro
     groups.into_iter().map(group).collect()
 }
 
-/// The mode of this name.
+/// The mode with this name.
 ///
 /// # Errors
-/// If there is no mode of this name, or the client cannot choose it; the error lists the modes, or says why.
+/// If there is no mode with this name, or the client cannot choose it; the error lists the modes, or gives
+/// the reason.
 pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionMode, Error> {
     let wrong = |text: String| wire::error(ErrorCode::InvalidParams, text);
     let mode = PermissionMode::from_name(name).ok_or_else(|| {
@@ -112,7 +113,7 @@ pub(crate) fn mode_named(session: &AcpSession, name: &str) -> Result<PermissionM
     mode.within(session.mode_ceiling).map_err(wrong)
 }
 
-/// Chooses a value; what the agent is to be told. The session already shows it.
+/// Chooses a value and returns the command for the agent. The session already shows it.
 ///
 /// # Errors
 /// When there is no such option, or it has no such value.

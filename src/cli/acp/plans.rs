@@ -1,4 +1,4 @@
-//! Plans: the model hands one in, the client is asked what becomes of it, and shows which steps are done.
+//! Plans: the client decides on a proposed one, and shows which steps are done.
 
 use agent_client_protocol_schema::v1::{
     Error, PermissionOption, PermissionOptionKind, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
@@ -15,14 +15,14 @@ use tau_protocol::command::{QuestionAnswer, QuestionCommand};
 use tau_tools::ids;
 use tau_tools::plan::WorkPlan;
 
-/// The options that accept, by their ids: the mode in which the plan is carried out.
+/// The accepting options, by id: the mode in which the plan is carried out.
 const ACCEPTING: [(&str, PermissionMode, &str); 3] = [
     ("accept-auto", PermissionMode::Auto, "Carry it out without asking"),
     ("accept-edits", PermissionMode::Edits, "Carry it out, asking before commands"),
     ("accept-ask", PermissionMode::Ask, "Carry it out, asking before every change"),
 ];
 
-/// Shows the steps of a plan; the first that is not done is the one in progress, if it is carried out.
+/// Shows the steps of a plan; the first unfinished one is in progress, if the plan is being carried out.
 pub(crate) fn show(state: &mut AcpState, key: SessionKey, plan: &WorkPlan, is_accepted: bool) {
     let next = plan.next().filter(|_| is_accepted);
     let entries = plan.steps.iter().enumerate().map(|(index, step)| {
@@ -37,7 +37,7 @@ pub(crate) fn show(state: &mut AcpState, key: SessionKey, plan: &WorkPlan, is_ac
     state.update(key, SessionUpdate::Plan(plan));
 }
 
-/// The model has handed in a plan: asks what becomes of it.
+/// Asks for a decision on the model's plan.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text: &str) {
     show(state, key, &WorkPlan::parse(text), false);
     let Some(session) = state.sessions.get(&key) else { return };
@@ -58,7 +58,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, question: String, text:
     state.ask("session/request_permission", &request, Asked { session: key, about });
 }
 
-/// Takes the client's answer. Without one that accepts, the run stops.
+/// Handles the client's answer. Unless it accepts, the run stops.
 pub(crate) fn answered(state: &mut AcpState, key: SessionKey, id: String, result: Result<Value, Error>) {
     let outcome = result.ok().and_then(|it| serde_json::from_value::<RequestPermissionResponse>(it).ok());
     let chosen = match outcome.map(|response| response.outcome) {

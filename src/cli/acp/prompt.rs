@@ -1,4 +1,4 @@
-//! The prompt of a client, as text and images for the agent.
+//! A client's prompt as text and images for the agent.
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, EmbeddedResourceResource, Error, ErrorCode, ResourceLink,
@@ -10,11 +10,11 @@ use super::wire;
 use crate::headless::prompts;
 use tau_protocol::message::Block;
 
-/// Reads the blocks of a prompt: texts as paragraphs, links as markdown where they are in the text, embedded
-/// files between fences.
+/// Reads the blocks of a prompt: texts as paragraphs, inline links as markdown, embedded files between
+/// fences.
 ///
 /// # Errors
-/// When a block cannot be given to a model, and what can.
+/// When a block cannot be given to a model; the error names the supported ones.
 pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Error> {
     let mut text = String::new();
     let mut after_link = false;
@@ -70,8 +70,8 @@ pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<(String, Vec<Block>), Er
     Ok((text, images))
 }
 
-/// Whether two blocks would run together: clients that send what was not answered again, or the files that are
-/// open, give them blocks of their own.
+/// Whether two blocks would run together: clients that resend unanswered text, or the open files, give them
+/// separate blocks.
 fn joins(after_link: bool, before: &str, next: &str) -> bool {
     let Some(first) = next.chars().next().filter(|_| !before.is_empty()) else { return false };
     if after_link {
@@ -80,13 +80,13 @@ fn joins(after_link: bool, before: &str, next: &str) -> bool {
     !first.is_whitespace() && !before.ends_with(char::is_whitespace)
 }
 
-/// A link as the model reads it: the path of a file, or the address.
+/// A link for the model: the path of a file, or the address.
 fn linked(link: &ResourceLink) -> String {
     format!("[{}]({})", link.title.as_deref().unwrap_or(&link.name), place(&link.uri))
 }
 
-/// The path that a `file:` address names; any other address as it is. A `#` and what follows it, as editors
-/// write for lines, stays.
+/// The path of a `file:` address; any other address unchanged. A `#` and the text after it, with which
+/// editors give lines, stays.
 fn place(uri: &str) -> String {
     let (address, lines) = uri.split_once('#').map_or((uri, None), |(address, lines)| (address, Some(lines)));
     let path = url::Url::parse(address)
@@ -100,7 +100,7 @@ fn place(uri: &str) -> String {
     }
 }
 
-/// An image that models take. What it is counts, not what it is called.
+/// An image that models accept. Its content counts, not its declared type.
 fn checked_image(data: String, mime_type: &str) -> Result<Block, String> {
     let bytes =
         STANDARD.decode(&data).map_err(|error| format!("the data of an image is not base64: {error}"))?;

@@ -1,4 +1,4 @@
-//! Questions to the user, of MCP servers and of the model: forms and addresses, for clients that show them.
+//! Questions from MCP servers and the model: forms and addresses, for clients that support them.
 
 use agent_client_protocol_schema::v1::{ClientCapabilities, Error};
 use serde_json::{Map, Value, json};
@@ -11,13 +11,13 @@ use tau_protocol::event::Question;
 use tau_protocol::form::{FieldKind, FormField, FormOption};
 use tau_tools::user::{UserAnswer, UserQuestion};
 
-/// The name of the only field of a question that is no form.
+/// The name of the only field of a question that is not a form.
 const FIELD: &str = "answer";
-/// How the names of the fields of the model's questions begin.
+/// The name prefix of the fields of the model's questions.
 const CHOICES: &str = "choices";
 const TEXT: &str = "text";
 
-/// Asks the client. One that cannot show the question does not answer it.
+/// Asks the client. A client that cannot show the question leaves it unanswered.
 pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &Question) {
     if let Question::Plan { plan } = question {
         return plans::ask(state, key, id, plan);
@@ -48,7 +48,7 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
             let field = json!({ FIELD: { "type": "boolean", "title": title, "default": false } });
             (QuestionKind::Confirm, form(&text, field, json!([FIELD])))
         }
-        // Asked above.
+        // Handled above.
         Question::Plan { .. } => return,
         Question::User { questions } => {
             let (properties, required) = user_form(questions);
@@ -80,8 +80,8 @@ pub(crate) fn ask(state: &mut AcpState, key: SessionKey, id: String, question: &
     }
 }
 
-/// The fields for questions of the model, and which are required: for each its choices, which are numbered, and
-/// a text.
+/// The fields for the model's questions, and the required ones: for each question its numbered choices, and a
+/// text.
 fn user_form(questions: &[UserQuestion]) -> (Value, Value) {
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (index, UserQuestion { question, choices, multiple }) in questions.iter().enumerate() {
@@ -130,7 +130,7 @@ fn schema(field: &FormField) -> Value {
         FieldKind::Number { integer, minimum, maximum } => {
             let kind = if *integer { "integer" } else { "number" };
             let bound = |value: &Option<f64>| match value {
-                // Whole numbers are written without a point, as their schema wants them.
+                // Whole numbers are written without a point, as their schema requires.
                 Some(value) if *integer => json!(value.round() as i64),
                 other => json!(other),
             };
@@ -153,7 +153,7 @@ fn schema(field: &FormField) -> Value {
     schema
 }
 
-/// Takes the client's answer.
+/// Handles the client's answer.
 pub(crate) fn answered(
     state: &mut AcpState,
     key: SessionKey,

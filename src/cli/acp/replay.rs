@@ -1,4 +1,4 @@
-//! The messages of a session that is loaded, as the client would have seen them live.
+//! The messages of a loaded session, as the client would have seen them live.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{calls, calls_of_session};
 use tau_protocol::message::{BashExecution, Block, Message, UserContent};
 use tau_tools::ids;
 
-/// Tells the client of messages, in order. `titles` are those of their calls, by id.
+/// Sends messages to the client, in order. `titles` are the titles of their calls, by id.
 pub(crate) fn messages(
     state: &mut AcpState,
     key: SessionKey,
@@ -27,7 +27,7 @@ pub(crate) fn messages(
             Message::Assistant(answer) => blocks(state, key, &answer.content, titles),
             Message::ToolResult(result) => calls_of_session::result(state, key, result),
             Message::BashExecution(command) => user_command(state, key, command),
-            // The messages that a summary stands for are sent themselves.
+            // The summarized messages are sent themselves.
             Message::Custom(_)
             | Message::BranchSummary(_)
             | Message::CompactionSummary(_)

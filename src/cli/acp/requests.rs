@@ -1,4 +1,4 @@
-//! What each message of the client does: an answer at once, or a command or an order and an answer later.
+//! Handles the client's messages: an answer at once, or a command or an order and an answer later.
 //!
 //! Pure.
 
@@ -28,10 +28,10 @@ use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 use tau_protocol::title;
 
-/// The built-in command that a prompt can be.
+/// The built-in command that a prompt can contain.
 pub(crate) const COMPACT: &str = "compact";
 
-/// Takes a message.
+/// Handles a message.
 pub(crate) fn apply(state: &mut AcpState, message: Incoming) {
     match message {
         Incoming::Request { id, method, params } => {
@@ -107,9 +107,9 @@ fn request(state: &mut AcpState, id: &RequestId, method: &str, params: Value) ->
     }
 }
 
-/// The way to log in that a client only has to ask for: keys of files and of the environment.
+/// The login method without any further step: keys from files and the environment.
 const KEYS: &str = "keys";
-/// The way to log in for which the client starts tau in a terminal.
+/// The login method for which the client starts tau in a terminal.
 const TERMINAL: &str = "terminal";
 
 fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) -> Result<(), Error> {
@@ -133,7 +133,7 @@ fn initialize(state: &mut AcpState, id: &RequestId, request: InitializeRequest) 
             .args(vec!["--login".to_owned()]);
         ways.push(AuthMethod::Terminal(terminal));
     }
-    // A client that speaks another version gets ours, and closes the connection if it does not support it.
+    // A client with another version gets ours, and closes the connection if it does not support it.
     let answer = InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .auth_methods(ways)
@@ -173,14 +173,14 @@ fn begin(
     Ok(())
 }
 
-/// Deletes a session that is not open here: one that is has to be closed first.
+/// Deletes a session that is not open here: an open one must be closed first.
 fn delete(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<(), Error> {
     let session = named(state, session)?;
     state.orders.push_back(Order::Delete { request: id.clone(), id: session });
     Ok(())
 }
 
-/// The answer to a deletion.
+/// Answers a deletion.
 pub(crate) fn deleted(state: &mut AcpState, id: &RequestId, result: Result<(), Error>) {
     match result {
         Ok(()) => state.answer(id, &DeleteSessionResponse::new()),
@@ -200,7 +200,7 @@ fn close(state: &mut AcpState, id: &RequestId, session: &SessionId) -> Result<()
     Ok(())
 }
 
-/// Starts a prompt. After a cancelled one it waits for the end of that.
+/// Starts a prompt. After a cancelled one it waits until that has ended.
 fn start(state: &mut AcpState, id: &RequestId, request: PromptRequest) -> Result<(), Error> {
     let key = state.open_session(&request.session_id)?;
     let (text, images) = prompt::read(request.prompt)?;
@@ -247,7 +247,7 @@ pub(crate) fn send(
     if let Some(session) = state.sessions.get_mut(&key) {
         let outcome = StopReason::EndTurn;
         session.turn = Some(Turn { request, idle: Some(idle), cancelled: false, outcome, failure: None });
-        // The title of an earlier session is that of its first prompt.
+        // The title of an earlier session comes from its first prompt.
         session.title = session.title.take().or(title.filter(|_| !session.mirror.session.resumed));
     }
 }
@@ -266,7 +266,7 @@ fn configure(
     Ok(())
 }
 
-/// The prompt of a session is answered, and the next begins.
+/// Answers the prompt of a session, and starts the next.
 pub(crate) fn finish(state: &mut AcpState, key: SessionKey) {
     calls_of_session::give_up(state, key);
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -283,7 +283,7 @@ pub(crate) fn finish(state: &mut AcpState, key: SessionKey) {
     }
 }
 
-/// The client learns the title of the session and when it was changed.
+/// Reports the title of the session and the time of its last change to the client.
 fn show_info(state: &mut AcpState, key: SessionKey) {
     let changed = state.now.to_string();
     let Some(session) = state.sessions.get(&key) else { return };
@@ -295,7 +295,7 @@ fn show_info(state: &mut AcpState, key: SessionKey) {
     state.update(key, SessionUpdate::SessionInfoUpdate(news));
 }
 
-/// Notifications are never answered, so what is wrong with one is only logged.
+/// Handles a notification. Notifications are never answered, so faults are only logged.
 fn notification(state: &mut AcpState, method: &str, params: Value) {
     match method {
         "session/cancel" => match read::<CancelNotification>(params) {
@@ -318,7 +318,7 @@ fn notification(state: &mut AcpState, method: &str, params: Value) {
     }
 }
 
-/// Stops what the session does. A prompt that waits is answered here; the running one when it has ended.
+/// Stops the session's current work. A waiting prompt is answered here; the running one when it has ended.
 fn cancel(state: &mut AcpState, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(turn) = &mut session.turn else { return };
@@ -329,7 +329,7 @@ fn cancel(state: &mut AcpState, key: SessionKey) {
     state.send(key, RunCommand::Abort);
 }
 
-/// An answer of the client. One to a request that nobody waits for any more is dropped.
+/// Handles an answer of the client. An answer to a withdrawn request is dropped.
 fn answered(state: &mut AcpState, id: &RequestId, result: Result<Value, Error>) {
     let RequestId::Number(number) = id else { return };
     if let Some(asked) = state.asked.remove(number) {

@@ -1,7 +1,6 @@
-//! What the front end knows: the client, the sessions, what waits for an answer.
+//! The state of the front end: the client, the sessions, pending requests.
 //!
-//! Plain data. `requests` and `events` change it; what is to be done outside is put into `orders`, what
-//! is to be written into `records`.
+//! Plain data. `requests` and `events` change it; outside work is queued in `orders`, output in `records`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
@@ -23,46 +22,46 @@ use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::Model;
 use tau_protocol::query::Query;
 
-/// Names a session within the program.
+/// Identifies a session within the program.
 pub(crate) type SessionKey = u64;
 
 /// The front end.
 #[derive(Default)]
 pub(crate) struct AcpState {
-    /// What the client can do; absent until it has said so.
+    /// The client's capabilities; absent until it has reported them.
     pub(crate) client: Option<ClientCapabilities>,
-    /// Whether the client shows one option of each kind in words of its own, not those that tau sends.
+    /// Whether the client shows one option of each kind with its own labels instead of tau's.
     pub(crate) names_options_itself: bool,
     pub(crate) sessions: BTreeMap<SessionKey, AcpSession>,
-    /// Lines to be written, in order.
+    /// Lines to write, in order.
     pub(crate) records: VecDeque<String>,
-    /// What is to be done outside, in order.
+    /// Outside work, in order.
     pub(crate) orders: VecDeque<Order>,
     /// Requests to the client, by their ids.
     pub(crate) asked: HashMap<i64, Asked>,
-    /// The time, as of the last thing that happened.
+    /// The time of the last event.
     pub(crate) now: jiff::Timestamp,
     last_request: i64,
     last_ticket: u64,
 }
 
-/// Something that is to be done outside.
+/// A piece of outside work.
 pub(crate) enum Order {
-    /// An agent is to be made for a session.
+    /// Make an agent for a session.
     Begin(Beginning),
     /// A command for an agent.
     Send(SessionKey, AgentCommand),
-    /// The sessions are to be listed.
+    /// List the sessions.
     List { request: RequestId, cwd: Option<PathBuf>, cursor: Option<String> },
-    /// The session's file is to be deleted.
+    /// Delete the session's file.
     Delete { request: RequestId, id: String },
-    /// A tool has its answer: the request, and what the client said.
+    /// Give a tool its answer: the request, and the client's result.
     Reply(i64, Result<Value, Error>),
-    /// Whether a model can be used is to be found out.
+    /// Check whether a model is available.
     Authenticate { request: RequestId },
 }
 
-/// A session that a client wants.
+/// A session requested by a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) request: RequestId,
@@ -72,31 +71,31 @@ pub(crate) struct Beginning {
     pub(crate) servers: Vec<McpServer>,
 }
 
-/// Which session is to be used.
+/// The kind of session to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BeginningKind {
     New,
-    /// This one, and the client gets its messages.
+    /// This session, whose messages the client gets.
     Load(String),
-    /// This one; the client has its messages.
+    /// This session; the client has its messages.
     Resume(String),
 }
 
-/// A request to the client, and what its answer is for.
+/// A request to the client, and the purpose of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) session: SessionKey,
     pub(crate) about: About,
 }
 
-/// What was asked.
+/// The subject of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// Whether a call may run: the id of the request for approval, and the rules that were offered.
+    /// Whether a call may run: the id of the request for approval, and the offered rules.
     Approval { id: String, rules: Vec<String> },
-    /// What an MCP server wants to know: the id of the question.
+    /// A question from an MCP server or the model: its id.
     Question { id: String, kind: QuestionKind },
-    /// What becomes of a plan: the id of the question.
+    /// The decision on a plan: the id of the question.
     Plan { id: String },
     /// A file or a terminal, for a tool.
     Editor,
@@ -111,49 +110,49 @@ pub(crate) enum QuestionKind {
     Url,
     Confirm,
     Select,
-    /// So many questions of the model.
+    /// This many questions of the model.
     User(usize),
 }
 
 /// A session with its agent.
 pub(crate) struct AcpSession {
     pub(crate) id: SessionId,
-    /// What is known of it.
+    /// Its known state.
     pub(crate) mirror: SessionMirror,
     pub(crate) stage: Stage,
-    /// The names of the prompts that can be sent as commands.
+    /// The names of the prompts that work as commands.
     pub(crate) prompts: Vec<String>,
-    /// The models that can be chosen.
+    /// The available models.
     pub(crate) models: Vec<Arc<Model>>,
-    /// The mode above which the client cannot choose one.
+    /// The most permissive mode that the client can choose.
     pub(crate) mode_ceiling: PermissionMode,
-    /// What the session has used so far, and whether all of it has a price.
+    /// The session's usage so far, and whether all of it has a price.
     pub(crate) used: Usage,
     pub(crate) is_priced: bool,
     /// The prompt that is being answered.
     pub(crate) turn: Option<Turn>,
-    /// The prompt that came after a cancelled one, until that has ended.
+    /// The prompt after a cancelled one, until that has ended.
     pub(crate) next: Option<NextPrompt>,
     /// The message that is being streamed.
     pub(crate) message: Option<MessageId>,
     /// The title that the client knows.
     pub(crate) title: Option<String>,
-    /// The compaction that runs.
+    /// The running compaction.
     pub(crate) compaction: Option<CompactionId>,
-    /// The tool calls that were shown and have not ended, by their ids, with their commands.
+    /// The reported tool calls that have not ended, by id, with their commands.
     pub(crate) running: BTreeMap<String, Option<String>>,
-    /// The terminals of the client in which calls run, by the ids of the calls.
+    /// The client's terminals in which calls run, by call id.
     pub(crate) terminals: BTreeMap<String, TerminalId>,
     /// The query for the commands that are sent to the client.
     pub(crate) commands: Option<u64>,
 }
 
-/// How far a session is.
+/// The state of a session.
 pub(crate) enum Stage {
     /// Its agent is starting, or its messages are being sent.
     Opening(Opening),
     Open,
-    /// Its agent is ending; these want to know when it has.
+    /// Its agent is ending; these requests wait for that.
     Closing(Vec<RequestId>),
 }
 
@@ -161,27 +160,27 @@ pub(crate) enum Stage {
 pub(crate) struct Opening {
     pub(crate) request: RequestId,
     pub(crate) kind: BeginningKind,
-    /// The last messages, as the agent reported them.
+    /// The last messages, as reported by the agent.
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) titles: BTreeMap<String, String>,
     /// Whether there are messages before those.
     pub(crate) has_more: bool,
-    /// The page of messages that was asked for.
+    /// The requested page of messages.
     pub(crate) page: Option<u64>,
 }
 
 /// A prompt that is being answered.
 pub(crate) struct Turn {
     pub(crate) request: RequestId,
-    /// The query that is answered when nothing is left to do.
+    /// The query that is answered when no work is left.
     pub(crate) idle: Option<u64>,
     pub(crate) cancelled: bool,
     pub(crate) outcome: StopReason,
-    /// Why the last request to the provider failed.
+    /// The failure of the last request to the provider.
     pub(crate) failure: Option<String>,
 }
 
-/// A prompt that has to wait.
+/// A prompt that must wait.
 pub(crate) struct NextPrompt {
     pub(crate) request: RequestId,
     pub(crate) text: String,
@@ -189,7 +188,7 @@ pub(crate) struct NextPrompt {
 }
 
 impl AcpState {
-    /// Writes a line.
+    /// Queues the answer to a request.
     pub(crate) fn answer(&mut self, request: &RequestId, result: &impl Serialize) {
         self.records.push_back(wire::answer(request, result));
     }
@@ -199,7 +198,7 @@ impl AcpState {
         self.records.push_back(wire::refusal(request, error));
     }
 
-    /// Asks the client; the id of the request.
+    /// Sends a request to the client and returns its id.
     pub(crate) fn ask(&mut self, method: &str, params: &impl Serialize, asked: Asked) -> i64 {
         self.last_request += 1;
         self.records.push_back(wire::request(self.last_request, method, params));
@@ -217,7 +216,7 @@ impl AcpState {
         }
     }
 
-    /// Tells the client of a session's news.
+    /// Sends an update of a session to the client.
     pub(crate) fn update(&mut self, key: SessionKey, update: SessionUpdate) {
         if let Some(session) = self.sessions.get(&key) {
             let news = SessionNotification::new(session.id.clone(), update);
@@ -236,7 +235,7 @@ impl AcpState {
         self.orders.push_back(Order::Send(key, command));
     }
 
-    /// Asks the agent of a session; the ticket of its answer.
+    /// Sends a query to the agent of a session and returns its ticket.
     pub(crate) fn query(&mut self, key: SessionKey, query: Query) -> u64 {
         self.last_ticket += 1;
         let ticket = self.last_ticket;
@@ -260,7 +259,7 @@ impl AcpState {
         }
     }
 
-    /// Whether the client has this ability.
+    /// Whether the client has this capability.
     pub(crate) fn client_can(&self, ability: impl FnOnce(&ClientCapabilities) -> bool) -> bool {
         self.client.as_ref().is_some_and(ability)
     }

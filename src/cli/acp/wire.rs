@@ -1,26 +1,26 @@
-//! Messages of JSON-RPC 2.0, one a line, in both directions.
+//! Messages of JSON-RPC 2.0, one per line, in both directions.
 //!
-//! What is wrong with a line becomes the error that answers it. What a method means is said in
-//! `requests`; nothing here reads or writes.
+//! A faulty line becomes the error that answers it. The meaning of methods is in `requests`; nothing here
+//! reads or writes.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A line of the client.
+/// A line from the client.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    /// It wants an answer with this id.
+    /// It expects an answer with this id.
     Request { id: RequestId, method: String, params: Value },
-    /// It wants none.
+    /// It expects none.
     Notification { method: String, params: Value },
-    /// The answer to a request of ours.
+    /// An answer to our request.
     Response { id: RequestId, result: Result<Value, Error> },
-    /// It is no message; this is the answer.
+    /// It is not a message; the error is the answer.
     Malformed { id: RequestId, error: Error },
 }
 
-/// An error of the protocol with a sentence of our own.
+/// An error of the protocol with our own sentence.
 pub(crate) fn error(code: ErrorCode, text: impl Into<String>) -> Error {
     Error::new(i32::from(code), text)
 }
@@ -94,7 +94,7 @@ fn response(id: RequestId, mut fields: Map<String, Value>) -> Incoming {
     }
 }
 
-/// A request or a notification of ours.
+/// Our request or notification.
 #[derive(Serialize)]
 struct Call<'a, P> {
     jsonrpc: &'static str,
@@ -104,7 +104,7 @@ struct Call<'a, P> {
     params: &'a P,
 }
 
-/// An answer of ours.
+/// Our answer.
 #[derive(Serialize)]
 struct Answer<'a, R> {
     jsonrpc: &'static str,
@@ -125,18 +125,18 @@ pub(crate) fn request(id: i64, method: &str, params: &impl Serialize) -> String 
     line(&Call { jsonrpc: "2.0", id: Some(id), method, params })
 }
 
-/// The line that answers a request.
+/// The line of an answer.
 pub(crate) fn answer(id: &RequestId, result: &impl Serialize) -> String {
     line(&Answer { jsonrpc: "2.0", id, result: Some(result), error: None })
 }
 
-/// The line that refuses a request.
+/// The line of a refusal.
 pub(crate) fn refusal(id: &RequestId, error: &Error) -> String {
     line(&Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) })
 }
 
-/// Types of the protocol are always JSON: their maps have text as keys, and no path gets into them that
-/// is not text.
+/// Serialising types of the protocol cannot fail: their maps have text as keys, and paths that are not text
+/// never get into them.
 fn line(message: &impl Serialize) -> String {
     match serde_json::to_string(message) {
         Ok(mut line) => {
