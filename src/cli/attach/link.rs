@@ -1,8 +1,8 @@
-//! The agent as an attached screen knows it: commands go to the server, events come from there.
+//! The agent of an attached screen: commands go to the server, events come from it.
 //!
-//! Commands are numbered and sent in order, one request at a time; the server passes over a number that it
-//! took already, so a request whose answer was lost is sent again without harm. Events come as a stream,
-//! which continues after the last frame where it was interrupted, or begins with the whole session.
+//! Commands are numbered and sent in order, one request at a time; the server skips a number that it has
+//! already accepted, so it is safe to send a request again whose answer was lost. Events come as a stream,
+//! which resumes after the last frame, or begins with the whole session.
 
 mod reader;
 
@@ -27,31 +27,31 @@ use tau_protocol::event::{NoticeLevel, QueueEvent, RunEvent, SessionEvent, TaskE
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 
-/// Commands that may wait for this task, and events for the screen.
+/// Capacity of the queues for commands to this task and events for the screen.
 const COMMANDS: usize = 64;
 const EVENTS: usize = 256;
-/// Events that wait here at most before no more are read.
+/// Maximum number of queued events before reading pauses.
 const BACKLOG: usize = 1_024;
-/// Commands that are sent together, at most.
+/// Maximum number of commands in a request.
 const TOGETHER: usize = 64;
-/// The first wait before another attempt, and the longest.
+/// Delay before the first new attempt, and the maximum.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const MAX_WAIT: Duration = Duration::from_secs(8);
 
-/// The wait before commands that the server could not take are sent again.
+/// Delay before commands are sent again that the server could not accept.
 const BUSY: Duration = Duration::from_millis(500);
 
-/// The session that is attached to; requests of the screen go there, too.
+/// The attached session; the screen's requests go there, too.
 pub(crate) type CurrentSession = watch::Receiver<String>;
 
-/// An agent whose other end is at a server.
+/// An agent on a server.
 pub(crate) struct Linked {
     pub agent: AgentHandle,
     pub session: CurrentSession,
     pub connection: watch::Receiver<Connection>,
 }
 
-/// Attaches to a session, in the runtime that this is called in.
+/// Attaches to a session, in the current runtime.
 pub(crate) fn attach(server: Server, session: String) -> Linked {
     let (commands, inbox) = mpsc::channel(COMMANDS);
     let (outbox, events) = mpsc::channel(EVENTS);
@@ -82,22 +82,22 @@ pub(crate) fn attach(server: Server, session: String) -> Linked {
     Linked { agent: AgentHandle { commands, events, task }, session: session_now, connection: connection_now }
 }
 
-/// How things are with the stream.
+/// The state of the stream.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
-    /// The stream is being opened; how many attempts in a row have failed.
+    /// Being opened; `attempt` counts failures in a row.
     Connecting { attempt: u32 },
-    /// It is open.
+    /// Open.
     Open,
-    /// It is opened again at this time.
+    /// To be reopened at this time.
     Waiting { until: Instant, attempt: u32 },
-    /// The session was closed, or the server refuses: nothing is tried until the user sends something.
+    /// The session was closed, or the server refuses: there are no attempts until the user sends something.
     Down,
 }
 
-/// A question that waits for its answer.
+/// A pending question.
 struct Asked {
-    /// The ticket of the screen.
+    /// The screen's ticket.
     ticket: u64,
     command: AgentCommand,
 }
@@ -110,19 +110,19 @@ struct Link {
     session: String,
     current: watch::Sender<String>,
     connection: watch::Sender<Connection>,
-    /// What this client calls itself, so that the server knows it again.
+    /// The client's id, by which the server recognises it.
     client: String,
     inbox: mpsc::Receiver<AgentCommand>,
     outbox: mpsc::Sender<AgentEvent>,
     /// Events that the screen has not taken yet.
     outgoing: VecDeque<AgentEvent>,
-    /// Commands that the server has not taken yet, as far as is known.
+    /// Commands that the server has not accepted yet, as far as known.
     waiting: VecDeque<AgentCommand>,
     /// The number of the first of them.
     first: u64,
-    /// How many of them were sent already, perhaps in vain.
+    /// The number of them that were already sent, perhaps in vain.
     tried: usize,
-    /// Questions by the tickets under which they were sent.
+    /// Questions by the tickets that they were sent with.
     asked: BTreeMap<u64, Asked>,
     tickets: u64,
     /// The id of the last frame.
@@ -130,12 +130,12 @@ struct Link {
     state: State,
     reader: Option<Reader>,
     sending: Option<Sending>,
-    /// How long to wait before commands are sent.
+    /// Delay before commands are sent.
     pause: Duration,
     leaving: Option<Leaving>,
 }
 
-/// What woke the task.
+/// A cause of waking the task.
 enum Wake {
     Command(Option<AgentCommand>),
     Heard(Heard),
@@ -163,7 +163,7 @@ impl Link {
         self.finish().await;
     }
 
-    /// Commands that were given before the screen was left still go out.
+    /// Sends the commands that were given before the screen was left.
     async fn finish(mut self) {
         let sending = self.sending.take();
         let deadline = Instant::now() + Duration::from_secs(1);
@@ -175,7 +175,7 @@ impl Link {
                 self.taken(next);
             }
             if self.state == State::Open && !self.waiting.is_empty() {
-                // What is not taken now is lost with the screen, which says nothing of it any more.
+                // Commands not accepted now are lost with the screen, which can no longer report it.
                 let _ = self.server.send(&self.session, &self.batch()).await;
             }
         };
@@ -190,7 +190,7 @@ impl Link {
         }
     }
 
-    /// Begins what can be begun: opening the stream, sending commands.
+    /// Starts all possible work: opening the stream, sending commands.
     fn begin(&mut self) {
         if matches!(self.state, State::Connecting { .. }) && self.reader.is_none() {
             let joining = StreamRequest { client: self.client.clone(), after: self.last.clone() };
@@ -275,7 +275,7 @@ impl Link {
             command => self.waiting.push_back(command),
         }
         if is_by_user && self.state == State::Down {
-            // Whoever sends something wants the session back.
+            // Sending something means that the user wants the session back.
             self.state = State::Connecting { attempt: 0 };
         }
     }
@@ -324,7 +324,7 @@ impl Link {
         }
     }
 
-    /// Nothing is known of this client at the server: its commands are counted from the start.
+    /// Starts again without the server's knowledge of this client: its commands are counted from the start.
     fn start_over(&mut self) {
         self.client = tau_tools::ids::id().simple().to_string();
         self.waiting.clear();
@@ -336,7 +336,7 @@ impl Link {
             Heard::Attached { next } => self.attached(next),
             Heard::Opened(Happened { events, id }) => {
                 self.last = id;
-                // Pages are of the history as it was before.
+                // Pages belong to the previous history.
                 let is_page = |asked: &Asked| {
                     matches!(
                         asked.command,
@@ -371,12 +371,12 @@ impl Link {
         for event in events {
             match event {
                 AgentEvent::Task(TaskEvent::Answered { ticket, answer }) => {
-                    // One that was asked again after a loss is answered twice.
+                    // A question repeated after a loss is answered twice.
                     if let Some(Asked { ticket, .. }) = self.asked.remove(&ticket) {
                         self.outgoing.push_back(AgentEvent::Task(TaskEvent::Answered { ticket, answer }));
                     }
                 }
-                // What it means for the screen follows when the stream ends.
+                // The consequence for the screen follows when the stream ends.
                 AgentEvent::Task(TaskEvent::Stopped) => {
                     self.outgoing.push_back(AgentEvent::Run(RunEvent::AgentSettled { aborted: true }));
                 }
@@ -385,7 +385,7 @@ impl Link {
         }
     }
 
-    /// The stream is open; the server has taken the commands before `next`.
+    /// Records that the stream is open; the server has accepted the commands before `next`.
     fn attached(&mut self, next: u64) {
         let was_up = matches!(*self.connection.borrow(), Connection::Up);
         if !was_up {
@@ -396,7 +396,8 @@ impl Link {
             self.taken(next);
             self.tried = 0;
         } else {
-            // It was started again meanwhile. What it got without saying so is in the session, or is not.
+            // It was restarted in the meantime. Commands that it received without confirming may or may not
+            // be in the session.
             let doubtful: Vec<AgentCommand> =
                 self.waiting.drain(..self.tried.min(self.waiting.len())).collect();
             self.give_back(doubtful, "the server was started again before it had taken your message");
@@ -421,10 +422,10 @@ impl Link {
         match result {
             Ok(next) => self.taken(next),
             Err(Trouble::Busy(_)) => self.pause = BUSY,
-            // It was closed, which the stream is about to say. Nobody has asked to open it again.
+            // It was closed, which the stream is about to report. The user has not asked to reopen it.
             Err(Trouble::NotAttached(_)) if !self.waiting.iter().any(is_by_user) => self.pause = BUSY,
             Err(Trouble::Refused(text)) => {
-                // One of them cannot be sent as it is; nothing after it should wait for ever.
+                // One of them cannot be sent at all; the commands after it must not wait forever.
                 let count = self.waiting.len().min(TOGETHER);
                 let refused: Vec<AgentCommand> = self.waiting.drain(..count).collect();
                 self.tried = 0;
@@ -435,7 +436,7 @@ impl Link {
         }
     }
 
-    /// The connection was lost: it is made again, a little later each time.
+    /// Handles a lost connection: it is retried, a little later each time.
     fn lost(&mut self, why: &str) {
         let attempt = self.attempt();
         let wait = FIRST_WAIT.saturating_mul(1 << attempt.min(8)).min(MAX_WAIT);
@@ -444,7 +445,7 @@ impl Link {
         self.connection.send_replace(Connection::Lost { why: why.to_owned() });
     }
 
-    /// Nothing is tried any more until the user sends something.
+    /// Stops all attempts until the user sends something.
     fn down(&mut self, why: &str, returns: bool, hint: &str) {
         (self.reader, self.sending) = (None, None);
         self.state = State::Down;
@@ -457,7 +458,7 @@ impl Link {
         self.start_over();
     }
 
-    /// Returns the messages that the server has not taken.
+    /// Returns the messages that the server has not accepted.
     fn give_back_prompts(&mut self, why: &str) {
         let waiting: Vec<AgentCommand> = self.waiting.drain(..).collect();
         self.give_back(waiting, why);

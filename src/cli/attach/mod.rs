@@ -1,7 +1,7 @@
 //! `tau attach`: the whole screen on a session that `tau serve` has open.
 //!
-//! [`link`] is the agent as the screen knows it, with its other end at the server; [`requests`] answers what
-//! the screen asks besides, there or here; [`wire`] is what both sides say to each other.
+//! [`link`] is the screen's agent, with its other end at the server; [`requests`] answers the screen's other
+//! requests, there or here; [`wire`] defines the messages between both sides.
 
 pub(crate) mod link;
 pub(crate) mod requests;

@@ -1,5 +1,5 @@
-//! Requests of an attached screen: what is about sessions, models and files goes to the server; what is about
-//! this terminal and its user stays here.
+//! Requests of an attached screen: answered by the server, or here. Requests about sessions, models and files
+//! go to the server; requests about this terminal and its user stay here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use tau_protocol::query::SessionSource;
 use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 
-/// What requests of an attached screen work with.
+/// The context for requests of an attached screen.
 #[derive(Debug)]
 pub(crate) struct AttachedRequests {
     pub server: Server,
     pub session: CurrentSession,
-    /// What is done here.
+    /// The requests that are answered here.
     pub here: Arc<Services>,
 }
 
 /// Keys belong to the server.
 const KEYS: &str = "keys stay on the server: log in there, with `tau auth set PROVIDER`, and restart it";
 
-/// Asks the server, and takes an answer of this shape.
+/// Asks the server, and expects an answer of this shape.
 macro_rules! asked {
     ($self:ident, $request:expr, $shape:ident) => {
         match $self.ask($request).await? {
@@ -51,7 +51,7 @@ impl AttachedRequests {
         self.server.ask(&session, &request).await.map_err(|trouble| in_words(&trouble))
     }
 
-    /// What a change of settings here changes: the screen alone.
+    /// The effects of a settings change here: on the screen alone.
     fn of_screen(mut list: SettingList) -> SettingList {
         list.rows.retain(|row| is_of_screen(&row.key));
         list.applied = without_commands(list.applied);
@@ -59,12 +59,12 @@ impl AttachedRequests {
     }
 }
 
-/// What applies to this screen; the agent is the server's.
+/// The changes for this screen; the agent is the server's.
 fn without_commands(applied: Applied) -> Applied {
     Applied { commands: Vec::new(), sandbox: None, ..applied }
 }
 
-/// Settings that are about the screen, and not about the agent.
+/// Whether a setting affects the screen rather than the agent.
 fn is_of_screen(key: &str) -> bool {
     const OF_SCREEN: [&str; 18] = [
         "theme",
@@ -143,7 +143,7 @@ impl PerformRequest for AttachedRequests {
         let session = self.session.borrow().clone();
         let document = self.server.document(&session, &ending).await;
         let (text, name) = document.map_err(|trouble| in_words(&trouble))?;
-        // A name from elsewhere leads to no other folder.
+        // A name from elsewhere must not lead to another folder.
         let name = PathBuf::from(name).file_name().map(PathBuf::from).unwrap_or_else(|| "session".into());
         let place = self.here.cwd.join(file.unwrap_or(name));
         let written = place.clone();

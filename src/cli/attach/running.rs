@@ -1,8 +1,8 @@
-//! The servers of this user that run on this machine: each has a private file with its address and its token,
-//! so that `tau attach` alone finds them.
+//! The user's running servers on this machine, each announced in a private file. The file has the server's
+//! address and token, so that `tau attach` alone finds it.
 //!
-//! Beside the file there is another whose lock the server holds, so what one has left behind that ended without
-//! cleaning up is known for what it is.
+//! Beside it there is another file whose lock the server holds, which shows whether a file was left behind by
+//! a server that ended without cleaning up.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use super::server::Address;
 use tau_agent::settings::Paths;
 use tau_agent::settings::private_files::{LockFile, read_capped, write_private};
 
-/// Largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
 
 /// A server as its file describes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunningServer {
-    /// As it printed it.
+    /// The printed address.
     pub address: String,
-    /// Its token, if it made that itself. One that the user gave it is not written anywhere.
+    /// Its token, if it generated it. A token from the user is not written anywhere.
     pub token: Option<String>,
 }
 
-/// The file of a server; removed when this is dropped.
+/// The file of a server; removed on drop.
 #[derive(Debug)]
 pub(crate) struct Announced {
     file: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Announced {
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        // What stays is found to be left behind, as nobody holds its lock.
+        // A remaining file counts as left behind, as its lock is free.
         let _ = std::fs::remove_file(&self.file);
         let _ = std::fs::remove_file(&self.lock);
     }
@@ -56,7 +56,7 @@ pub(crate) fn announce(paths: &Paths, server: &RunningServer) -> io::Result<Anno
     Ok(Announced { file, lock, _held: held })
 }
 
-/// The servers that run, the one that was started last first. Files of others are removed.
+/// The running servers, the newest first. Files of ended ones are removed.
 pub(crate) fn running(paths: &Paths) -> Vec<RunningServer> {
     let files = std::fs::read_dir(folder(paths)).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<(SystemTime, RunningServer)> = files
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Option<RunningServer> {
     match LockFile::try_take(&lock) {
         Ok(None) => serde_json::from_slice(&read_capped(path, MAX_SIZE).ok()?).ok(),
         Ok(Some(_)) => {
-            // It has ended without a word; what it left behind is of no use.
+            // It ended without cleaning up; its file is useless.
             let _ = std::fs::remove_file(path);
             let _ = std::fs::remove_file(&lock);
             None
@@ -84,7 +84,7 @@ fn read(path: &Path) -> Option<RunningServer> {
 }
 
 impl RunningServer {
-    /// Where a client reaches it.
+    /// Its address for clients.
     pub(crate) fn reached_at(&self) -> Option<Address> {
         Address::read(&self.address).map(|address| match address {
             Address::Url(url) => Address::Url(near(&url)),
@@ -105,7 +105,7 @@ impl RunningServer {
     }
 }
 
-/// The address as seen from this machine: one that stands for every address is reached at the loopback one.
+/// The address as seen from this machine: a wildcard address is reached at the loopback one.
 fn near(url: &str) -> String {
     let near = [("://0.0.0.0", "://127.0.0.1"), ("://[::]", "://[::1]"), ("://localhost", "://127.0.0.1")];
     let near = near.iter().find_map(|(from, to)| {
@@ -126,7 +126,7 @@ mod tests {
         assert!(running(&paths).is_empty());
         let server = RunningServer { address: "http://0.0.0.0:4180".into(), token: Some("t".into()) };
         let announced = announce(&paths, &server).unwrap();
-        // A file whose lock nobody holds was left behind.
+        // A file with a free lock was left behind.
         let left = folder(&paths).join("1.json");
         std::fs::write(&left, serde_json::to_vec(&server).unwrap()).unwrap();
         let found = running(&paths);

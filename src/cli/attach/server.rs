@@ -1,4 +1,4 @@
-//! The server that a screen is attached to: its address, its requests, and what its refusals mean.
+//! The server of an attached screen: its address, its requests, and the meaning of its refusals.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use tau_agent::provider::{Failure, Headers};
 use tau_app::request::ShellReply;
 use tau_protocol::command::SessionChange;
 
-/// Where a server listens.
+/// The address that a server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     /// `http://` or `https://`, host and port.
@@ -22,7 +22,7 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// The address that an argument is, if it is one: a URL, `host:port`, `unix:PATH` or a path.
+    /// Parses an argument as an address: a URL, `host:port`, `unix:PATH` or a path; `None` if it is none.
     pub(crate) fn read(text: &str) -> Option<Self> {
         if let Some(path) = text.strip_prefix("unix:") {
             return Some(Address::Socket(PathBuf::from(path)));
@@ -39,7 +39,7 @@ impl Address {
         (is_port && !host.is_empty()).then(|| Address::Url(format!("http://{text}")))
     }
 
-    /// As `tau serve` prints it.
+    /// The form that `tau serve` prints.
     pub(crate) fn text(&self) -> String {
         match self {
             Address::Url(url) => url.clone(),
@@ -48,7 +48,7 @@ impl Address {
     }
 }
 
-/// A link as `tau serve` prints it: what comes before its fragment, and the token in that.
+/// Splits a link as printed by `tau serve` at its fragment, and returns the token in that.
 pub(crate) fn split_link(text: &str) -> (&str, Option<&str>) {
     match text.split_once('#') {
         Some((address, fragment)) if address.contains("://") => (address, fragment.strip_prefix("token=")),
@@ -56,21 +56,21 @@ pub(crate) fn split_link(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Why a request was not answered.
+/// The reason why a request was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// There is no connection.
     Unreachable(String),
-    /// The server cannot take this now: it is worth sending again.
+    /// The server cannot accept this now: it is worth sending again.
     Busy(String),
-    /// The session is not open there, or does not know this client: it has to be opened again.
+    /// The session is not open there, or does not know this client: it must be opened again.
     NotAttached(String),
-    /// The server refuses, and would again.
+    /// The server refuses, and would do so again.
     Refused(String),
 }
 
 impl Trouble {
-    /// What went wrong, for the user.
+    /// The fault, in words for the user.
     pub(crate) fn text(&self) -> &str {
         match self {
             Trouble::Unreachable(text)
@@ -98,7 +98,7 @@ impl Server {
     /// The server at this address.
     ///
     /// # Errors
-    /// When the address cannot be used.
+    /// When the address is unusable.
     pub(crate) fn new(address: Address, token: &str, network: &Network) -> Result<Self, Failure> {
         let headers = Headers(vec![
             ("authorization".to_owned(), format!("Bearer {token}")),
@@ -123,7 +123,7 @@ impl Server {
         &self.address
     }
 
-    /// Whether what is sent there can be read by nobody else on the way.
+    /// Whether the connection is safe from eavesdroppers.
     pub(crate) fn is_private(&self) -> bool {
         self.http.is_private()
     }
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// Sends commands; the number of the next one.
+    /// Sends commands; returns the number of the next one.
     pub(crate) async fn send(&self, session: &str, commands: &Commands) -> Result<u64, Trouble> {
         let taken: Taken = self.post(&place(session), commands).await?;
         Ok(taken.next)
@@ -164,7 +164,7 @@ impl Server {
         self.post(&format!("{}/request", place(session)), request).await
     }
 
-    /// A session as a document in the format of this ending, and a name for its file.
+    /// A session as a document in the format with this ending, and a name for its file.
     pub(crate) async fn document(&self, session: &str, format: &str) -> Result<(Vec<u8>, String), Trouble> {
         let answer = self.http.get(&format!("/api/sessions/{session}/export?format={format}")).await?;
         if answer.status != 200 {
@@ -189,11 +189,11 @@ impl Server {
         })
     }
 
-    /// What an answer that is a refusal means.
+    /// The meaning of a refusal.
     fn trouble(&self, answer: &ServerAnswer) -> Trouble {
         let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let detail = problem.get("detail").and_then(|text| text.as_str());
-        // What helps a client does not help whoever sits at the screen.
+        // A remedy for a client does not help the user at the screen.
         let detail = detail.map(|text| text.replace("GET /api/sessions lists them", "/resume lists them"));
         let kind = problem.get("type").and_then(|kind| kind.as_str()).unwrap_or_default();
         let kind = kind.rsplit(':').next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Starts `tau attach`: finds the server, its token and the session before the terminal is taken, so that what
-//! is wrong is said where it can be read.
+//! Starts `tau attach`: finds the server, its token and the session. This happens before the terminal is
+//! taken over, so that errors remain readable.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::compose::Setup;
 use crate::process::exit::{Exit, Refusal, fail};
 use crate::tui::start::{PROFILE, check_terminal, run_attached};
 
-/// Where `tau serve` listens if nothing else is said.
+/// The default address of `tau serve`.
 const USUAL: &str = "http://127.0.0.1:4180";
-/// Where the token is if no file is named.
+/// The variable of the token if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";
 
-/// Attaches the screen; how the program ends.
+/// Attaches the screen; returns the program's end.
 pub(crate) fn run(args: AttachArgs) -> Exit {
     let prepared = check_terminal().and_then(|()| prepare(args));
     let (setup, server, wanted) = match prepared {
@@ -63,7 +63,7 @@ fn prepare(args: AttachArgs) -> Result<(Setup, Server, Wanted), Refusal> {
     Ok((setup, server, Wanted { session, new: args.new }))
 }
 
-/// The address of the server, and what is known of it if it runs here.
+/// The address of the server, and its announcement if it runs here.
 fn address(
     url: Option<&str>,
     servers: Vec<RunningServer>,
@@ -81,7 +81,7 @@ fn address(
     Ok((address, known))
 }
 
-/// The token: what the user names goes before what is known of a server that runs here.
+/// The token: one from the user takes precedence over the one announced by a server here.
 fn token(
     file: Option<&Path>,
     linked: Option<&str>,

@@ -1,6 +1,6 @@
-//! What `tau attach` and `tau serve` say to each other: the commands and events of the agent as they are.
+//! The messages between `tau attach` and `tau serve`: the agent's commands and events, unchanged.
 //!
-//! Nothing here is stable between versions, so both sides name what they speak first ([`spoken`]).
+//! Nothing here is stable between versions, so both sides start with their protocol version ([`spoken`]).
 
 use std::path::PathBuf;
 
@@ -14,38 +14,38 @@ use tau_protocol::event::AgentEvent;
 /// definitions with `tests/goldens/attach_wire.txt`.
 const WIRE: u32 = 1;
 
-/// The protocol that is spoken here: the version of tau and the number of its wire format, since two builds of
-/// one version may differ in it.
+/// The protocol of this build: the version of tau and the number of its wire format, since two builds of one
+/// version may differ in it.
 pub(crate) fn spoken() -> String {
     format!("tau {}, attach {WIRE}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The header in which a client names what it speaks.
+/// The header with a client's protocol.
 pub(crate) const HEADER: &str = "x-tau-attach";
 
 /// Names of the frames of the stream.
 pub(crate) mod frame {
     /// The first one: [`super::Greeting`].
     pub(crate) const ATTACHED: &str = "attached";
-    /// The session as a whole; what was seen before no longer counts: [`super::Happened`].
+    /// The session as a whole, which replaces earlier frames: [`super::Happened`].
     pub(crate) const OPENED: &str = "opened";
-    /// What happened next: [`super::Happened`].
+    /// The next events: [`super::Happened`].
     pub(crate) const EVENTS: &str = "events";
     /// The last one: [`super::Closed`].
     pub(crate) const CLOSED: &str = "closed";
 }
 
-/// Which session to attach to.
+/// The session to attach to, as requested.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Wanted {
-    /// An id, the beginning of one, or a name; without one the session that was used last.
+    /// An id, a prefix of one, or a name; without one the most recently used session.
     pub session: Option<String>,
-    /// A new session instead.
+    /// Whether to start a new session instead.
     pub new: bool,
 }
 
-/// The session to attach to.
+/// The session to attach to, as found.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Found {
     pub id: String,
@@ -54,9 +54,9 @@ pub(crate) struct Found {
 /// The request that opens the stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StreamRequest {
-    /// What the client calls itself, so that it is known again.
+    /// The client's id, by which it is recognised.
     pub client: String,
-    /// Up to where it got the events: the last id.
+    /// The id of the last event that it received.
     #[serde(default)]
     pub after: Option<String>,
 }
@@ -64,19 +64,19 @@ pub(crate) struct StreamRequest {
 /// The first frame of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Greeting {
-    /// The number of the command that comes next: those before were taken from this client.
+    /// The number of the next command: earlier ones were accepted from this client.
     pub next: u64,
 }
 
 /// The last frame of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Closed {
-    /// The server ends, and not only the session.
+    /// Whether the server ends, and not only the session.
     pub server_ends: bool,
-    /// The session was not only closed, but deleted.
+    /// Whether the session was not only closed, but deleted.
     #[serde(default)]
     pub deleted: bool,
-    /// The session was closed to be deleted, and why that failed.
+    /// The failure of a deletion for which the session was closed.
     #[serde(default)]
     pub not_deleted: Option<String>,
 }
@@ -85,12 +85,13 @@ pub(crate) struct Closed {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Commands {
     pub client: String,
-    /// The number of the first one. A number that was taken already is passed over, so nothing is done twice.
+    /// The number of the first one. A number that was already accepted is skipped, so that nothing is done
+    /// twice.
     pub first: u64,
     pub commands: Vec<AgentCommand>,
 }
 
-/// Which commands were taken.
+/// The accepted commands.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Taken {
     pub next: u64,
@@ -113,12 +114,12 @@ pub(crate) struct Left {
 /// Events, in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Happened {
-    /// The place after them; `None` where they are for this client alone and have no place.
+    /// The position after them; `None` where they are for this client alone and have no position.
     pub id: Option<String>,
     pub events: Vec<AgentEvent>,
 }
 
-/// The requests of the screen that the server answers: those about its files and sessions.
+/// The screen's requests that the server answers: requests about its files and sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum ServerRequest {
@@ -139,7 +140,7 @@ pub(crate) enum ServerRequest {
 }
 
 impl ServerRequest {
-    /// The same as the screen asks it.
+    /// The screen's request.
     pub(crate) fn into_shell(self) -> ShellRequest {
         match self {
             ServerRequest::Sessions { all } => ShellRequest::Sessions { all },

@@ -1,4 +1,4 @@
-//! Reads the stream of a session: frames in, what they say out.
+//! Reads the frames of a session's stream and decodes them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::attach::wire::{Closed, Greeting, Happened, StreamRequest, frame};
 use tau_agent::provider::http::tau_server::ServerStream;
 use tau_agent::provider::sse::{SseFrame, SseParser};
 
-/// Longest silence of a stream: the server says that it is there three times as often.
+/// Maximum silence of a stream: the server sends a sign of life three times as often.
 const SILENCE: Duration = Duration::from_secs(45);
-/// Frames that may wait to be taken.
+/// Capacity of the queue of frames.
 const WAITING: usize = 16;
 
-/// What the stream said.
+/// A decoded frame.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// It is open; commands before `next` were taken.
+    /// The stream is open; commands before `next` were accepted.
     Attached {
         next: u64,
     },
@@ -41,7 +41,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Opens the stream and begins to read.
+    /// Opens the stream and starts reading.
     pub(super) fn start(server: Arc<Server>, session: String, joining: StreamRequest) -> Self {
         let (sender, heard) = mpsc::channel(WAITING);
         let task = tokio::spawn(async move {
@@ -50,21 +50,21 @@ impl Reader {
                 Err(trouble) => Some(Heard::Lost(trouble)),
             };
             if let Some(end) = end {
-                // Nobody may be left to hear it.
+                // The receiver may be gone.
                 let _ = sender.send(end).await;
             }
         });
         Reader { heard, _task: AbortOnDropHandle::new(task) }
     }
 
-    /// What it says next. Cancel safe.
+    /// The next frame. Cancel safe.
     pub(super) async fn next(&mut self) -> Heard {
         let ended = || Heard::Lost(Trouble::Unreachable("the connection ended".to_owned()));
         self.heard.recv().await.unwrap_or_else(ended)
     }
 }
 
-/// Reads to the end; what is to be said then, if nothing was.
+/// Reads to the end; returns the final report, if the stream gave none.
 async fn read(mut stream: ServerStream, sender: &mpsc::Sender<Heard>) -> Option<Heard> {
     let mut parser = SseParser::default();
     loop {
@@ -92,7 +92,7 @@ fn lost(why: &str) -> Heard {
     Heard::Lost(Trouble::Unreachable(why.to_owned()))
 }
 
-/// What a frame says.
+/// Decodes a frame.
 fn understood(sse: &SseFrame) -> Heard {
     let data = sse.data.as_str();
     let heard = match sse.event.as_str() {
