@@ -1,4 +1,4 @@
-//! Models: which one is used, keys and where they are, and servers on this machine.
+//! Checks of models: the one in use, keys and their places, and servers on this machine.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ use crate::compose::local_servers::{LocalServer, local_servers, port_of};
 use tau_agent::catalogue::is_loopback;
 use tau_agent::catalogue::providers::LOCAL_SERVERS;
 
-/// Most names of models that are printed for a server.
+/// Maximum number of model names printed for a server.
 const NAMES: usize = 3;
 
-/// What could answer a prompt.
+/// The models that could answer a prompt.
 pub(super) fn model(environment: &Environment) -> Section {
     let mut section = Section::new("model");
     let Environment { settings, catalogue, .. } = environment;
@@ -32,7 +32,7 @@ pub(super) fn model(environment: &Environment) -> Section {
     section
 }
 
-/// Lists the providers with a key. Whether there is one that can be used.
+/// Lists the providers with a key. Returns whether any of them is usable.
 fn keys(environment: &Environment, section: &mut Section) -> bool {
     let Environment { catalogue, keys, .. } = environment;
     let mut providers = catalogue.providers();
@@ -47,7 +47,7 @@ fn keys(environment: &Environment, section: &mut Section) -> bool {
         places.iter().map(|(name, place)| ((*name).clone(), json!(place))).collect();
     let text = if text.is_empty() { "none".to_owned() } else { text.join(", ") };
     section.add(Fact::value("keys", text, value));
-    // A server elsewhere may want no key; one on this machine has to be there.
+    // A server elsewhere may need no key; one on this machine must be running.
     let keyless = providers.iter().any(|name| {
         let address = catalogue.endpoint(name).map(|endpoint| endpoint.base_url);
         catalogue.is_keyless(name) && address.is_some_and(|address| !is_loopback(&address))
@@ -56,8 +56,8 @@ fn keys(environment: &Environment, section: &mut Section) -> bool {
     !places.is_empty() || keyless || remote
 }
 
-/// Lists the servers that answer on this machine: those that are configured, and those on the usual
-/// ports, unless they are not looked for. Whether there is one.
+/// Lists the servers that answer on this machine: configured ones, and ones on the usual ports, unless these
+/// are not scanned. Returns whether there is one.
 fn servers(environment: &Environment, section: &mut Section) -> bool {
     let Environment { settings, catalogue, .. } = environment;
     let configured = catalogue.providers().into_iter().filter_map(|name| catalogue.endpoint(&name));

@@ -15,7 +15,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What the terminal is, and what it can show.
+/// The terminal and its capabilities.
 pub(super) fn terminal(terminals: &Path) -> Section {
     let mut section = Section::new("terminal");
     let term = variable("TERM");
@@ -57,7 +57,7 @@ pub(super) fn terminal(terminals: &Path) -> Section {
     section
 }
 
-/// How wide the terminal draws the characters on which terminals differ, where tau has measured that.
+/// The terminal's width of the characters on which terminals differ, where tau has measured it.
 fn widths(section: &mut Section, terminals: &Path) {
     let Some(measured) = remembered(terminals).map(|remembered| remembered.widths) else {
         section.add(Fact::value("widths", "not measured yet; starting tau in this terminal does", ()));
@@ -80,7 +80,7 @@ fn widths(section: &mut Section, terminals: &Path) {
     }
 }
 
-/// Whether the locale says that text is UTF-8. The first variable that is set counts, as in libc.
+/// Whether the locale uses UTF-8. The first variable that is set counts, as in libc.
 fn unicode(section: &mut Section) {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| Some((name, variable(name)?)));
     let is_utf8 = locale.as_ref().is_some_and(|(_, value)| {
@@ -97,7 +97,7 @@ fn unicode(section: &mut Section) {
     }
 }
 
-/// Which way copied text goes.
+/// The path of copied text.
 pub(super) fn clipboard() -> Section {
     let mut section = Section::new("clipboard");
     let route = clipboard::route();

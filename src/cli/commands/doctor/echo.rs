@@ -1,5 +1,5 @@
-//! How long a key takes to be seen, as far as the terminal and the connection to it decide that: a question
-//! to the terminal and its answer go the same way.
+//! The delay until a key becomes visible, as far as the terminal and the connection determine it. A query to
+//! the terminal and its answer take the same path.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::process::secret_prompt::Quiet;
 
 /// Every terminal answers it (DA1): `ESC [ ? … c`.
 const QUESTION: &[u8] = b"\x1b[c";
-/// Of so many answers the one in the middle counts.
+/// Number of answers, of which the median counts.
 const ROUNDS: usize = 5;
-/// How long is waited for all of them.
+/// Time limit for all of them.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// What takes longer is noticed while typing.
+/// A longer delay is noticeable while typing.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// Adds the time, if there is a terminal to ask.
+/// Adds the time, if there is a terminal to query.
 pub(super) fn add_to(section: &mut Section) {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return;
@@ -41,14 +41,14 @@ fn measured() -> Option<Duration> {
     let quiet = Quiet::begin().ok()?;
     let end = Instant::now() + TIMEOUT;
     let mut times: Vec<Duration> = (0..ROUNDS).map_while(|_| round_trip(end)).collect();
-    // What comes late is not for the shell.
+    // Late answers are not for the shell.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     drop(quiet);
     times.sort_unstable();
     times.get(times.len() / 2).copied()
 }
 
-/// From a question to the end of its answer; `None` if it does not come before `end`.
+/// Time from a query to the end of its answer; `None` if it does not arrive before `end`.
 fn round_trip(end: Instant) -> Option<Duration> {
     let asked = Instant::now();
     rustix::io::write(io::stdout(), QUESTION).ok()?;

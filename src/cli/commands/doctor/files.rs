@@ -1,4 +1,4 @@
-//! tau's own files: where they are, who may read them, how much room they take; limits of the system.
+//! Checks of tau's own files: places, permissions and sizes; limits of the system.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::settings::Paths;
 use tau_tools::counted::counted;
 
-/// With less than this many bytes free, tau cannot save a session.
+/// With fewer free bytes, tau cannot save a session.
 const NEEDED_BYTES: u64 = 1 << 20;
-/// With less than this many bytes free, the user should know.
+/// With fewer free bytes, the user should be told.
 const LOW_BYTES: u64 = 100 << 20;
 /// Fewer open files than this are too few for searches and commands at once.
 const FEW_FILES: u64 = 256;
 
-/// The folders with their permissions, and the file with the keys.
+/// The folders with their permissions, and the file of keys.
 pub(super) fn paths(paths: &Paths, sessions: &Path) -> Section {
     let mut section = Section::new("paths");
     let folders = [
@@ -53,7 +53,7 @@ pub(super) fn paths(paths: &Paths, sessions: &Path) -> Section {
     section
 }
 
-/// The instruction files for the current directory, and what is wrong with them.
+/// The instruction files for the current directory, and their faults.
 pub(super) fn instructions(places: &InstructionPlaces) -> Section {
     let mut section = Section::new("instructions");
     let found = std::env::current_dir().map(|cwd| places.find(&cwd)).unwrap_or_default();
@@ -75,10 +75,10 @@ fn nearest(path: &Path) -> Option<&Path> {
     path.ancestors().find(|path| path.exists())
 }
 
-/// What tau's files take, and what is left.
+/// The size of tau's files, and the free space.
 pub(super) fn disk(paths: &Paths, sessions: &Path) -> Section {
     let mut section = Section::new("disk");
-    // Of what takes longer to count, what was counted until then is reported.
+    // If counting takes longer, the count so far is reported.
     let until = Instant::now() + TIMEOUT.mul_f32(0.8);
     let log = paths.state.join("logs");
     for (name, path) in [("sessions", sessions), ("cache", paths.cache.as_path()), ("log", log.as_path())] {
@@ -106,7 +106,7 @@ pub(super) fn disk(paths: &Paths, sessions: &Path) -> Section {
 struct Usage {
     bytes: u64,
     files: u64,
-    /// False when there was no time for all of it.
+    /// Whether there was time for all of it.
     complete: bool,
 }
 
@@ -120,7 +120,7 @@ fn usage(folder: &Path, until: Instant) -> Usage {
             if Instant::now() >= until {
                 return Usage { complete: false, ..found };
             }
-            // Of the entry itself, not of what a link leads to.
+            // Of the entry itself, not of a link's target.
             let Ok(meta) = entry.metadata() else { continue };
             if meta.is_dir() {
                 folders.push(entry.path());
@@ -133,7 +133,7 @@ fn usage(folder: &Path, until: Instant) -> Usage {
     found
 }
 
-/// A number of bytes, for people.
+/// A readable number of bytes.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     if bytes < 1024 {
@@ -148,7 +148,7 @@ fn size(bytes: u64) -> String {
     format!("{number:.1} {}", UNITS.get(unit).copied().unwrap_or_default())
 }
 
-/// What the system allows this process.
+/// The system's limits for this process.
 pub(super) fn limits() -> Section {
     let mut section = Section::new("limits");
     let current = getrlimit(Resource::Nofile).current;

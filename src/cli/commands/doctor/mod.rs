@@ -1,7 +1,6 @@
-//! `tau doctor`: what tau found out about the terminal, the machine and its own files, and what to do
-//! about what is wrong.
+//! `tau doctor`: a report on the terminal, the machine and tau's files, with remedies for faults.
 //!
-//! Nothing is changed, no model is asked, and no key is printed. Every probe has a second at most, the
+//! Nothing is changed, no model is asked, and no key is printed. Each probe has at most a second, the
 //! terminal two.
 
 mod connections;
@@ -25,10 +24,10 @@ use crate::process::exit::{Exit, say};
 use report::{Advice, Fact, Section};
 use tau_agent::context::instruction_files::InstructionPlaces;
 
-/// How long a probe may take. What takes longer is a file system or a server that does not answer.
+/// Time limit of a probe. Longer means a file system or a server that does not answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &DoctorArgs) -> Exit {
     let environment = match Environment::read(&CliArgs::without_arguments(), OnBadConfig::Warn) {
         Ok(environment) => environment,
@@ -82,7 +81,7 @@ fn examine(environment: Environment) -> Vec<Section> {
     sections
 }
 
-/// What `probe` finds, or that it took too long. A probe that hangs is left behind.
+/// The result of `probe`, or that it took too long. A hanging probe is abandoned.
 fn bounded(name: &'static str, probe: impl FnOnce() -> Section + Send + 'static) -> Section {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(probe()));

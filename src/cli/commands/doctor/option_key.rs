@@ -1,6 +1,6 @@
-//! Whether Option sends Escape on a Mac, so that keys with Alt arrive, and how it is set.
+//! Checks whether Option sends Escape on a Mac, so that keys with Alt arrive, and how to set it.
 //!
-//! Terminals keep that in files of their own; what is read from them is decided by pure functions.
+//! Terminals store that in files of their own; pure functions interpret them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::report::{Advice, Fact, Section};
 use tau_tools::regular_files::read_text;
 
-/// Larger files are no settings.
+/// Larger files are not settings.
 const MAX_SIZE: u64 = 4 << 20;
 
-/// What Option with a letter does.
+/// The effect of Option with a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sends {
     /// Alt arrives.
@@ -34,7 +34,7 @@ enum Terminal {
     Code,
 }
 
-/// The machine, as far as it is asked.
+/// The parts of the machine that are read.
 struct Machine<'a> {
     home: &'a Path,
     variable: &'a dyn Fn(&str) -> Option<String>,
@@ -44,7 +44,7 @@ struct Machine<'a> {
     preferences: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Whether there is a question: on a Mac, and over ssh, where a Mac may be at the other end.
+/// Whether the question applies: on a Mac, and over ssh, where a Mac may be at the other end.
 pub(super) fn is_asked() -> bool {
     cfg!(target_os = "macos") || is_far()
 }
@@ -53,7 +53,7 @@ fn is_far() -> bool {
     std::env::var_os("SSH_CONNECTION").is_some_and(|value| !value.is_empty())
 }
 
-/// What Option does.
+/// The effect of Option.
 pub(super) fn option_key() -> Section {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let file = |path: &Path| read_text(path, MAX_SIZE).ok();
@@ -108,7 +108,7 @@ fn examine(machine: &Machine) -> Section {
     section
 }
 
-/// The terminal that a Mac's program runs in, also through tmux and screen, which keep these variables.
+/// The terminal that a Mac's program runs in, even through tmux and screen, which keep these variables.
 fn terminal(variable: &dyn Fn(&str) -> Option<String>) -> Option<Terminal> {
     let named = |name: &str| match name {
         "Apple_Terminal" | "com.apple.Terminal" => Some(Terminal::Apple),
@@ -207,7 +207,7 @@ fn config_home(machine: &Machine) -> PathBuf {
     set.unwrap_or_else(|| machine.home.join(".config"))
 }
 
-/// The value that a setting has last in files of lines such as `name = value` and `name value`.
+/// The last value of a setting in files with lines such as `name = value` and `name value`.
 fn last_value(machine: &Machine, files: &[PathBuf], name: &str) -> Option<String> {
     let texts = files.iter().filter_map(|path| (machine.file)(path));
     let of_line = |line: &str| {
@@ -220,7 +220,7 @@ fn last_value(machine: &Machine, files: &[PathBuf], name: &str) -> Option<String
     values.into_iter().next_back()
 }
 
-/// JSON as editors write it, without comments and without commas behind the last value.
+/// JSON without comments and trailing commas, as some editors write it.
 fn without_comments(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(c) = rest.chars().next() {
@@ -245,7 +245,7 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Where the string ends with which the text begins.
+/// The end of the string at the start of the text.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -259,14 +259,14 @@ fn string_end(text: &str) -> usize {
     text.len()
 }
 
-/// A property list in XML as a value; what is no text, number, flag, list or table is null.
+/// Parses a property list in XML as a value; anything but a text, number, flag, list or table is null.
 fn plist(text: &str) -> Option<Value> {
     let mut rest = text.get(text.find("<plist")?..)?;
     rest = rest.get(rest.find('>')? + 1..)?;
     element(&mut rest, 0)
 }
 
-/// Deepest nesting that is read.
+/// Maximum nesting.
 const MAX_DEPTH: usize = 32;
 
 /// The next tag without its marks; the text continues behind it.
@@ -277,7 +277,7 @@ fn tag<'a>(rest: &mut &'a str) -> Option<&'a str> {
     Some(name)
 }
 
-/// The element with which the text continues; `None` where a list ends.
+/// The element at the start of the text; `None` at the end of a list.
 fn element(rest: &mut &str, depth: usize) -> Option<Value> {
     let name = tag(rest).filter(|name| !name.starts_with('/') && depth < MAX_DEPTH)?;
     let value = match name {

@@ -1,4 +1,4 @@
-//! What was found, as text for people and as JSON.
+//! The findings as text and as JSON.
 
 use std::fmt::{Display, Write};
 
@@ -6,31 +6,31 @@ use serde_json::{Map, Value, json};
 
 use crate::process::plain;
 
-/// One thing that was found out.
+/// A finding.
 pub(super) struct Fact {
     name: String,
-    /// For people.
+    /// For display.
     text: String,
     /// For programs.
     value: Value,
 }
 
 impl Fact {
-    /// A fact that programs read as people do.
+    /// A fact with the same text for display and for programs.
     pub fn text(name: impl Into<String>, text: impl Display) -> Self {
         let text = text.to_string();
         Fact { name: name.into(), value: Value::String(text.clone()), text }
     }
 
-    /// A fact with a value of its own for programs.
+    /// A fact with a separate value for programs.
     pub fn value(name: impl Into<String>, text: impl Display, value: impl Into<Value>) -> Self {
         Fact { name: name.into(), text: text.to_string(), value: value.into() }
     }
 }
 
-/// What to do about something.
+/// Advice on a finding.
 pub(super) enum Advice {
-    /// tau cannot be used until this is put right.
+    /// tau cannot be used until this is fixed.
     Problem(String),
     /// tau works; this would be better.
     Hint(String),
@@ -44,23 +44,23 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Without facts so far.
+    /// A section without facts.
     pub fn new(name: &'static str) -> Self {
         Section { name, facts: Vec::new(), advice: Vec::new() }
     }
 
-    /// Adds what was found.
+    /// Adds a finding.
     pub fn add(&mut self, fact: Fact) {
         self.facts.push(fact);
     }
 
-    /// Adds what to do.
+    /// Adds advice.
     pub(crate) fn advise(&mut self, advice: Advice) {
         self.advice.push(advice);
     }
 }
 
-/// Whether nothing was found that keeps tau from working.
+/// Whether no finding keeps tau from working.
 pub(super) fn is_usable(sections: &[Section]) -> bool {
     !sections.iter().flat_map(|section| &section.advice).any(|advice| matches!(advice, Advice::Problem(_)))
 }

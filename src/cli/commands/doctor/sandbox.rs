@@ -1,4 +1,4 @@
-//! What of a sandbox this machine can enforce, and what the settings make of it.
+//! The sandbox that this machine can enforce, and its settings.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The search service that is set: its address, its key, and whether one on this machine is there.
+//! Checks the configured search service: its address, its key, and whether a local one is running.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tau_agent::catalogue::is_loopback;
 use tau_agent::catalogue::keys::Keys;
 use tau_agent::settings::Settings;
 
-/// How long a service on this machine may take to accept a connection.
+/// Time limit for a connection to a service on this machine.
 const CONNECT_TIME: Duration = Duration::from_millis(500);
 
-/// What `web_search` would ask; without facts if it is off.
+/// The service that `web_search` would ask; without facts if it is off.
 pub(super) fn search(settings: &Settings, keys: &Keys) -> Section {
     let mut section = Section::new("search");
     let Some(service) = settings.web_search.and_then(|search| search.0) else { return section };
@@ -44,7 +44,7 @@ pub(super) fn search(settings: &Settings, keys: &Keys) -> Section {
     section
 }
 
-/// Whether somebody listens at an address of this machine.
+/// Whether an address of this machine accepts connections.
 fn answers(address: &str) -> bool {
     let Ok(url) = url::Url::parse(address) else { return false };
     let addresses = url.socket_addrs(|| None).unwrap_or_default();

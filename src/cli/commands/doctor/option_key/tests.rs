@@ -7,7 +7,7 @@ use super::*;
 
 const HOME: &str = "/Users/me";
 
-/// What is said in a terminal with these variables, files (below the home directory) and preferences.
+/// The report in a terminal with these variables, files (below the home directory) and preferences.
 fn said(variables: &[(&str, &str)], files: &[(&str, &str)], preferences: &[(&str, &str)]) -> String {
     let variables: BTreeMap<_, _> = variables.iter().copied().collect();
     let variable = |name: &str| variables.get(name).map(|value| (*value).to_owned());
