@@ -50,7 +50,7 @@ pub(crate) struct AcpArgs {
 }
 
 impl AcpArgs {
-    /// The same as arguments of tau.
+    /// The equivalent arguments of `tau`.
     pub(crate) fn for_tau(self) -> CliArgs {
         CliArgs {
             settings: SettingFlags(self.settings.0),

@@ -1,7 +1,7 @@
 //! Words that are, or resemble, a command of tau where a prompt would be sent.
 //!
 //! A prompt costs money and may change files, so `tau login` and `tau mdels` are not sent to a model.
-//! `tau help` and `tau version` do what they say; the others are refused with the command to use.
+//! `tau help` and `tau version` work as expected; the others are refused with the command to use.
 
 use std::ffi::OsString;
 
@@ -9,9 +9,9 @@ use super::CliArgs;
 use super::subcommand::{self, Subcommand};
 use tau_app::slash::Commands;
 
-/// How much alike two words are for one to be taken for the other.
+/// Minimum similarity of two words for a suggestion.
 const LIKENESS: f32 = 0.75;
-/// Shortest word that may be misspelled.
+/// Minimum length of a word that may be misspelled.
 const MIN_MISSPELLED: usize = 4;
 
 const LOGIN: &str = "to save a key: tau auth set PROVIDER <FILE, or /login on the screen";
@@ -27,7 +27,7 @@ const RUN: &str = "to run one prompt and exit: tau -p PROMPT; for the screen: ta
 const INFO: &str = "to look at the setup: tau doctor; at the keys: tau auth";
 const SERVER: &str = "for a server: tau serve; for an editor: tau acp; for MCP clients: tau mcp-serve";
 
-/// Words that name a command elsewhere, and what to use here.
+/// Words that name a command elsewhere, and their replacements here.
 const ELSEWHERE: &[(&str, &[&str])] = &[
     (LOGIN, &["login", "logon", "signin", "sign-in", "authenticate", "key", "apikey", "api-key"]),
     (LOGOUT, &["logout", "logoff", "signout", "sign-out"]),
@@ -51,7 +51,7 @@ const ELSEWHERE: &[(&str, &[&str])] = &[
     ("for one shell: tau completions bash|zsh|fish", &["completion"]),
 ];
 
-/// The arguments with `help` and `version` as the flags that they mean: `tau help models` is
+/// The arguments with `help` and `version` replaced by the flags that they mean: `tau help models` is
 /// `tau models --help`.
 pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default()).collect();
@@ -71,7 +71,7 @@ pub(crate) fn as_flags(arguments: Vec<OsString>) -> Vec<OsString> {
 /// Refuses prompts whose first word is, or resembles, a command. Behind `--` every word is a prompt.
 ///
 /// # Errors
-/// What to write instead.
+/// The replacement to type.
 pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), String> {
     let is_end = |word: &OsString| word == "--";
     let end = arguments.iter().position(is_end).unwrap_or(arguments.len());
@@ -82,7 +82,7 @@ pub(crate) fn check(arguments: &[OsString], args: &CliArgs) -> Result<(), String
     Err(format!("{advice}\nTo send it as a prompt: tau -- {prompt}"))
 }
 
-/// What to write instead of this word; `None` if it means nothing but itself.
+/// The replacement for this word; `None` if it is an ordinary word.
 fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     let name = word.strip_prefix('/').unwrap_or(word).trim_end_matches(['.', '!', '?']).to_lowercase();
     if name.is_empty() || word.contains(char::is_whitespace) {
@@ -117,7 +117,7 @@ fn advice(word: &str, arguments: &[OsString]) -> Option<String> {
     Some(said(&meant))
 }
 
-/// How a subcommand is written that does not come first, or not in small letters.
+/// The correct form of a subcommand that does not come first, or has capitals.
 fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<String> {
     if matches!(name, "help" | "version") {
         return Some(format!(
@@ -137,13 +137,13 @@ fn subcommand_form(name: &str, word: &str, arguments: &[OsString]) -> Option<Str
             let others = others.iter().map(|other| quoted(&other.to_string_lossy()));
             std::iter::once(name.to_owned()).chain(others).collect::<Vec<_>>().join(" ")
         }
-        // It does not take these flags.
+        // It does not accept these flags.
         _ => format!("{name} --help"),
     };
     Some(format!("`{name}` is a command, and comes first: tau {form}"))
 }
 
-/// A word as it is written in a shell.
+/// A word quoted for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,8 +1,8 @@
-//! Which front end the arguments and the standard streams select.
+//! The front end selected by the arguments and the standard streams.
 
 use clap::ValueEnum;
 
-/// What is written on standard output.
+/// The format of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OutputMode {
     /// The final answer, as text.
@@ -26,7 +26,7 @@ pub enum FrontEnd {
     Rpc,
 }
 
-/// Which of the standard streams are terminals.
+/// The standard streams that are terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StandardStreams {
     pub stdin: bool,
@@ -34,14 +34,14 @@ pub struct StandardStreams {
 }
 
 impl StandardStreams {
-    /// As the program was started.
+    /// The streams of this process.
     pub fn here() -> Self {
         use std::io::IsTerminal;
         StandardStreams { stdin: std::io::stdin().is_terminal(), stdout: std::io::stdout().is_terminal() }
     }
 }
 
-/// Which clients get the events and fields of the older RPC document.
+/// The clients that get the events and fields of the older RPC document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RpcEvents {
     /// Those that do not number their commands.

@@ -2,10 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Reads an address with a port. `localhost` is this machine, whatever a resolver says.
+/// Reads an address with a port. `localhost` is this machine, regardless of the resolver.
 ///
 /// # Errors
-/// How an address is written.
+/// The expected form of an address.
 pub(super) fn parse(value: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = value.parse() {
         return Ok(address);

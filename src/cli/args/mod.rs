@@ -1,7 +1,8 @@
 //! The command line: its flags, its subcommands, and the front end it selects.
 //!
-//! Only the definition is here, one file for each subcommand; names of models and sessions are
-//! looked up in `compose`. The page of `-h` fits one screen of 80x24, that of `--help` names everything; a test holds both.
+//! Only the definition is here, one file for each subcommand; names of models and sessions are looked up in
+//! `compose`. The page of `-h` fits one screen of 80x24, the one of `--help` names everything; a test holds
+//! both.
 
 pub(crate) mod acp;
 pub mod attach;
@@ -49,7 +50,7 @@ Usage: tau [OPTIONS] [PROMPT]...      (@FILE attaches a file or an image)
 const FIRST_FLAGS: [&str; 10] =
     ["print", "continue", "resume", "session", "model", "thinking", "permission-mode", "mode", "cwd", "help"];
 
-/// The page of `-h`, on one screen: what one wants first.
+/// The page of `-h`, on one screen: the most important flags.
 fn short_help() -> String {
     let names: Vec<String> =
         subcommand::commands().iter().map(|command| command.get_name().to_owned()).collect();
@@ -208,7 +209,7 @@ impl CliArgs {
     /// Reads the arguments, the program's name first.
     ///
     /// # Errors
-    /// What clap wants printed: an error, the help page or the version; see [`print_clap_error`].
+    /// The output that clap wants printed: an error, the help page or the version; see [`print_clap_error`].
     pub fn read<I, T>(arguments: I) -> Result<Self, clap::Error>
     where
         I: IntoIterator<Item = T>,
@@ -233,7 +234,7 @@ impl CliArgs {
         Ok(args)
     }
 
-    /// The front end that is selected. The screen needs a terminal at both ends.
+    /// The selected front end. The screen needs a terminal at both ends.
     pub fn front_end(&self, terminals: StandardStreams) -> FrontEnd {
         match self.mode {
             Some(OutputMode::Rpc) => FrontEnd::Rpc,
@@ -246,14 +247,14 @@ impl CliArgs {
     }
 }
 
-/// Flags that are gone, and what stands in their place.
+/// Removed flags, and their replacements.
 const RENAMED: [(&str, &str); 3] = [
     ("--append-system-prompt", "write --system-prompt '{default} TEXT'"),
     ("--parallel", "calls that only read run at the same time by themselves; leave it out"),
     ("--take-over", "tau takes over a session whose process has ended by itself; leave it out"),
 ];
 
-/// The error of a flag that is gone names what stands in its place.
+/// Adds the replacement to the error of a removed flag.
 fn renamed(error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let given = match error.get(ContextKind::InvalidArg) {
@@ -266,8 +267,8 @@ fn renamed(error: clap::Error) -> clap::Error {
     }
 }
 
-/// Prints what clap made of arguments it did not accept (an error, the help page or the version);
-/// how the program ends.
+/// Prints clap's output for rejected arguments (an error, the help page or the version); returns the
+/// program's end.
 pub(crate) fn print_clap_error(error: &clap::Error) -> Exit {
     let text = error.render().to_string();
     // clap puts it before any text of our own, help included.

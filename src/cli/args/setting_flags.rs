@@ -13,7 +13,7 @@ use tau_agent::settings::value::ValueKind;
 /// Longest line of help next to a flag, so that `--help` fits 80 columns.
 const HELP_WIDTH: usize = 43;
 
-/// The settings that flags make; `SCREEN` says whether those of the screen are among them.
+/// The settings from flags; `SCREEN` tells whether settings of the screen are among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingFlags<const SCREEN: bool = true>(pub Settings);
 
@@ -71,7 +71,7 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
         ValueKind::Switch => {
             argument.help(help(row)).num_args(0..=1).require_equals(true).default_missing_value("true")
         }
-        // What can be said is more help than what it is for.
+        // The possible values are more helpful than the purpose.
         ValueKind::Choice(names) => argument
             .help(wrapped(&names()))
             .value_parser(PossibleValuesParser::new(names()).map(OsString::from)),
@@ -79,7 +79,7 @@ fn argument(row: &'static SettingRow, flag: SettingFlag) -> Arg {
     }
 }
 
-/// Help for a flag: for tools, what the table of tools says.
+/// The help of a flag: for tools, from the table of tools.
 fn help(row: &SettingRow) -> String {
     match row.key {
         "tools" => tau_tools::toolbox::help(),

@@ -1,4 +1,4 @@
-//! Which subcommand the arguments name.
+//! The subcommand named by the arguments.
 
 use clap::{Command, CommandFactory, Parser};
 
@@ -21,7 +21,7 @@ use super::theme::ThemeArgs;
 use super::tools::ToolsArgs;
 use super::undo::{DiffArgs, UndoArgs};
 
-/// The first words that are commands.
+/// The first words that name commands.
 pub(crate) const NAMES: [&str; 20] = [
     "acp",
     "attach",
@@ -45,8 +45,8 @@ pub(crate) const NAMES: [&str; 20] = [
     "undo",
 ];
 
-/// A command that is not a conversation. Only the first word is one, exactly written; after `--` the
-/// same word is a prompt, and anywhere else it is refused (see [`super::command_words`]).
+/// A command that is not a conversation. Only the first word can be one, spelled exactly; after `--` the same
+/// word is a prompt, and anywhere else it is refused (see [`super::command_words`]).
 #[derive(Clone, Debug)]
 pub(crate) enum Subcommand {
     /// `tau acp`.
@@ -91,7 +91,7 @@ pub(crate) enum Subcommand {
     Serve(Box<ServeArgs>),
 }
 
-/// The definitions of all commands, first those that one wants first.
+/// The definitions of all commands, most important first.
 pub(crate) fn commands() -> Vec<Command> {
     let named = |command: Command, name: &'static str| command.name(name).bin_name(format!("tau {name}"));
     vec![
@@ -119,7 +119,8 @@ pub(crate) fn commands() -> Vec<Command> {
 }
 
 impl Subcommand {
-    /// The subcommand in the arguments, the program's name first; `None` if they are a conversation.
+    /// The subcommand in the arguments, which start with the program's name; `None` if they are a
+    /// conversation.
     pub fn read(arguments: &[std::ffi::OsString]) -> Result<Option<Self>, clap::Error> {
         let rest = arguments.iter().skip(1);
         Ok(Some(match arguments.get(1).and_then(|word| word.to_str()) {

@@ -58,7 +58,7 @@ pub struct UndoArgs {
     pub conflicts: ConflictFlag,
 }
 
-/// What is done with files that something else has changed as well.
+/// The treatment of files that something else has changed as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConflictFlag {
     Keep,

@@ -1,7 +1,7 @@
-//! `tau auth`: lists the providers and where their keys are; saves, removes and checks keys.
+//! `tau auth`: lists providers and their keys; saves, removes and checks keys.
 //!
-//! A key is read from standard input only, never from the arguments, which others can see. On a
-//! terminal it is not shown. No key is ever printed.
+//! A key is read from standard input only, never from the arguments, which other users can see. On a terminal
+//! it is not shown. No key is ever printed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tau_agent::catalogue::keys::KeySource;
 use tau_agent::catalogue::providers::{PROVIDERS, named};
 use tau_agent::catalogue::search_services::{SERVICES, service};
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: AuthArgs) -> Exit {
     let done =
         Environment::read(&CliArgs::without_arguments(), OnBadConfig::Refuse).and_then(|environment| {
@@ -69,7 +69,7 @@ fn services_with_keys() -> impl Iterator<Item = &'static str> {
     SERVICES.iter().filter(|service| service.env.is_some()).map(|service| service.id)
 }
 
-/// The provider of that name; else an error with the names that are near.
+/// The provider with that name; else an error with similar names.
 fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Refusal> {
     let mut providers = environment.catalogue.providers();
     if providers.iter().any(|provider| provider == name) || service(name).is_some() {
@@ -80,7 +80,7 @@ fn provider<'a>(environment: &Environment, name: &'a str) -> Result<&'a str, Ref
     Err(Refusal::config(unknown_provider(name, &providers, see)))
 }
 
-/// That there is no provider of that name: with the names that are near, else with how to see them.
+/// The error for an unknown provider: with similar names, else with the way to list them.
 pub(crate) fn unknown_provider(name: &str, known: &[String], see: &str) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = match similar::get_close_matches(name, &known, 3, 0.5).as_slice() {

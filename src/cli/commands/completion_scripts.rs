@@ -1,5 +1,5 @@
-//! The completion scripts of shells: those that clap makes from the definition of the arguments, and in bash, zsh and
-//! fish the names of models, sessions and others, which the scripts ask tau for.
+//! The completion scripts of shells. They come from clap's definition of the arguments; in bash, zsh and fish
+//! they also ask tau for the names of models, sessions and others.
 
 use clap::Command;
 use clap_complete::Shell;
@@ -20,7 +20,7 @@ pub fn completions(shell: Shell) -> String {
     }
 }
 
-/// Names first; without any, what clap's function finds.
+/// Names first; without any, the matches of clap's function.
 fn of_bash() -> String {
     format!(
         r#"
@@ -42,7 +42,7 @@ fi
     )
 }
 
-/// The script is the function `_tau`, which zsh loads by that name: clap's gets another.
+/// The script is the function `_tau`, which zsh loads by that name; clap's function is renamed.
 fn of_zsh(script: &str) -> String {
     let names = format!(
         r#"
@@ -82,7 +82,7 @@ fn of_fish() -> String {
     text
 }
 
-/// The flags that take names, of tau and of its commands.
+/// The flags of tau and of its commands that take names.
 fn flags(command: &Command) -> std::collections::BTreeSet<String> {
     let own = command.get_arguments().filter(|argument| Names::of(argument).is_some());
     let own = own.filter_map(|argument| argument.get_long().map(str::to_owned));

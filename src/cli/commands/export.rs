@@ -18,10 +18,10 @@ use tau_protocol::query::SessionSource;
 use tau_view::highlight::Highlighter;
 use tau_view::theme::ThemeToken;
 
-/// Begins the error about a file whose name does not say what it is to hold.
+/// Start of the error about a file whose name does not select a format.
 const UNKNOWN: &str = "unknown format: the file must end in .html, .md or .jsonl";
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &ExportArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -59,18 +59,18 @@ pub(crate) fn report_masked(masked: usize, place: &str) {
     }
 }
 
-/// What must not be shared: the user's keys, and variables whose names mark them as secret.
+/// The secrets that must not be shared: the user's keys, and variables with secret-looking names.
 pub(crate) fn secrets(keys: &Keys) -> Vec<String> {
     let keys = keys.known_values().into_iter().map(|key| key.expose().to_owned());
     keys.chain(own_secrets()).collect()
 }
 
-/// Where a session is written to, and in which format.
+/// The file for a session, and its format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExportTarget<'a> {
-    /// The file; `None` for one that is named after the day and the title of the session.
+    /// The file; `None` for a name from the day and the title of the session.
     pub file: Option<&'a Path>,
-    /// The directory that it is in, unless it names another.
+    /// Its directory, unless it names another.
     pub dir: &'a Path,
     /// `None` when the extension of the file selects it.
     pub format: Option<Format>,
@@ -83,7 +83,7 @@ impl<'a> ExportTarget<'a> {
     }
 }
 
-/// The session as a document, with the colours of code that the screen has.
+/// The session as a document, with the screen's colours of code.
 fn made(session: &Session, format: Format, secrets: &[String]) -> Document {
     let mut highlighter = Highlighter::default();
     let mut classes = |language: &str, text: &str| {
@@ -102,7 +102,7 @@ fn read(source: &SessionSource) -> Result<Session, String> {
     session.map_err(|error| error.to_string())
 }
 
-/// A session as a document, and the name of a file for it without its ending.
+/// A session as a document, and a name for its file without the ending.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -115,10 +115,10 @@ pub(crate) fn text(
     Ok((made(&session, format, secrets).text, file_stem(&session, secrets)))
 }
 
-/// Writes a session; where it is then, and how many secrets were masked.
+/// Writes a session; returns its path, and the number of masked secrets.
 ///
 /// # Errors
-/// A message that says what to do.
+/// A message with a remedy.
 pub(crate) fn write(
     source: &SessionSource,
     place: &ExportTarget<'_>,

@@ -1,4 +1,4 @@
-//! `tau extensions`: what is loaded from files, and what is wrong with it.
+//! `tau extensions`: the extensions loaded from files, and their faults.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use tau_agent::extensions::registry::Loaded;
 use tau_protocol::extension::{ExtensionKind, ExtensionRow};
 use tau_tools::counted::counted;
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub(crate) fn run(args: &ExtensionsArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -39,7 +39,7 @@ fn work(args: &ExtensionsArgs) -> Result<Exit, Refusal> {
     })
 }
 
-/// The extensions by kind, then what is wrong.
+/// The extensions by kind, then the faults.
 fn listed(rows: &[ExtensionRow], loaded: &Loaded) -> String {
     let mut text = String::new();
     for kind in ExtensionKind::ALL {

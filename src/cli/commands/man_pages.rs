@@ -1,6 +1,6 @@
-//! What is generated from the definition of the arguments: the man page; for completions, see `completion_scripts`.
+//! The man page, generated from the definition of the arguments. For completions, see `completion_scripts`.
 //!
-//! Pure: it is text, which `mod` prints. The definition is in `args`.
+//! Pure: it returns text, which `mod` prints. The definition is in `args`.
 
 use clap::{Command, CommandFactory};
 
@@ -8,8 +8,8 @@ use crate::args::CliArgs;
 use crate::args::subcommand::commands;
 use crate::process::exit::Exit;
 
-/// Everything that can be completed: the flags and the commands. Prompts are not, and a script for zsh would take the
-/// first word for one.
+/// The completable arguments: the flags and the commands. Prompts are left out, as a script for zsh would
+/// take the first word for one.
 pub(crate) fn definition() -> Command {
     let tau = CliArgs::command();
     let flags = tau.get_arguments().filter(|argument| !argument.is_positional()).cloned();
@@ -33,7 +33,7 @@ pub fn man() -> String {
         clap_mangen::Man::render_options_section,
     ];
     for part in parts {
-        // Memory takes whatever is written.
+        // Writing to memory cannot fail.
         let _ = part(&page, &mut roff);
     }
     String::from_utf8_lossy(&roff).into_owned() + &sections()
@@ -92,7 +92,7 @@ mod tests {
             let name = command.get_name().replace('-', "\\-");
             assert!(page.contains(&format!(".B tau {name}\n")), "{name}");
         }
-        // The first word is a command, and its own follow.
+        // The first word is a command, followed by its own arguments.
         let zsh = completions(Shell::Zsh);
         let (top, _) = zsh.split_once("case $line[1] in").expect("commands");
         assert!(top.contains(":: :_tau_commands") && !top.contains("case $line[2]"), "{top}");

@@ -1,4 +1,4 @@
-//! `tau mcp`: which servers there are, adding and removing one, and trying one. Logins are in `mcp_login`.
+//! `tau mcp`: lists servers, adds, removes and tests them. Logins are in `mcp_login`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use tau_agent::settings::mcp_servers::{McpServer, McpTransport, OauthClient};
 use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &McpArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -89,7 +89,7 @@ fn unknown(name: &str, servers: &[ConfiguredServer]) -> String {
     format!("no server is called {name:?}; there are {}", names.join(", "))
 }
 
-/// The servers with what they are and where they are written.
+/// The servers with their kinds and sources.
 fn listed(servers: &[ConfiguredServer], settings: &Settings, logins: &LoginStore) -> String {
     if servers.is_empty() {
         return "no servers; see tau mcp add --help\n".to_owned();
@@ -162,7 +162,7 @@ fn new_server(
     Ok(McpServer::new(name, transport))
 }
 
-/// Starts a server and says what it has.
+/// Starts a server and prints its contents.
 fn test(server: ConfiguredServer, environment: &Environment, cwd: &Path) -> Result<Exit, Refusal> {
     let Environment { paths, settings, keys, .. } = environment;
     let secrets: Vec<String> = keys.known_values().iter().map(|key| key.expose().to_owned()).collect();

@@ -1,4 +1,4 @@
-//! `tau mcp login` and `tau mcp logout`: tokens for servers at a URL, by way of the browser.
+//! `tau mcp login` and `tau mcp logout`: tokens for servers at a URL, through the browser.
 
 use std::io::BufRead;
 
@@ -13,10 +13,10 @@ use tau_agent::extensions::mcp::oauth::{LoginStore, begin, login_command};
 use tau_agent::settings::mcp_servers::McpServer;
 use tau_tools::process::ChildEnv;
 
-/// Logs in to a server; how the program ends.
+/// Logs in to a server; returns the program's end.
 ///
 /// # Errors
-/// When the machine does not let it.
+/// When the machine does not allow it.
 pub(crate) fn login(
     server: &McpServer,
     logins: &LoginStore,
@@ -33,7 +33,7 @@ pub(crate) fn login(
             caught = signals.next() => Ok(Err((caught.exit().unwrap_or(Exit::Aborted), "stopped".to_owned()))),
         }
     })?;
-    // Whoever still reads the keyboard is not waited for.
+    // A thread that still reads the keyboard is not awaited.
     runtime.shutdown_background();
     let name = &server.name;
     Ok(match done {
@@ -70,7 +70,7 @@ async fn run(
     login.finish(&mut lines()).await.map_err(failed)
 }
 
-/// What is written to standard input, line by line. The thread that reads it ends with the program.
+/// Standard input, line by line. The reading thread ends with the program.
 fn lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -80,7 +80,7 @@ fn lines() -> mpsc::Receiver<String> {
     lines
 }
 
-/// Forgets the login at a server; how the program ends.
+/// Forgets the login at a server; returns the program's end.
 pub(crate) fn logout(server: &McpServer, logins: &LoginStore) -> Exit {
     let name = &server.name;
     match logins.forget(server) {

@@ -1,7 +1,7 @@
 //! `tau models`: lists the models as a table or as JSON.
 //!
-//! With `--refresh` the providers that have a key are asked first which models they have. The
-//! filter matches as in a list on the screen: every word has to occur.
+//! With `--refresh`, providers with a key are first asked for their models. The filter matches as in a list
+//! on the screen: every word must occur.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use tau_app::token_count;
 use tau_protocol::model::{Model, ThinkingLevel};
 use tau_tools::counted::counted;
 
-/// How long a provider may take to list its models.
+/// Time limit for a provider's list of models.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &ModelsArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -42,7 +42,7 @@ fn work(args: &ModelsArgs) -> Result<Exit, Refusal> {
     let mut exit = Exit::Ok;
     if args.refresh {
         exit = ask_all(&environment)?;
-        // What was asked for is in the cache now; the models may have been read before.
+        // The answers are in the cache now; the models may have been read before.
         environment = read()?;
     }
     let query = args.filter.join(" ");
@@ -61,7 +61,7 @@ fn work(args: &ModelsArgs) -> Result<Exit, Refusal> {
     })
 }
 
-/// Asks every provider that can be asked, all at once. Failures go to standard error.
+/// Asks all possible providers in parallel. Failures go to standard error.
 fn ask_all(environment: &Environment) -> Result<Exit, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Refusal::config)?;
@@ -94,7 +94,7 @@ fn ask_all(environment: &Environment) -> Result<Exit, Refusal> {
     Ok(exit)
 }
 
-/// A model, and whether it can be used now.
+/// A model, and whether it is available.
 struct ModelRow {
     model: Model,
     usable: bool,
@@ -108,7 +108,7 @@ fn rows(environment: &Environment, query: &str) -> Vec<ModelRow> {
         words.iter().all(|word| text.contains(word))
     };
     let demo = demo();
-    // An app server says itself what it has.
+    // An app server reports its models itself.
     let served = environment.catalogue.served();
     let models = environment.catalogue.models().iter().map(AsRef::as_ref).chain([&demo]);
     let models = models.filter(|model| served.is_empty() || environment.catalogue.is_served(model));

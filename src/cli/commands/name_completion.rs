@@ -1,7 +1,8 @@
 //! The names that a shell completes: `tau __complete`, which the scripts of `tau completions` call.
 //!
-//! Which argument is being typed is read from the definition of the arguments; what stands for its value there says
-//! which names it takes. A name that a shell would not take as it is, is left out; nothing here fails loudly.
+//! The argument being typed is found from the definition of the arguments; the placeholder of its value there
+//! selects the kind of names. A name that a shell would not accept literally is left out; nothing here fails
+//! loudly.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -27,17 +28,17 @@ use tau_protocol::extension::{ExtensionKind, ExtensionRow, ExtensionState};
 use tau_protocol::session_row::SessionRow;
 use tau_tools::toolbox;
 
-/// The word behind which the scripts ask.
+/// The word that introduces the scripts' questions.
 pub(crate) const WORD: &str = "__complete";
-/// What is asked for with all words up to the cursor, one argument each.
+/// The question with all words up to the cursor, one argument each.
 pub(crate) const WORDS: &str = "words";
-/// What is asked for with the characters that end a word of bash, and the line up to the cursor.
+/// The question with the characters that end a word of bash, and the line up to the cursor.
 pub(crate) const BASH: &str = "bash";
-/// Most names that are offered, and most characters of what is said about one.
+/// Maximum number of names, and of characters in a description.
 const MAX_COUNT: usize = 200;
 const MAX_LEN: usize = 60;
 
-/// The names that an argument takes.
+/// The kind of names that an argument takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     Models,
@@ -51,7 +52,7 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    /// What stands for the value in the definition of the arguments.
+    /// The placeholders of values in the definition of the arguments.
     const TABLE: [(&str, Names); 9] = [
         ("MODEL", Names::Models),
         ("PROVIDER", Names::Providers),
@@ -71,23 +72,23 @@ impl Names {
     }
 }
 
-/// What is being typed.
+/// The argument being typed.
 #[derive(Debug, Default, PartialEq)]
 struct Typed {
     names: Option<Names>,
-    /// The part of the name that is there.
+    /// The typed part of the name.
     start: String,
-    /// The command, if there is one.
+    /// The command, if any.
     command: Option<String>,
     cwd: Option<PathBuf>,
     session_dir: Option<PathBuf>,
     /// The file of the proxy's tokens.
     tokens: Option<PathBuf>,
-    /// The settings of this directory are used.
+    /// Whether the settings of this directory are used.
     trust: bool,
 }
 
-/// Answers a script: a line for each name, with what is said about it behind a tab.
+/// Answers a script: a line for each name, with its description behind a tab.
 pub(crate) fn run(arguments: &[OsString]) -> Exit {
     let arguments: Vec<String> =
         arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Exit {
 fn lines(words: &[String], breaks: &str) -> String {
     let typed = typed(words);
     let Some(names) = typed.names else { return String::new() };
-    // What bash replaces begins behind the last of these.
+    // The part that bash replaces begins behind the last of these.
     let whole = words.last().map_or("", String::as_str);
     let is_flag = whole.len() > typed.start.len();
     let cut = typed.start.rfind(|c| breaks.contains(c)).map_or(0, |at| at.saturating_add(1));
@@ -128,13 +129,13 @@ fn lines(words: &[String], breaks: &str) -> String {
     })
 }
 
-/// Whether every shell takes the name as it is.
+/// Whether every shell accepts the name literally.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@+=,%-".contains(c);
     !name.is_empty() && !name.starts_with(['-', '=']) && name.chars().all(is_plain)
 }
 
-/// The words of a line of bash, as far as the quotes in it are plain ones.
+/// The words of a line of bash, as far as its quotes are plain.
 fn words_of(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut is_inside) = (Vec::new(), String::new(), None, false);
     let mut rest = line.chars();
@@ -158,10 +159,10 @@ fn words_of(line: &str) -> Vec<String> {
     words
 }
 
-/// What is being typed as the last of these words; the first is the program.
+/// The argument being typed, which is the last of these words; the first is the program.
 fn typed(words: &[String]) -> Typed {
     let mut tau = definition();
-    // Commands get the flags that are those of the command above as well.
+    // Commands get the flags that they share with the command above.
     tau.build();
     let mut typed = Typed::default();
     let Some((last, before)) = words.split_last().filter(|(_, before)| !before.is_empty()) else {
@@ -186,7 +187,7 @@ fn typed(words: &[String]) -> Typed {
                 (None, Some(_)) => {}
             }
         } else {
-            // Of tau's own commands, only the first word is one.
+            // Among tau's own commands, only the first word is one.
             let is_first = at == 1 || command.get_name() != tau.get_name();
             match command.find_subcommand(word).filter(|_| is_first && place == 0) {
                 Some(inner) => {
@@ -207,7 +208,7 @@ fn typed(words: &[String]) -> Typed {
     typed
 }
 
-/// The flag that a word is, if the command has it, and the value in it; `None` for a word that is none.
+/// Parses a word as a flag of the command, with the value in it; `None` if it is not a flag.
 fn flag<'a>(command: &'a Command, word: &'a str) -> Option<(Option<&'a Arg>, Option<&'a str>)> {
     let arguments = || command.get_arguments();
     if let Some(long) = word.strip_prefix("--") {
@@ -231,7 +232,7 @@ fn takes_word(argument: &Arg) -> bool {
     takes && !argument.is_require_equals_set()
 }
 
-/// Notes where the command works, for what is looked up there.
+/// Notes the command's directory, for look-ups there.
 fn note(typed: &mut Typed, argument: &Arg, value: &str) {
     match argument.get_long() {
         Some("cwd") => typed.cwd = Some(PathBuf::from(value)),
@@ -241,7 +242,7 @@ fn note(typed: &mut Typed, argument: &Arg, value: &str) {
     }
 }
 
-/// The names, with something about each.
+/// The names, with a description of each.
 fn found(names: Names, typed: &Typed) -> Vec<(String, String)> {
     let mut flags = CliArgs { trust: typed.trust, ..CliArgs::without_arguments() };
     flags.settings.0.session_dir.clone_from(&typed.session_dir);
@@ -291,12 +292,12 @@ fn tools(flags: &CliArgs, environment: &Environment, here: &Path) -> Vec<(String
     own.chain(built_in).collect()
 }
 
-/// The models that can be used, then the others; also without their providers if that is how it begins.
+/// The available models, then the others; without their providers, too, if the word begins so.
 fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
     let configured = environment.catalogue.configured(&environment.keys);
     let all = || configured.iter().chain(environment.catalogue.models());
     let mut named: Vec<_> = all().map(|model| (model.reference(), model.name.clone())).collect();
-    // Of an empty word both names of each model are too much; a provider is named already before a slash.
+    // For an empty word, both names of each model are too much; before a slash the provider is already named.
     let has_provider =
         start.is_empty() || start.contains('/') && named.iter().any(|(name, _)| name.starts_with(start));
     if !has_provider {
@@ -305,8 +306,8 @@ fn models(environment: &Environment, start: &str) -> Vec<(String, String)> {
     named
 }
 
-/// The sessions of this directory, else those of all; the newest first. Their names are the last digits of their IDs,
-/// or the IDs if one begins so.
+/// The sessions of this directory, else of all; newest first. Their names are the last digits of their IDs,
+/// or the IDs if the word begins one.
 fn sessions(environment: &Environment, here: &Path, start: &str) -> Vec<(String, String)> {
     let root = environment.settings.session_root(&environment.paths);
     let mut known = SessionIndex::load(&environment.paths.session_index());
@@ -387,7 +388,7 @@ mod tests {
         );
     }
 
-    /// Every argument that takes a name is one of the table: what stands for its value is in no other word.
+    /// Every argument that takes a name is in the table: its placeholder is not used for anything else.
     #[test]
     fn every_argument_that_takes_a_name_is_known() {
         fn all(command: &Command, found: &mut Vec<String>) {

@@ -1,4 +1,4 @@
-//! `tau permissions`: the rules in force, and what they say of a call.
+//! `tau permissions`: the rules in force, and their verdict on a call.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use tau_protocol::approval::PermissionMode;
 use tau_tools::access::Access;
 use tau_tools::{AnyTool, paths};
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &PermissionsArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -78,7 +78,7 @@ fn listed(permissions: &Permissions) -> String {
     text
 }
 
-/// What a call would touch, and whether its tool only reads. For a custom tool, `call` has its arguments.
+/// The access of a call, and whether its tool only reads. For a custom tool, `call` has its arguments.
 fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Access, bool), Refusal> {
     let path = || paths::resolve(cwd, call);
     Ok(match tool {
@@ -95,7 +95,7 @@ fn touched(loaded: &Loaded, tool: &str, call: &str, cwd: &Path) -> Result<(Acces
     })
 }
 
-/// What is said of a call, part by part.
+/// The verdict on a call, part by part.
 fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
     let home = std::env::home_dir();
     let facts = CallFacts { home: home.as_deref(), ..facts };
@@ -118,7 +118,7 @@ fn explained(permissions: &Permissions, facts: CallFacts<'_>) -> String {
     text
 }
 
-/// Why, with the rule and where it is written.
+/// The reason, with the rule and its place.
 fn reason(finding: &Finding, permissions: &Permissions) -> String {
     let text = plain::line(&finding.reason.text);
     let Some(rule) = &finding.reason.rule else { return text };

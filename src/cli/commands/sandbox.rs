@@ -1,4 +1,4 @@
-//! `tau sandbox`: a command of the user, confined as those of the model are.
+//! `tau sandbox`: runs the user's command, confined like commands of the model.
 //!
 //! It gets this terminal, these standard streams and this environment without its secrets. Its exit code is
 //! passed on.
@@ -23,10 +23,10 @@ use tau_tools::sandbox::confinement::{Confinement, Surroundings};
 use tau_tools::sandbox::support::Support;
 use tau_tools::sandbox::{SandboxLevel, SandboxPolicy};
 
-/// Signals of the terminal: the command decides what they do, and tau waits for it.
+/// Signals of the terminal: the command decides on their effect, and tau waits for it.
 const LEFT_TO_THE_COMMAND: [Signal; 2] = [Signal::INT, Signal::QUIT];
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub(crate) fn run(args: &SandboxArgs) -> Exit {
     match confined(args) {
         Ok(status) => end_of(status),
@@ -80,7 +80,7 @@ fn confine(command: &mut Command, policy: &SandboxPolicy) -> Result<Option<Confi
     Ok(Some(confinement))
 }
 
-/// The settings with what the flags say.
+/// The settings, overridden by the flags.
 fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, String> {
     if settings.sandbox.level.unwrap_or_default() == SandboxLevel::Off {
         settings.sandbox.level = Some(SandboxLevel::WorkspaceWrite);
@@ -94,7 +94,7 @@ fn with_flags(mut settings: Settings, args: &SandboxArgs) -> Result<Settings, St
     Ok(settings)
 }
 
-/// The end of tau for the end of its command.
+/// The program's end for the end of its command.
 fn end_of(status: ExitStatus) -> Exit {
     let signal = |number: i32| Exit::Signal(u8::try_from(number).unwrap_or(0));
     let code = |code: i32| Exit::Command(u8::try_from(code).unwrap_or(1));

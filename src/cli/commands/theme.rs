@@ -1,4 +1,4 @@
-//! `tau theme check`: what is wrong with a theme file.
+//! `tau theme check`: reports faults in a theme file.
 
 use crate::args::theme::{ThemeAction, ThemeArgs};
 use crate::process::exit::{Exit, fail, say};
@@ -8,7 +8,7 @@ use tau_tools::paths::reason;
 use tau_tools::regular_files::read_text;
 use tau_view::theme::Theme;
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &ThemeArgs) -> Exit {
     let ThemeAction::Check { file } = &args.action;
     let source = match read_text(file, MAX_BYTES) {

@@ -1,4 +1,4 @@
-//! `tau tools`: which tools there are, checking the files of custom ones, and running one.
+//! `tau tools`: lists tools, checks the files of custom ones, and runs one.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,12 @@ use tau_tools::{
     toolbox::{self, BuiltInTool, Offered},
 };
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub(crate) fn run(args: &ToolsArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
 
-/// What the command works with.
+/// The context of the command.
 struct Here {
     cwd: PathBuf,
     environment: Environment,
@@ -118,7 +118,7 @@ fn listed(here: &Here) -> String {
     text
 }
 
-/// What is wrong with files, a line each.
+/// The faults in files, a line each.
 fn problems(here: &Here) -> String {
     let mut wrong = String::new();
     for row in here.rows() {
@@ -200,7 +200,7 @@ fn check(files: &[PathBuf], shell: Option<&Path>) -> Exit {
 }
 
 impl Here {
-    /// The tool of this name.
+    /// The tool with this name.
     fn tool(&self, name: &str) -> Result<Arc<dyn AnyTool>, Refusal> {
         if let Some(tool) = self.loaded.tools.iter().find(|tool| tool.name() == name) {
             return Ok(Arc::clone(tool) as _);
@@ -230,7 +230,7 @@ pub(crate) fn of_json(text: &str) -> Result<Value, Refusal> {
     }
 }
 
-/// The values of flags. The tool makes numbers of texts where it takes numbers.
+/// The values from flags. Where the tool takes numbers, texts become numbers.
 fn of_values(values: &[String], schema: &Value) -> Result<Value, Refusal> {
     let mut arguments = Map::new();
     for text in values {
@@ -247,7 +247,7 @@ fn of_values(values: &[String], schema: &Value) -> Result<Value, Refusal> {
     Ok(Value::Object(arguments))
 }
 
-/// Runs a tool in the directory as the model's calls are run, but without a question: the user calls it.
+/// Runs a tool in the directory like the model's calls, but without asking: the user is the caller.
 fn run_tool(
     here: &Here,
     tool: Arc<dyn AnyTool>,
@@ -287,9 +287,9 @@ fn run_tool(
     })
 }
 
-/// Why a call has no result.
+/// The reason why a call has no result.
 enum Failure {
-    /// A rule of the user or the sandbox is against it.
+    /// A user's rule or the sandbox forbids it.
     Denied(String),
     Tool(ToolError),
 }

@@ -1,4 +1,4 @@
-//! `tau diff` and `tau undo`: what a session that has ended changed in files, and taking it back.
+//! `tau diff` and `tau undo`: shows and reverts the file changes of an ended session.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal};
@@ -19,7 +19,7 @@ use tau_protocol::undo::{
     ChangeKind, ChangedFile, NotCovered, SessionChanges, UndoOrder, UndoPlan, UndoScope,
 };
 
-/// A session that has ended: its prompts, and what was kept of it.
+/// An ended session: its prompts, and its undo data.
 struct Finished {
     masking: Masking,
     prompts: Vec<Prompt>,
@@ -50,7 +50,7 @@ fn find(of: &SessionArgs) -> Result<Finished, Refusal> {
     Ok(Finished { masking, prompts: prompts(session.tree()), undo })
 }
 
-/// Runs `tau diff`; how the program ends.
+/// Runs `tau diff`; returns the program's end.
 pub fn diff(args: &DiffArgs) -> Exit {
     let found = find(&args.of);
     match found {
@@ -108,7 +108,7 @@ fn not_covered(lost: &[NotCovered]) -> Option<String> {
     (!lines.is_empty()).then(|| format!("not covered: {}", lines.join("; ")))
 }
 
-/// Runs `tau undo`; how the program ends.
+/// Runs `tau undo`; returns the program's end.
 pub fn undo(args: &UndoArgs) -> Exit {
     back(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -148,7 +148,7 @@ fn back(args: &UndoArgs) -> Result<Exit, Refusal> {
     Ok(if report.failed.is_empty() { exit } else { Exit::Model })
 }
 
-/// The prompts by number, with what each changed.
+/// The prompts by number, with the changes of each.
 fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
     let row = |(at, one): (usize, tau_protocol::undo::Checkpoint)| {
         let text: String =
@@ -164,7 +164,7 @@ fn listed(undo: &mut SessionUndo, prompts: &[Prompt]) -> String {
     table::columns(&rows)
 }
 
-/// Asks whether it is to be done.
+/// Asks for confirmation.
 fn confirmed(plan: &UndoPlan, cwd: &Path) -> Result<bool, Refusal> {
     if !std::io::stdin().is_terminal() {
         return Err(Refusal::usage("nobody can be asked here; --yes restores without a question"));
