@@ -1,4 +1,4 @@
-//! Everything an agent starts with: transport, keys, tools, prompt, scratch directory, behaviour.
+//! An agent's start values: transport, keys, tools, prompt, scratch directory, behaviour.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -38,9 +38,10 @@ use tau_tools::process::ChildEnv;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Toolbox, toolbox};
 
-/// Longest wait of the first prompt for MCP servers that are starting.
+/// Maximum wait of the first prompt for starting MCP servers.
 const MCP_WAIT: Duration = Duration::from_secs(5);
-/// Percent of the context window that schemas of MCP tools may take; with more, the model finds tools with `tool_search`.
+/// Maximum share of the context window for schemas of MCP tools, in percent; beyond it, the model finds tools
+/// with `tool_search`.
 const MCP_SCHEMA_SHARE: u64 = 10;
 /// Retries of one request.
 const RETRIES: u32 = 4;
@@ -50,7 +51,7 @@ pub struct ComposedAgent {
     pub config: AgentConfig,
     /// Its system prompt, which may change while it runs.
     pub prompt: AgentPrompt,
-    /// What the user should know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn program_env(keys: &Keys, settings: &Settings) -> ChildEnv {
 }
 
 impl Setup {
-    /// The environment of the commands of a session: this process's without secrets.
+    /// The environment of a session's commands: this process's without secrets.
     pub(crate) fn child_env(&self, session: &str) -> ChildEnv {
         let secrets: Vec<String> =
             self.keys.known_values().iter().map(|key| key.expose().to_owned()).collect();
@@ -69,7 +70,7 @@ impl Setup {
     }
 
     /// The environment of a program that the user has named, such as an editor: without secrets too, since
-    /// commands of the model can read what a running program was started with.
+    /// commands of the model can read a running program's environment.
     pub(crate) fn program_env(&self) -> ChildEnv {
         program_env(&self.keys, &self.settings)
     }
@@ -81,7 +82,7 @@ impl Setup {
     pub fn agent(&self, session: Session) -> Result<ComposedAgent, Refusal> {
         let tools = self.tools()?;
         let mut source = self.prompt_source(&tools)?;
-        // A session runs in its own directory, wherever the program was started.
+        // A session runs in its own directory, regardless of the program's.
         let own = &session.info().cwd;
         if own.is_dir() {
             source.cwd.clone_from(own);
@@ -125,7 +126,7 @@ impl Setup {
             limits: RunLimits {
                 turns: self.args.max_turns,
                 dollars: self.args.max_cost,
-                // The front ends hold `--timeout`, since it is for all prompts together.
+                // The front ends enforce `--timeout`, since it covers all prompts together.
                 ..RunLimits::default()
             },
             behavior: self.behavior(prompt.clone(), &cwd),
@@ -172,37 +173,38 @@ impl Setup {
         behavior
     }
 
-    /// The skills and prompt templates that were used. Where somebody can be asked, new ones of projects are asked for.
+    /// The skills and prompt templates in use. Where a user can be asked, new ones in projects need an
+    /// answer.
     fn used_files(&self) -> UsedFiles {
         let list = self.paths.state.join("used-extensions.json");
         UsedFiles::new(list, self.profile.on_ask == OnAsk::Ask)
     }
 
-    /// The rules of all files. What is wrong in them was reported when the settings were read.
+    /// The rules of all files. Their faults were reported when the settings were read.
     fn permissions(&self) -> Permissions {
         permission_rules::read(&self.paths, &self.project, self.session_dir().as_deref()).0
     }
 
-    /// What may be read of the files that completion lists and prompts name.
+    /// The filter for reading files named by completion lists and prompts.
     pub(crate) fn file_filter(&self) -> Arc<dyn FileFilter> {
         self.permissions().file_filter(&self.cwd, std::env::home_dir().as_deref())
     }
 
-    /// What masks secrets in output: it knows the keys and the secret variables from the start.
+    /// The masking of secrets in output: it knows the keys and the secret variables from the start.
     fn masking(&self) -> Masking {
         let keys = self.keys.known_values().into_iter().map(|key| key.expose().to_owned());
         let own: Vec<String> = keys.chain(own_secrets()).collect();
         Masking::new(Vault::new(self.settings.mask_secrets.unwrap_or(true), &own))
     }
 
-    /// Whether a file names MCP servers.
+    /// Whether a file configures MCP servers.
     pub(crate) fn has_servers(&self) -> bool {
         self.settings.mcp.is_some()
             || self.paths.mcp_file().exists()
             || self.project.trusted().any(|project| project.file(MCP_FILE).is_some())
     }
 
-    /// The MCP servers. Flags that say which tools there are mean their tools and custom ones, too.
+    /// The MCP servers. Flags that select tools apply to their tools and to custom ones, too.
     fn mcp(&self) -> McpBehavior {
         let named = self.args.settings.0.tools.as_ref();
         let others = |names: &Vec<String>| names.iter().filter(|name| !is_built_in(name)).cloned().collect();
@@ -220,7 +222,7 @@ impl Setup {
         }
     }
 
-    /// The tools that may be turned on later.
+    /// The tools that can be turned on later.
     fn tool_registry(&self) -> ToolRegistry {
         let registry = ToolRegistry::default();
         let built_in = self.with_shell(Toolbox::all());
@@ -233,7 +235,7 @@ impl Setup {
     /// The tools that are on.
     ///
     /// # Errors
-    /// When one of those that are named does not exist.
+    /// When a named tool does not exist.
     pub fn tools(&self) -> Result<Toolbox, Refusal> {
         if self.args.no_tools {
             return Ok(Toolbox::empty());
@@ -251,12 +253,12 @@ impl Setup {
             (None, None) => Toolbox::standard(),
         };
         let is_wanted = |name: &str| flag.is_none_or(|names| names.iter().any(|wanted| wanted == name));
-        // By these settings: what is shared with a setup that was read later follows that.
+        // From these settings: state shared with a setup that was read later follows that setup.
         let options = web::options(&self.settings);
         Ok(self.web.add_to(self.with_shell(tools), |name| is_wanted(name) && options.is_on(name)))
     }
 
-    /// Those of these names that are custom tools.
+    /// The custom tools among these names.
     fn custom_tools(&self, names: &[String]) -> Vec<String> {
         if names.iter().all(|name| is_built_in(name) || is_mcp(name)) {
             return Vec::new();
@@ -266,7 +268,7 @@ impl Setup {
         names.iter().filter(is_custom).cloned().collect()
     }
 
-    /// The configured shell replaces the usual one, if there is a shell at all.
+    /// Replaces the default shell with the configured one, if there is a shell at all.
     fn with_shell(&self, tools: Toolbox) -> Toolbox {
         match self.settings.shell.as_ref().filter(|_| tools.get("bash").is_some()) {
             Some(shell) => tools.with(Arc::new(Bash::with_shell(shell))),
@@ -275,17 +277,17 @@ impl Setup {
     }
 }
 
-/// Whether a name is that of a built-in tool.
+/// Whether a name belongs to a built-in tool.
 fn is_built_in(name: &str) -> bool {
     toolbox::TABLE.iter().any(|row| row.name == name)
 }
 
-/// Whether a name of a tool is one of an MCP server.
+/// Whether a tool's name belongs to an MCP server.
 fn is_mcp(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// Tolerates tools that settings name and that do not exist, where somebody can see a notice.
+/// Tolerates unknown tools in settings, where a user can see a notice.
 pub(super) fn check_tools(
     args: &CliArgs,
     on_bad_config: OnBadConfig,
@@ -304,7 +306,7 @@ pub(super) fn check_tools(
     Ok(())
 }
 
-/// The scratch folder of this process, which all its sessions share: it is bounded, and a server has many.
+/// The scratch folder of this process, shared by all its sessions: it is bounded, and a server has many.
 fn scratch() -> Result<Arc<Scratch>, Refusal> {
     static SHARED: OnceLock<Arc<Scratch>> = OnceLock::new();
     if let Some(scratch) = SHARED.get() {

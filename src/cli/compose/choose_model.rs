@@ -1,4 +1,4 @@
-//! Which model to begin with, and how much it thinks.
+//! The initial model and its thinking level.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use tau_agent::catalogue::keys::Keys;
 use tau_agent::settings::Settings;
 use tau_protocol::model::{Model, ThinkingLevel};
 
-/// What to begin with.
+/// The initial choice.
 pub(super) struct ChosenModel {
     /// `None` when nothing is configured.
     pub(super) model: Option<Arc<Model>>,
-    /// The level that the model has nearest to what was asked for.
+    /// The model's level nearest to the requested one.
     pub(super) thinking: ThinkingLevel,
     pub(super) level: LevelFlags,
 }
 
-/// The thinking level that was asked for together with a model.
+/// The thinking level requested together with a model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LevelFlags {
-    /// What a flag named: `--thinking`, or else the end of `--model`.
+    /// The level from a flag: `--thinking`, or else the end of `--model`.
     pub(super) flagged: Option<ThinkingLevel>,
-    /// What was asked for after the name of the model, in a flag or in settings.
+    /// The level after the name of the model, in a flag or in settings.
     suffix: Option<ThinkingLevel>,
 }
 
 impl LevelFlags {
-    /// What to say when a level that was named with this model is not the one in force.
+    /// A notice when the level named with this model is not the one in force.
     pub(super) fn notice(self, model: &Model) -> Option<String> {
         let asked = self.flagged.or(self.suffix)?;
         let used = model.nearest(asked);
@@ -53,8 +53,8 @@ impl LevelFlags {
     }
 }
 
-/// The model and the level that were asked for, else the defaults. A model that only settings name
-/// and that does not exist is tolerated where somebody can see a notice.
+/// The requested model and level, else the defaults. An unknown model from settings alone is tolerated where
+/// a user can see a notice.
 pub(super) fn choose(
     args: &CliArgs,
     on_bad_config: OnBadConfig,
@@ -82,7 +82,7 @@ pub(super) fn choose(
     Ok(ChosenModel { model, thinking, level })
 }
 
-/// The model that flags or settings name, else the default.
+/// The model named by flags or settings, else the default.
 fn asked_for(
     settings: &Settings,
     catalogue: &Catalogue,
@@ -97,7 +97,7 @@ fn asked_for(
     Ok((Some(model), level))
 }
 
-/// The model of the address that is set, else the default of the first provider that has a key.
+/// The model of the configured address, else the default of the first provider with a key.
 fn default_model(settings: &Settings, catalogue: &Catalogue, keys: &Keys) -> Option<Arc<Model>> {
     if let Some(model) = catalogue.adhoc_model() {
         return Some(model);

@@ -1,7 +1,7 @@
-//! What every part of the command line begins with: directories, settings, models, keys.
+//! The base of every command-line mode: directories, settings, models, keys.
 //!
-//! Read from arguments, environment and the user's files, in that order of precedence. The network
-//! is not used here. What an agent needs beyond this is in `compose`.
+//! Read from arguments, environment and the user's files, in that order of precedence. The network is not
+//! used here. Further needs of an agent are in `compose`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,29 +28,29 @@ use tau_agent::undo::UndoOptions;
 use tau_app::keymap::{KeyFault, Keymap};
 use tau_protocol::model::Model;
 
-/// Megabytes that undo keeps if nothing else is set.
+/// Default quota of undo, in megabytes.
 const UNDO_QUOTA: u64 = 512;
-/// How long an app server may take to list its models.
+/// Time limit for an app server's list of models.
 const LISTING: Duration = Duration::from_secs(2);
 
-/// What a settings file that cannot be read leads to.
+/// The treatment of an unreadable settings file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBadConfig {
-    /// The program does not start, because a notice would not be seen.
+    /// The program does not start, because a notice would go unseen.
     Refuse,
     /// A notice on the screen; the defaults apply.
     Warn,
 }
 
-/// What is known before anything is started.
+/// The facts known before anything is started.
 pub struct Environment {
     pub paths: Paths,
     pub settings: Settings,
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
-    /// What the user should know: settings that were ignored.
+    /// Notices for the user: ignored settings.
     pub notices: Vec<String>,
-    /// Why settings that guard the user cannot be relied on: every call is asked.
+    /// The reason why settings that guard the user cannot be relied on: every call is asked.
     pub settings_fault: Option<String>,
 }
 
@@ -58,12 +58,12 @@ impl Environment {
     /// Reads arguments, environment and settings.
     ///
     /// # Errors
-    /// A message that says what to do.
+    /// A message with a remedy.
     pub fn read(args: &CliArgs, on_bad_config: OnBadConfig) -> Result<Self, Refusal> {
         Self::load(args, on_bad_config, None).map(|(environment, _)| environment)
     }
 
-    /// As [`Environment::read`], with what the folder `cwd` sets, if it is trusted.
+    /// Like [`Environment::read`], plus the settings of the folder `cwd`, if it is trusted.
     pub(crate) fn read_in(
         args: &CliArgs,
         on_bad_config: OnBadConfig,
@@ -101,7 +101,7 @@ impl Environment {
         }
         let (_, wrong) = permission_rules::read(&paths, &projects, None);
         on_bad_config.tolerate_all(wrong, &mut notices)?;
-        // These files are written for another agent: what tau does not use of them is no mistake.
+        // These files are written for another agent: unsupported parts are no mistake.
         let (_, unused) = permission_rules::of_others(&projects);
         notices.extend(unused.into_iter().map(|error| error.0));
         let (_, wrong) = mcp_servers::read(&paths, &projects);
@@ -109,7 +109,7 @@ impl Environment {
         if settings.hooks.is_some() {
             on_bad_config.tolerate_all(hook_files::faults(&paths, &projects), &mut notices)?;
         }
-        // Files are named as they are seen from where tau was started.
+        // Files are shown relative to tau's start directory.
         let here = std::env::current_dir().ok();
         let ignored = (on_bad_config == OnBadConfig::Refuse).then(|| projects.notice(here.as_deref()));
         notices.extend(ignored.flatten());
@@ -140,7 +140,7 @@ impl Environment {
     /// The models and keys for these settings.
     ///
     /// # Errors
-    /// When `models.toml` is not understood and that is to be refused.
+    /// When `models.toml` is invalid and that is refused.
     pub fn with(
         paths: Paths,
         settings: Settings,
@@ -157,7 +157,7 @@ impl Environment {
         };
         let env: EnvLookup = Arc::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
         let has_key_flag = args.settings.0.api_key.is_some();
-        // A key of the command line is sent as keys are.
+        // A key on the command line is sent like other keys.
         let addresses = |name: &str| env(name).filter(|_| !(has_key_flag && name.ends_with("_AUTH_TOKEN")));
         let catalogue = catalogue.with_environment(&addresses).map_err(Refusal::config)?;
         let catalogue = match (&args.proxy, &args.proxy_token) {
@@ -171,7 +171,7 @@ impl Environment {
             _ => catalogue,
         };
         if let Some(unknown) = unknown_provider(&settings, &catalogue) {
-            // Whoever typed it is there to correct it.
+            // The user is present to correct it.
             if args.settings.0.provider.is_some() {
                 return Err(Refusal::usage(format!("--provider: {unknown}")));
             }
@@ -199,27 +199,27 @@ impl Environment {
     }
 }
 
-/// Where connections to providers live.
+/// The place of connections to providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// On the agent's thread: every piece of an answer is reported as it comes.
+    /// The agent's thread: every piece of an answer is reported at once.
     WithAgent,
-    /// On a thread of their own, which hands on an answer at the pace of a screen.
+    /// A separate thread, which passes an answer on at the pace of a screen.
     OwnThread,
-    /// With the agent, as one of many: small pieces are collected for a moment only, since on their way to
-    /// clients they are collected again.
+    /// The agent's thread, for one of many agents: small pieces are collected only briefly, since they are
+    /// collected again on their way to clients.
     ForClients,
 }
 
-/// The longest pause in which pieces for clients are collected.
+/// Maximum time for which pieces for clients are collected.
 const FOR_CLIENTS: Duration = Duration::from_millis(16);
 
-/// The HTTP clients of agents in one process: those that connect in the same way share one, with its
+/// The HTTP clients of agents in one process: agents that connect in the same way share one, with its
 /// connections and certificates.
 #[derive(Clone, Debug, Default)]
 pub struct HttpClients(Arc<Mutex<Vec<KnownClient>>>);
 
-/// A client, and what it is for.
+/// A client, and its purpose.
 type KnownClient = (Network, Connections, Arc<Http>);
 
 impl HttpClients {
@@ -237,7 +237,7 @@ impl HttpClients {
     }
 }
 
-/// The connection to the providers, as the settings want it.
+/// The connection to the providers, configured by the settings.
 pub fn direct(settings: &Settings, connections: Connections) -> Direct {
     Direct::new(Arc::new(http(settings, connections)), settings.limits())
 }
@@ -251,7 +251,7 @@ fn http(settings: &Settings, connections: Connections) -> Http {
     }
 }
 
-/// What requests to models are sent through: the app server that flags name, or the providers themselves.
+/// The transport for requests to models: the app server from flags, or the providers themselves.
 pub(crate) fn transport(
     args: &CliArgs,
     settings: &Settings,
@@ -272,7 +272,7 @@ pub(crate) fn transport(
     }
 }
 
-/// What the app server at `base` serves: as it said when it was asked last, else as it says now.
+/// The models of the app server at `base`: its last list, else its current one.
 fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Result<Vec<Model>, String> {
     match served::kept(&paths.cache, base) {
         Some(models) => Ok(models),
@@ -281,10 +281,10 @@ fn served(paths: &Paths, settings: &Settings, base: &str, token: &Secret) -> Res
     }
 }
 
-/// Asks the app server at `base` which models it serves, and keeps the list. Blocks, at most [`LISTING`].
+/// Asks the app server at `base` for its models, and stores the list. Blocks, at most [`LISTING`].
 ///
 /// # Errors
-/// Why there is no list, in words.
+/// The reason why there is no list, in words.
 pub(crate) fn ask_served(
     paths: &Paths,
     settings: &Settings,
@@ -302,7 +302,7 @@ pub(crate) fn ask_served(
             Err(_) => Err(format!("no answer within {} seconds", LISTING.as_secs())),
         }
     };
-    // On a thread of its own, as the caller may be in a runtime.
+    // On a separate thread, as the caller may be in a runtime.
     let asked = std::thread::scope(|scope| scope.spawn(asking).join());
     let models =
         asked.unwrap_or_else(|_| Err("asking for them failed because of a bug in tau".to_owned()))?;
@@ -312,16 +312,16 @@ pub(crate) fn ask_served(
     Ok(models)
 }
 
-/// Where what tools change is kept, and how much of it, as the settings want it.
+/// The place and quota of undo data, from the settings.
 pub fn undo_options(settings: &Settings, paths: &Paths) -> UndoOptions {
     let megabytes = settings.undo_quota.unwrap_or(UNDO_QUOTA);
     UndoOptions { dir: paths.undo(), quota: megabytes.saturating_mul(1024 * 1024) }
 }
 
-/// Asks a provider for its models and caches the list; the models that answer messages.
+/// Asks a provider for its models and caches the list; returns the models that answer messages.
 ///
 /// # Errors
-/// Those of the request, and `Config` when the address or the key is missing.
+/// The errors of the request, and `Config` when the address or the key is missing.
 pub async fn refresh(
     catalogue: &Catalogue,
     keys: &Keys,
@@ -351,8 +351,8 @@ pub async fn refresh(
     Ok(models)
 }
 
-/// Where the value of a setting that no flag sets comes from: the environment variable, or the file
-/// and the line. Those that are read last count most.
+/// The origin of a setting that no flag sets: the environment variable, or the file and the line. Later ones
+/// take precedence.
 pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> String {
     let is_set = |name: &&str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
     if let Some(name) = table::row(key).and_then(|row| row.columns.env).filter(is_set) {
@@ -367,7 +367,7 @@ pub(crate) fn origin(paths: &Paths, project: &ProjectSettings, key: &str) -> Str
     lines.next_back().unwrap_or_else(|| key.to_owned())
 }
 
-/// What is wrong with the keys in `config.toml`, each with its file and line.
+/// The faults in the keys of `config.toml`, each with its file and line.
 pub(crate) fn key_faults(paths: &Paths, settings: &Settings) -> Vec<String> {
     let (Some(keys), file) = (&settings.keys, paths.config_file()) else { return Vec::new() };
     let placed = |fault: KeyFault| {
@@ -401,7 +401,7 @@ impl OnBadConfig {
 /// Flags take precedence over everything else. A flag that names another provider or address also
 /// drops the model, address, format and key of the settings, which belong to a different provider.
 fn with_flags(mut settings: Settings, args: &CliArgs) -> Settings {
-    // The key goes before every other one, and unknown tools are an error of the flag; both are
+    // The key takes precedence over every other one, and unknown tools are an error of the flag; both are
     // taken from the arguments.
     let flags = Settings { api_key: None, tools: None, ..args.settings.0.clone() };
     if flags.provider.is_some() || flags.base_url.is_some() {
@@ -414,13 +414,13 @@ fn with_flags(mut settings: Settings, args: &CliArgs) -> Settings {
     settings.overlaid(flags)
 }
 
-/// The provider that a key on the command line is for.
+/// The provider for a key on the command line.
 fn provider_of_flag(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
     let named = || catalogue.find(settings.model.as_deref()?).ok().map(|model| model.provider.clone());
     catalogue.adhoc_provider().or_else(|| settings.provider.clone()).or_else(named)
 }
 
-/// What is wrong with the provider that is set, if no model can be of it.
+/// The fault in the configured provider, if no model can belong to it.
 fn unknown_provider(settings: &Settings, catalogue: &Catalogue) -> Option<String> {
     let name = settings.provider.as_deref().filter(|_| settings.base_url.is_none())?;
     let mut known = catalogue.providers();

@@ -1,4 +1,4 @@
-//! Where the extensions of an agent are loaded from: the user's folders, and those of trusted projects.
+//! The sources of an agent's extensions: the user's folders, and folders of trusted projects.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) fn of(args: &CliArgs, paths: &Paths, settings: &Settings) -> Arc<Exte
     Arc::new(extensions)
 }
 
-/// What the settings say about extensions.
+/// The options of extensions, from the settings.
 pub(super) fn options(settings: &Settings) -> ExtensionOptions {
     ExtensionOptions {
         off: settings.extensions_off.clone().unwrap_or_default(),
@@ -28,7 +28,7 @@ pub(super) fn options(settings: &Settings) -> ExtensionOptions {
     }
 }
 
-/// The folders for a session that works in `cwd`. What is not trusted is not among them.
+/// The folders for a session in `cwd`, without untrusted ones.
 fn places(args: &CliArgs, paths: &Paths, cwd: &Path) -> Places {
     let home = directories::BaseDirs::new();
     let mut places = Places::of_user(&paths.config, home.as_ref().map(|dirs| dirs.home_dir()));

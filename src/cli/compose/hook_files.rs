@@ -1,5 +1,4 @@
-//! The files with hooks that are in use: the user's `config.toml`, those of the trusted projects, and, where the
-//! user wants that, the hooks of other agents.
+//! The hook files in use: the user's `config.toml`, trusted projects, and other agents' if enabled.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,7 @@ use tau_protocol::extension::ExtensionSource;
 /// The user's hooks of another agent, in the home directory.
 const OTHERS: &str = ".claude/settings.json";
 
-/// All files, in the order in which their hooks run: those of the user before those of a project.
+/// All files, in the order in which their hooks run: the user's before a project's.
 pub(crate) fn all(paths: &Paths, home: Option<&Path>, projects: &ProjectSettings) -> Vec<HookFile> {
     let uses_others = uses_others_hooks(paths);
     let of_others = home.filter(|_| uses_others).map(others);
@@ -23,19 +22,19 @@ pub(crate) fn all(paths: &Paths, home: Option<&Path>, projects: &ProjectSettings
     own(paths).into_iter().chain(of_others).chain(of_projects).collect()
 }
 
-/// The file with hooks of another agent in the user's home directory.
+/// The hook file of another agent in the user's home directory.
 pub(crate) fn others(home: &Path) -> PathBuf {
     home.join(OTHERS)
 }
 
-/// What is wrong with the hooks in `config.toml`, the user's and those of trusted projects.
+/// The faults in the hooks of `config.toml`, the user's and the trusted projects'.
 pub(crate) fn faults(paths: &Paths, projects: &ProjectSettings) -> Vec<SettingsError> {
     let is_own = |file: &HookFile| file.format == HookFormat::Toml;
     let files = own(paths).into_iter().chain(of_projects(projects)).filter(is_own);
     files.flat_map(|file| hooks::find(&file).1).map(SettingsError).collect()
 }
 
-/// What is wrong with the settings that guard the user, in any file: see [`guards`].
+/// The faults in settings that guard the user, in any file: see [`guards`].
 pub(crate) fn guards_fault(paths: &Paths, projects: &ProjectSettings) -> Option<SettingsError> {
     guards::fault(paths, projects.trusted()).or_else(|| {
         let home = std::env::home_dir();
@@ -65,7 +64,7 @@ fn of_user(path: &Path, format: HookFormat) -> Option<HookFile> {
     Some(HookFile { path: path.to_owned(), text, format, source: ExtensionSource::User })
 }
 
-/// The texts that were trusted, and not what the files hold now.
+/// The trusted texts, rather than the current content of the files.
 fn of_projects(projects: &ProjectSettings) -> impl Iterator<Item = HookFile> {
     let formats = SETTINGS.map(|name| (name, HookFormat::Toml)).into_iter();
     let formats = formats.chain(OTHERS_HOOKS.map(|name| (name, HookFormat::Json)));

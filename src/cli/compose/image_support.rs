@@ -1,16 +1,16 @@
-//! How the terminal shows pictures, by what is set and what the environment says.
+//! The terminal's way to show pictures, from the settings and the environment.
 
 use tau_agent::settings::images::ImageProtocol;
 use tau_app::picture::{PictureFormat, PictureSupport};
 
-/// Terminals that show files within the text, by `TERM_PROGRAM`.
+/// Terminals with inline files, by `TERM_PROGRAM`.
 const ITERM2: [&str; 3] = ["iTerm.app", "WezTerm", "mintty"];
 /// Terminals that draw pictures over placeholders, by the beginning of `TERM`.
 const KITTY: [&str; 2] = ["xterm-kitty", "xterm-ghostty"];
 
-/// How pictures are shown; `lookup` gives the value of a variable. What depends on the position of the
-/// cursor cannot pass through tmux or screen, so there these show half blocks, or sixel where tmux
-/// says that it takes that.
+/// The support for pictures; `lookup` gives the value of a variable. Sequences that depend on the position of
+/// the cursor cannot pass through tmux or screen, so there pictures are half blocks, or sixel where tmux
+/// reports support.
 pub(crate) fn pictures(protocol: ImageProtocol, lookup: impl Fn(&str) -> Option<String>) -> PictureSupport {
     let value = |name: &str| lookup(name).unwrap_or_default();
     let known = PictureSupport::Known;

@@ -14,17 +14,17 @@ use tau_agent::secrets::Secret;
 use tau_protocol::message::{Message, UserContent, UserMessage};
 use tau_protocol::model::{Model, ThinkingLevel};
 
-/// How long the provider may take.
+/// Time limit for the provider.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum KeyCheck {
-    /// The provider answered, or had other reasons not to.
+    /// The provider answered, or refused for other reasons.
     Accepted,
-    /// The provider does not accept the key; its message.
+    /// The provider rejects the key; its message.
     Rejected(String),
-    /// It could not be checked; why.
+    /// The check failed, for this reason.
     Unknown(String),
 }
 

@@ -1,17 +1,17 @@
-//! Whether the terminal opens links (OSC 8), by what the environment says.
+//! Whether the terminal opens links (OSC 8), from the environment.
 
-/// Variables that only terminals set which open links.
+/// Variables set only by terminals that open links.
 const VARIABLES: [&str; 4] = ["WT_SESSION", "KITTY_WINDOW_ID", "DOMTERM", "GHOSTTY_RESOURCES_DIR"];
 /// Terminals by `TERM_PROGRAM`.
 const PROGRAMS: [&str; 9] =
     ["iTerm.app", "WezTerm", "ghostty", "vscode", "Hyper", "rio", "zed", "contour", "terminology"];
-/// Terminals by the beginning of `TERM`.
+/// Terminals by the prefix of `TERM`.
 const TERMS: [&str; 7] = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour", "rio"];
 /// The first version of VTE that opens links without faults (0.50.0), as in `VTE_VERSION`.
 const VTE: u32 = 5_000;
 
 /// Whether the terminal is known to open links; `lookup` gives the value of a variable. Within tmux and
-/// screen it is not known, as these may drop links, and an address that is not printed would be lost.
+/// screen this is unknown, as these may drop links, and an address that is not printed would be lost.
 pub(crate) fn opens_links(lookup: impl Fn(&str) -> Option<String>) -> bool {
     let value = |name: &str| lookup(name).unwrap_or_default();
     let is_set = |name: &&str| !value(name).is_empty();

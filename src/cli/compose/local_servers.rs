@@ -1,8 +1,8 @@
-//! Finds model servers that run on this machine, so that they can be offered.
+//! Finds model servers that run on this machine, to offer them.
 //!
-//! Only loopback is ever asked, only when nothing is configured, in the background. The request
-//! is plain HTTP/1.0 without a key, so it needs no HTTP client; answers are bounded in size and
-//! time, and whatever is not a list of models counts as no server.
+//! Only loopback is ever asked, only when nothing is configured, in the background. The request is plain
+//! HTTP/1.0 without a key, so it needs no HTTP client; answers are bounded in size and time, and anything but
+//! a list of models counts as no server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -17,22 +17,22 @@ use tau_agent::catalogue::providers::local_address;
 /// A server that answered.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocalServer {
-    /// What usually listens on that port.
+    /// The usual server on that port.
     pub name: String,
     pub port: u16,
     /// Address for `--base-url`, with the wire format `openai-completions`.
     pub base_url: String,
-    /// Its models, in its order; at least one.
+    /// Its models, in its own order; at least one.
     pub models: Vec<ServerModel>,
 }
 
-/// How long a server may take. One that runs here answers within a few milliseconds.
+/// Time limit for a server. A local one answers within a few milliseconds.
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// Largest answer that is read, in bytes.
+/// Maximum size of an answer, in bytes.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// Asks the servers of `known` at once; those that answered, in that order. Takes at most
-/// 300 ms.
+/// Asks the servers of `known` in parallel; returns the ones that answered, in that order. Takes at most 300
+/// ms.
 pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     let asked = known.iter().map(|(name, port)| async move {
         let models = tokio::time::timeout(TIMEOUT, models(*port)).await.ok().flatten()?;
@@ -41,7 +41,7 @@ pub(crate) async fn local_servers(known: &[(&str, u16)]) -> Vec<LocalServer> {
     futures_util::future::join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// The port of a server's address: the one it names, or that of its scheme.
+/// The port of a server's address: its explicit one, or the default of its scheme.
 pub(crate) fn port_of(address: &str) -> Option<u16> {
     let (scheme, rest) = address.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;
@@ -65,7 +65,7 @@ async fn models(port: u16) -> Option<Vec<ServerModel>> {
     parse(&answer)
 }
 
-/// Reads an answer; some servers use chunks although HTTP/1.0 has none.
+/// Parses an answer; some servers use chunks although HTTP/1.0 has none.
 fn parse(answer: &[u8]) -> Option<Vec<ServerModel>> {
     let end = memchr::memmem::find(answer, b"\r\n\r\n")?;
     let head = std::str::from_utf8(answer.get(..end)?).ok()?.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The MCP servers in use: those of the user's files and of the trusted projects.
+//! The MCP servers in use: from the user's files and from trusted projects.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use tau_agent::settings::mcp_servers::{self, McpServer};
 use tau_agent::settings::trust::MCP_FILE;
 use tau_agent::settings::{Paths, Settings, SettingsError};
 
-/// The servers of all files by name, those of the nearest project before others, and what is wrong in the
-/// files. Of the user's files, `config.toml` counts more.
+/// The servers of all files by name, with servers of the nearest project first, and the faults in the files.
+/// Among the user's files, `config.toml` takes precedence.
 pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredServer>, Vec<SettingsError>) {
     let mut servers = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -37,8 +37,8 @@ pub(crate) fn read(paths: &Paths, project: &ProjectSettings) -> (Vec<ConfiguredS
     (servers.into_values().collect(), wrong)
 }
 
-/// Reads the servers for the directory that the session runs in. `sandboxed` is what holds for a server that
-/// says nothing about it.
+/// Reads the servers for the session's directory. `sandboxed` is the default for a server without a setting
+/// of its own.
 pub(crate) fn reading(args: &CliArgs, paths: &Paths, sandboxed: bool) -> ReadServers {
     let (args, paths) = (args.clone(), paths.clone());
     ReadServers::new(move |cwd| {

@@ -1,8 +1,8 @@
 //! The composition: from arguments, environment and files to an agent that can be started.
 //!
-//! In two steps, so that the screen need not wait: [`Setup`] reads only what the first frame
-//! shows (settings, the model's name); [`Setup::agent`] does what may take longer (instruction
-//! files, the session). Flags take precedence over the environment, and that over `config.toml`.
+//! In two steps, so that the screen need not wait: [`Setup`] reads only what the first frame shows (settings,
+//! the model's name); [`Setup::agent`] does the slower work (instruction files, the session). Flags take
+//! precedence over the environment, which takes precedence over `config.toml`.
 
 pub mod environment;
 pub(crate) mod hook_files;
@@ -59,44 +59,44 @@ use server_model::ServerModel;
 /// The default theme.
 pub(crate) const DEFAULT_THEME: &str = AUTO;
 
-/// What is known before anything is started.
+/// The facts known before anything is started.
 #[derive(Clone)]
 pub struct Setup {
     pub args: CliArgs,
-    /// What the front end wants.
+    /// The front end's profile.
     pub profile: FrontEndProfile,
     pub paths: Paths,
     pub settings: Settings,
-    /// The settings that tau was started with: some hold until the end.
+    /// The settings at tau's start: some apply until the end.
     pub started: Arc<Settings>,
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The directory whose project settings apply: that of the session, which may be another one.
+    /// The directory whose project settings apply: the session's, which may be another one.
     pub project_dir: PathBuf,
-    /// The model to begin with; `None` when nothing is configured.
+    /// The initial model; `None` when nothing is configured.
     pub model: Option<Arc<Model>>,
     pub thinking: ThinkingLevel,
-    /// The level that was asked for.
+    /// The requested level.
     level: LevelFlags,
-    /// Whether the model is that of the session that is continued.
+    /// Whether the model comes from the continued session.
     has_session_model: bool,
-    /// What a server named, also while another model is set.
+    /// The model named by a server, even while another model is set.
     server_model: Option<ServerModel>,
     /// True when nothing is configured and the scripted demo is used.
     pub demo: bool,
-    /// What the user should know: settings that were ignored.
+    /// Notices for the user: ignored settings.
     pub notices: Vec<String>,
-    /// Why settings that guard the user cannot be relied on: every call is asked.
+    /// The reason why settings that guard the user cannot be relied on: every call is asked.
     pub settings_fault: Option<String>,
     /// The settings of directories, and whether they are trusted.
     pub project: ProjectSettings,
-    /// Skills and what else is loaded from files: the same as long as tau runs.
+    /// Skills and other extensions from files: one value for tau's lifetime.
     pub extensions: Arc<Extensions>,
-    /// The tools for the web: the same as long as tau runs.
+    /// The tools for the web: one value for tau's lifetime.
     pub web: Web,
-    /// What requests to models are sent with: the same for all sessions of this process.
+    /// The HTTP clients for requests to models: shared by all sessions of this process.
     pub http: HttpClients,
 }
 
@@ -104,7 +104,7 @@ impl Setup {
     /// Reads arguments, environment and settings.
     ///
     /// # Errors
-    /// A message that says what to do.
+    /// A message with a remedy.
     pub fn read(args: CliArgs, profile: FrontEndProfile) -> Result<Self, Refusal> {
         let cwd = working_directory(args.cwd.as_deref())?;
         let project_dir =
@@ -113,26 +113,26 @@ impl Setup {
         Ok(Setup { project_dir, ..Self::choose(args, profile, environment, cwd, project)? })
     }
 
-    /// As [`Setup::read`], for a session in `cwd`, wherever the program was started.
+    /// Like [`Setup::read`], for a session in `cwd`, regardless of the program's directory.
     pub(crate) fn read_at(args: CliArgs, profile: FrontEndProfile, cwd: &Path) -> Result<Self, Refusal> {
         let (environment, project) = Environment::read_in(&args, profile.on_bad_config, cwd)?;
         Self::choose(args, profile, environment, cwd.to_owned(), project)
     }
 
-    /// A setup for a session of its own in `dir`, beside others in this process: with the settings of that
+    /// A setup for a separate session in `dir`, beside others in this process: with the settings of that
     /// directory, and extensions that no other session shares.
     pub fn of_session(&self, dir: &Path) -> Result<Self, Refusal> {
         let setup = Self::read_at(self.args.clone(), self.profile, dir)?.keeping_server_model(self)?;
         Ok(Setup { http: self.http.clone(), ..setup })
     }
 
-    /// The same for a session that runs in `dir`: with its project settings instead of those of
-    /// the present directory.
+    /// A setup for a session that runs in `dir`: with its project settings instead of the present
+    /// directory's.
     pub fn in_directory(&self, dir: &Path) -> Result<Self, Refusal> {
         Setup { project_dir: dir.to_owned(), ..self.clone() }.reread()
     }
 
-    /// Reads everything again, after the user has changed whether a directory is trusted.
+    /// Reads everything again, after the user has changed the trust in a directory.
     pub(crate) fn reread(&self) -> Result<Self, Refusal> {
         let project_dir = self.project_dir.clone();
         let (environment, project) = Environment::read_in(&self.args, OnBadConfig::Warn, &project_dir)?;
@@ -145,12 +145,12 @@ impl Setup {
         Ok(Setup { project_dir, started, extensions, web, http, ..new })
     }
 
-    /// The permission mode that is set, or that was chosen on the screen.
+    /// The permission mode from the settings, or chosen on the screen.
     pub(crate) fn permission_mode(&self) -> Option<PermissionMode> {
         self.settings.permission_mode
     }
 
-    /// The permission mode to begin with: where nobody chose one and somebody can be asked, `ask`.
+    /// The initial permission mode: `ask`, if none was chosen and a user can be asked.
     pub(crate) fn first_mode(&self) -> PermissionMode {
         let unset = match self.profile.on_ask {
             OnAsk::Ask => PermissionMode::Ask,
@@ -159,8 +159,7 @@ impl Setup {
         self.permission_mode().unwrap_or(unset)
     }
 
-    /// The directories with settings as they are now, for the user to look at; what is in use
-    /// stays as it is.
+    /// The current directories with settings, for display; the settings in use do not change.
     ///
     /// # Errors
     /// When earlier answers about trust cannot be read.
@@ -212,7 +211,7 @@ impl Setup {
         })
     }
 
-    /// With nothing configured, the scripted demo.
+    /// Falls back to the scripted demo if nothing is configured.
     pub(crate) fn or_demo(mut self) -> Self {
         if self.model.is_none() {
             self.model = Some(Arc::new(catalogue::demo()));
@@ -221,7 +220,8 @@ impl Setup {
         self
     }
 
-    /// How wide prose may be, how diffs and pictures are shown, and where the addresses of links are.
+    /// The layout of text: the width of prose, the display of diffs and pictures, and the place of link
+    /// addresses.
     pub fn text_layout(&self) -> TextLayout {
         let prose = self.settings.prose_width.unwrap_or(100);
         let lookup = |name: &str| std::env::var(name).ok();
@@ -235,7 +235,7 @@ impl Setup {
         }
     }
 
-    /// How the terminal is used.
+    /// The use of the terminal.
     pub(crate) fn terminal_use(&self) -> TerminalUse {
         TerminalUse {
             mouse: self.settings.mouse.unwrap_or(true),
@@ -249,7 +249,7 @@ impl Setup {
         self.settings.theme.as_deref().unwrap_or(DEFAULT_THEME)
     }
 
-    /// The folder of this directory's session files; `None` when nothing is to be saved.
+    /// The folder of this directory's session files; `None` when nothing is saved.
     pub fn session_dir(&self) -> Option<PathBuf> {
         (!self.args.no_session).then(|| self.settings.session_dir_for(&self.paths, &self.cwd))
     }

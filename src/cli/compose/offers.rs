@@ -1,5 +1,4 @@
-//! What could be turned on that the user has not decided about: hooks of another agent that are there, tools for the
-//! web.
+//! Undecided features that could be turned on: present hooks of another agent, tools for the web.
 
 use std::path::Path;
 
@@ -15,12 +14,12 @@ use tau_app::overlays::offer::{HookOffer, Offers, WebOffer};
 use tau_protocol::extension::ExtensionSource;
 use tau_tools::regular_files::read_text;
 
-/// What the screen could offer.
+/// The offers for the screen.
 pub(crate) fn of(args: &CliArgs, settings: &Settings, projects: &ProjectSettings, keys: &Keys) -> Offers {
     Offers { hooks: hooks(settings, projects), web: web(args, settings, keys) }
 }
 
-/// The hooks of another agent that could run, where nothing says whether they do.
+/// The hooks of another agent that could run, where no setting decides on them.
 pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<HookOffer> {
     if settings.claude_hooks.is_some() {
         return None;
@@ -46,7 +45,7 @@ pub(crate) fn hooks(settings: &Settings, projects: &ProjectSettings) -> Option<H
     (!offer.hooks.is_empty()).then_some(offer)
 }
 
-/// The event and the command of each hook in the file that tau can run.
+/// The event and the command of each hook in the file that tau supports.
 fn found(path: &Path) -> Vec<(String, String)> {
     let Ok(text) = read_text(path, MAX_BYTES) else { return Vec::new() };
     let file =
@@ -54,7 +53,7 @@ fn found(path: &Path) -> Vec<(String, String)> {
     hooks::find(&file).0.iter().map(|hook| (hook.event.name().to_owned(), hook.command.clone())).collect()
 }
 
-/// What is said where nobody can be asked.
+/// The notice where no user can be asked.
 pub(crate) fn hooks_notice(settings: &Settings, projects: &ProjectSettings) -> Option<String> {
     let files = hooks(settings, projects)?.files.join(", ");
     Some(format!(
@@ -62,7 +61,7 @@ pub(crate) fn hooks_notice(settings: &Settings, projects: &ProjectSettings) -> O
     ))
 }
 
-/// The tools for the web, where nothing says whether they are on, and no choice of tools leaves them out.
+/// The tools for the web, where no setting decides on them, and no choice of tools leaves them out.
 fn web(args: &CliArgs, settings: &Settings, keys: &Keys) -> Option<WebOffer> {
     let chooses_tools = settings.tools.is_some() || args.settings.0.tools.is_some() || args.no_tools;
     if chooses_tools {

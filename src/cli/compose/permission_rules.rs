@@ -1,4 +1,4 @@
-//! The rules in force: those of the user's `config.toml` and of the trusted projects; changing them.
+//! The rules in force: from the user's `config.toml` and trusted projects; changing them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use tau_protocol::trust::Trust;
 use tau_tools::regular_files::read_text;
 use tau_tools::sandbox::support::Support;
 
-/// The rules of all files, and what is wrong in them.
+/// The rules of all files, and their faults.
 pub(crate) fn read(
     paths: &Paths,
     project: &ProjectSettings,
@@ -40,7 +40,7 @@ pub(crate) fn read(
     }
     let (of_others, _) = of_others(project);
     rules.extend(of_others);
-    // Sessions, and what undo keeps, are in the data folder.
+    // Sessions and undo data are in the data folder.
     let own = [Some(paths.config.clone()), Some(paths.data.clone()), session_dir.map(PathBuf::from)];
     let options = Options {
         unprotected: user.unprotected,
@@ -53,7 +53,7 @@ pub(crate) fn read(
     (Permissions::new(rules, options).with_untrusted(untrusted.chain(others).collect()), wrong)
 }
 
-/// The rules in settings of another agent, the user's and those of trusted projects, and what of them is not used.
+/// The rules in settings of another agent, the user's and the trusted projects', and their unsupported parts.
 pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<SettingsError>) {
     let home = directories::BaseDirs::new().map(|dirs| hook_files::others(dirs.home_dir()));
     let of_user = home.and_then(|path| match read_text(&path, MAX_BYTES) {
@@ -70,7 +70,7 @@ pub(crate) fn of_others(project: &ProjectSettings) -> (Vec<RuleInForce>, Vec<Set
 fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
     let readable = project.files_of_others().filter(|(_, text)| claude_permissions::can_be_read(text));
     let read = readable.map(|(path, text)| {
-        // Lines are those of the file; what was trusted is a part of it.
+        // Lines are numbered by file; the trusted text is a part of it.
         let whole = read_text(&path, MAX_BYTES);
         claude_permissions::of_text(&path, text, whole.as_deref().unwrap_or(text), true)
     });
@@ -78,7 +78,7 @@ fn of_project(project: &Project) -> (Vec<RuleInForce>, Vec<SettingsError>) {
     (rules.concat(), wrong.concat())
 }
 
-/// What holds because of the files of a project that cannot be read.
+/// The rules that apply because a project's files cannot be read.
 fn unread_of_project(project: &Project) -> impl Iterator<Item = (Vec<RuleInForce>, Vec<SettingsError>)> {
     let broken = project.files_of_others().filter(|(_, text)| !claude_permissions::can_be_read(text));
     let broken = broken.map(|(path, text)| claude_permissions::of_text(&path, text, text, true));
@@ -90,7 +90,7 @@ fn one((rule, wrong): (RuleInForce, SettingsError)) -> (Vec<RuleInForce>, Vec<Se
     (vec![rule], vec![wrong])
 }
 
-/// Reads the rules again, for the directory that the session runs in.
+/// Reads the rules again, for the session's directory.
 pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> ReadRules {
     let (args, paths) = (args.clone(), paths.clone());
     ReadRules::new(move |cwd| {
@@ -102,7 +102,7 @@ pub fn reading(args: &CliArgs, paths: &Paths, session_dir: Option<PathBuf>) -> R
     })
 }
 
-/// The texts in which trusted projects set rules: what differs when their rules do.
+/// The texts in which trusted projects set rules: they differ when the rules do.
 pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
     let names = || SETTINGS.into_iter().chain(OTHERS_HOOKS);
     let files = project.trusted().flat_map(|project| names().filter_map(|name| project.file(name)));
@@ -110,7 +110,7 @@ pub(crate) fn sources(project: &ProjectSettings) -> Vec<(PathBuf, String)> {
     with_rules.map(|(path, text)| (path, text.to_owned())).collect()
 }
 
-/// Changes rules in the files of their scopes. A project stays trusted if it was.
+/// Changes rules in the files of their scopes. A trusted project stays trusted.
 pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
     let (trusts_all, paths) = (args.trust, paths.clone());
     SaveRule::new(move |edit, cwd| {
@@ -144,7 +144,7 @@ pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
             (Some((from, is_project, old)), Some((to, _, new))) if from == to => {
                 files.change(&to, is_project, Some(old), Some(new))?
             }
-            // What is added holds before what it replaces is gone.
+            // Added rules apply before the replaced ones are gone.
             (removed, added) => {
                 let remark = match added {
                     Some((path, is_project, rule)) => files.change(&path, is_project, None, Some(rule))?,
@@ -162,13 +162,13 @@ pub fn saving(args: &CliArgs, paths: &Paths) -> SaveRule {
 
 /// The files with rules.
 struct Files<'a> {
-    /// `--trust`: projects are used as they are.
+    /// `--trust`: projects are used unconditionally.
     trusts_all: bool,
     paths: &'a Paths,
 }
 
 impl Files<'_> {
-    /// Changes a file; what the user should know besides.
+    /// Changes a file; returns a further notice for the user.
     fn change(
         &self,
         path: &Path,
@@ -205,14 +205,14 @@ impl Files<'_> {
                 .to_owned());
         }
         write()?;
-        // It was trusted as it was before.
+        // It was trusted in its previous state.
         let project = project().ok_or("the rule was written, but it cannot be read again")?;
         project.answer(&self.paths.shared(file), true).map_err(|error| error.to_string())?;
         let is_local = path.ends_with(LOCAL) && add.is_some();
         Ok(is_local.then(|| local_file::ignore(folder).err()).flatten())
     }
 
-    /// A file, as the user knows it who works in `cwd`.
+    /// A file as displayed to a user who works in `cwd`.
     fn shown(&self, path: &Path, cwd: &Path) -> String {
         match path.strip_prefix(cwd) {
             Ok(inside) => inside.display().to_string(),
@@ -221,7 +221,7 @@ impl Files<'_> {
     }
 }
 
-/// The kinds of protected paths that are switched off, for people.
+/// The kinds of protected paths that are switched off, as text.
 pub(crate) fn unprotected(permissions: &Permissions) -> String {
     let names: Vec<&str> =
         permissions.options().unprotected.iter().map(|kind| Protected::name(*kind)).collect();

@@ -1,4 +1,4 @@
-//! Settings that directories bring along, used only where the user trusts them.
+//! Settings in directories, used only where the user trusts them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use tau_agent::settings::trust::{PROMPT_FILE, Project, uses_others_hooks};
 use tau_agent::settings::{Paths, SettingsError};
 use tau_protocol::trust::{Folder, Trust};
 
-/// The settings that directories bring along, in their `.tau/`.
+/// The settings in the `.tau/` of directories.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectSettings {
-    /// The directories with settings, the nearest last, and whether they are trusted.
+    /// The directories with settings, the nearest last, and the trust in each.
     projects: Vec<(Project, Trust)>,
-    /// The same as the user has last seen them: an answer is about these.
+    /// The directories as last shown to the user: an answer applies to this state.
     shown: Vec<(Project, Trust)>,
 }
 
 impl ProjectSettings {
-    /// Those around `cwd`, read now.
+    /// The settings around `cwd`, read now.
     ///
     /// # Errors
     /// When earlier answers about trust cannot be read.
@@ -35,7 +35,7 @@ impl ProjectSettings {
         Ok(ProjectSettings { shown: projects.clone(), projects })
     }
 
-    /// Reads the directories again, to show them; what is in use stays as it is.
+    /// Reads the directories again, to show them; the settings in use do not change.
     ///
     /// # Errors
     /// When earlier answers about trust cannot be read.
@@ -44,7 +44,7 @@ impl ProjectSettings {
         Ok(())
     }
 
-    /// The project of a directory as the user has last seen it.
+    /// The project of a directory as last shown to the user.
     pub fn shown(&self, root: &Path) -> Option<&Project> {
         self.shown.iter().map(|(project, _)| project).find(|project| project.root() == root)
     }
@@ -64,12 +64,12 @@ impl ProjectSettings {
         self.projects.iter().filter(|(_, trust)| *trust != Trust::Trusted).map(|(project, _)| project)
     }
 
-    /// The texts of the trusted projects that go into the prompt, the nearest first.
+    /// The prompt texts of the trusted projects, the nearest first.
     pub(crate) fn prompt_files(&self) -> Vec<(PathBuf, String)> {
         self.trusted().rev().filter_map(|project| project.file(PROMPT_FILE).map(owned)).collect()
     }
 
-    /// The directories as they are shown to a user who works in `cwd`, the nearest last.
+    /// The directories as displayed to a user who works in `cwd`, the nearest last.
     ///
     /// # Errors
     /// When earlier answers about trust cannot be read.
@@ -78,7 +78,7 @@ impl ProjectSettings {
         self.shown.iter().map(folder).collect()
     }
 
-    /// What is ignored where the user cannot be asked.
+    /// The notice about ignored settings where the user cannot be asked.
     pub fn notice(&self, cwd: Option<&Path>) -> Option<String> {
         let cwd = cwd.and_then(|cwd| cwd.canonicalize().ok());
         let open = self.projects.iter().filter(|(_, trust)| matches!(trust, Trust::Unknown | Trust::Changed));

@@ -1,4 +1,4 @@
-//! The system prompt of one agent: where it comes from, and how it changes while the agent runs.
+//! The system prompt of one agent: its source, and its changes while the agent runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tau_agent::context::instruction_files::InstructionPlaces;
 use tau_agent::context::prompt_source::{InstructionMode, PromptSource};
 use tau_tools::Toolbox;
 
-/// The source of an agent's system prompt, shared by the agent, which reads it again after a
-/// compaction, and its front end, which replaces it when the user changes what is trusted.
+/// The source of an agent's system prompt, shared by the agent, which reads it again after a compaction, and
+/// its front end, which replaces it when the user changes the trust.
 #[derive(Clone, Debug)]
 pub struct AgentPrompt(Arc<Mutex<Current>>);
 
-/// Where the prompt comes from, and its text as the agent has it.
+/// The source of the prompt, and the agent's text of it.
 #[derive(Debug)]
 struct Current {
     source: PromptSource,
@@ -28,8 +28,8 @@ impl AgentPrompt {
         AgentPrompt(Arc::new(Mutex::new(Current { source, text: text.to_owned() })))
     }
 
-    /// The prompt for an agent that works in `cwd` from now on. When that is another directory,
-    /// `project` gives the prompt files of its project.
+    /// The prompt for an agent that works in `cwd` from now on. For another directory, `project` gives the
+    /// prompt files of its project.
     pub(crate) fn read_in(&self, cwd: &Path, project: impl FnOnce() -> Vec<(PathBuf, String)>) -> Arc<str> {
         let mut current = self.0.lock();
         if current.source.cwd != cwd {
@@ -40,13 +40,13 @@ impl AgentPrompt {
         current.text.as_str().into()
     }
 
-    /// Makes the prompt of this setup from now on; its text, if it changes.
+    /// Uses this setup for the prompt from now on; returns its text, if it changes.
     ///
     /// # Errors
     /// When a file that a flag names cannot be read.
     pub fn replace(&self, setup: &Setup) -> Result<Option<String>, Refusal> {
         let mut current = self.0.lock();
-        // The date stays that of the start, the directory that of the session.
+        // The date remains the start's, the directory the session's.
         let (date, cwd) = (current.source.date.clone(), current.source.cwd.clone());
         current.source = PromptSource { date, cwd, ..setup.prompt_source(&setup.tools()?)? };
         let text = current.source.read().text;
@@ -56,7 +56,7 @@ impl AgentPrompt {
 }
 
 impl Setup {
-    /// A prompt for no agent: its screen is attached to one elsewhere.
+    /// A prompt without an agent: the screen is attached to a remote one.
     ///
     /// # Errors
     /// When a file that a flag names cannot be read.
@@ -64,17 +64,17 @@ impl Setup {
         Ok(AgentPrompt::new(self.prompt_source(&self.tools()?)?, ""))
     }
 
-    /// The files that make up the system prompt, as far as they exist.
+    /// The existing files of the system prompt.
     pub fn instructions(&self) -> Vec<PathBuf> {
         self.prompt_files().files()
     }
 
-    /// Where instruction files are; `None` if none are read.
+    /// The places of instruction files; `None` if none are read.
     pub(super) fn instruction_places(&self) -> Option<InstructionPlaces> {
         (!self.args.no_context_files).then(|| self.prompt_files().places())
     }
 
-    /// Where the files of the system prompt are.
+    /// The places of the system prompt's files.
     fn prompt_files(&self) -> PromptSource {
         PromptSource {
             cwd: self.cwd.clone(),
@@ -91,7 +91,7 @@ impl Setup {
         }
     }
 
-    /// What the system prompt is made of.
+    /// The source of the system prompt.
     pub(super) fn prompt_source(&self, tools: &Toolbox) -> Result<PromptSource, Refusal> {
         let text = |value: &String| prompts::text_or_file(value).map_err(Refusal::config);
         let append = self.args.appended.join("\n\n");

@@ -1,8 +1,7 @@
-//! What changes in a running program when the user trusts a directory's settings, or no longer, and
-//! when everything is read again (`/reload`).
+//! Changes to a running program when trust in a directory changes or on `/reload`.
 //!
-//! The settings are read again, flags and environment included, and only what differs from before
-//! is changed: what the user chose in the meantime stays.
+//! The settings are read again, flags and environment included, and only differences are applied: the user's
+//! choices in the meantime stay.
 
 use std::path::Path;
 
@@ -20,7 +19,7 @@ use tau_protocol::command::{SettingsCommand, TaskCommand, Tuning};
 use tau_protocol::query::Query;
 use tau_view::theme::Theme;
 
-/// The setup with what is trusted now, and what that changes for the agent with this prompt.
+/// The setup with the current trust, and the changes for the agent with this prompt.
 ///
 /// # Errors
 /// When the settings cannot be read, or a tool in them does not exist.
@@ -39,8 +38,7 @@ pub fn reload(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refu
     Ok((new, changes.applied))
 }
 
-/// As [`reload`], when the user asks for it: says everything that has changed, and everything that is
-/// wrong in the files.
+/// Like [`reload`], at the user's request: reports every change, and every fault in the files.
 pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Setup, Applied), Refusal> {
     let new = reread(old)?;
     let mut changes = Changes { everything: true, ..Changes::default() };
@@ -67,12 +65,13 @@ pub(crate) fn reload_everything(old: &Setup, agent: &AgentPrompt) -> Result<(Set
     Ok((new, changes.applied))
 }
 
-/// The setup as the files are now.
+/// The setup from the current files.
 fn reread(old: &Setup) -> Result<Setup, Refusal> {
     Ok(keeping(old, old.reread()?))
 }
 
-/// While what guards the user cannot be read, settings stay as they are, and what confines commands is added.
+/// While settings that guard the user cannot be read, settings stay in force, and only restrictions on
+/// commands are added.
 fn keeping(old: &Setup, mut new: Setup) -> Setup {
     if new.settings_fault.is_some() {
         let stand_in = guards::stand_in(&new.paths);
@@ -82,9 +81,8 @@ fn keeping(old: &Setup, mut new: Setup) -> Setup {
     new
 }
 
-/// The setup for the directory that the open session runs in, and what differs there. Model and
-/// thinking level are those of the session. `None` when the settings of that directory apply already,
-/// or it does not exist.
+/// The setup for the open session's directory, and the differences there. Model and thinking level are the
+/// session's. `None` when the settings of that directory apply already, or it does not exist.
 pub fn in_directory(
     old: &Setup,
     agent: &AgentPrompt,
@@ -108,13 +106,13 @@ pub fn in_directory(
     Ok(Some((new, changes.applied)))
 }
 
-/// What changes, and the words for it.
+/// The changes, with their words.
 #[derive(Default)]
 struct Changes {
     applied: Applied,
     now: Vec<String>,
     later: Vec<String>,
-    /// The system prompt is mentioned whatever has changed it.
+    /// The system prompt is mentioned regardless of the cause of its change.
     everything: bool,
 }
 
@@ -145,8 +143,8 @@ impl Changes {
     }
 }
 
-/// Whether the settings that guard the user can be relied on. Said again when the user reloads: a file may have
-/// been read meanwhile without this setup.
+/// Reports whether the settings that guard the user can be relied on. Repeated when the user reloads: a file
+/// may have been read in the meantime without this setup.
 fn guards(old: &Setup, new: &Setup, changes: &mut Changes) {
     let fault = new.settings_fault.clone();
     if !changes.everything && old.settings_fault == fault {
@@ -179,7 +177,7 @@ fn model(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
-/// After the sandbox in which the mode is to hold.
+/// Follows the sandbox, in which the mode must apply.
 fn permission_mode(old: &Setup, new: &Setup, changes: &mut Changes) {
     if let Some(mode) = new.permission_mode()
         && old.permission_mode() != Some(mode)
@@ -321,7 +319,8 @@ fn terminal(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
-/// Settings that others read: the prompt follows those of extensions, and the tools of the web have theirs.
+/// Updates settings that others read: the prompt follows the settings of extensions, and the tools of the web
+/// have their own.
 fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
     let extensions = ["extensions_off", "hooks", "claude_hooks"];
     let web = ["web_fetch", "web_allow_private", "web_search", "web_search_url"];
@@ -332,7 +331,7 @@ fn extensions(old: &Setup, new: &Setup, changes: &mut Changes) {
     }
 }
 
-/// Tools, and the prompt, which names them.
+/// Updates tools, and the prompt, which names them.
 fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) -> Result<(), Refusal> {
     let names = |setup: &Setup| -> Result<Vec<String>, Refusal> {
         Ok(setup.tools()?.specs().into_iter().map(|spec| spec.name).collect())
@@ -343,7 +342,7 @@ fn prompt(old: &Setup, new: &Setup, agent: &AgentPrompt, changes: &mut Changes) 
         changes.now(AgentCommand::Settings(SettingsCommand::SetTools { names: after.clone() }), words);
     }
     let files = new.project.prompt_files();
-    // The prompt loads the extensions, so commands may have come or gone.
+    // The prompt loads the extensions, so commands may have been added or removed.
     let loaded = new.extensions.loaded();
     let replaced = agent.replace(new)?;
     if new.extensions.loaded().commands() != loaded.commands() {

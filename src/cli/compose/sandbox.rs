@@ -1,4 +1,4 @@
-//! The sandbox that the settings ask for.
+//! The sandbox requested by the settings.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use tau_tools::paths;
 use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::sandbox::support::Support;
 
-/// What commands may do in `cwd` by these settings.
+/// The sandbox policy of commands in `cwd`.
 pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxPolicy {
     let named = settings.sandbox.writable.iter().flatten();
     let mut own: Vec<PathBuf> =
@@ -31,8 +31,8 @@ pub(crate) fn policy(settings: &Settings, paths: &Paths, cwd: &Path) -> SandboxP
     }
 }
 
-/// Applies the mode that the user chose at the first start, unless a permission mode is set. A choice of `auto` in
-/// a sandbox is ignored where the sandbox is not available.
+/// Applies the mode chosen at the first start, unless a permission mode is set. A choice of `auto` in a
+/// sandbox is ignored where the sandbox is not available.
 pub(crate) fn apply_chosen(settings: &mut Settings, paths: &Paths, cwd: &Path) {
     let chosen = chosen_mode::read(paths).filter(|_| settings.permission_mode.is_none());
     let Some(chosen) = chosen.filter(|it| it.sandbox.is_none() || is_offered(settings, paths, cwd)) else {
@@ -76,14 +76,14 @@ fn save_writable(paths: Paths) -> SaveWritable {
     })
 }
 
-/// What the user should know about the sandbox.
+/// Notices for the user about the sandbox.
 pub(crate) fn notices(settings: &Settings, paths: &Paths, cwd: &Path) -> impl Iterator<Item = String> {
     let policy = policy(settings, paths, cwd);
     let all = [Support::here().shortfall(&policy), left_out(&policy)];
     all.into_iter().flatten().map(|text| format!("sandbox: {text}"))
 }
 
-/// Why the workspace cannot be changed although the level says so, and what to do.
+/// The reason why the workspace cannot be changed although the level says so, and a remedy.
 pub(crate) fn left_out(policy: &SandboxPolicy) -> Option<String> {
     let is_enforced = Support::here().enforced(policy).level == policy.level;
     (is_enforced && policy.leaves_out_workspace()).then(|| {
@@ -95,7 +95,7 @@ pub(crate) fn left_out(policy: &SandboxPolicy) -> Option<String> {
     })
 }
 
-/// What is in force, in words; `None` where no sandbox is wanted.
+/// The sandbox in force, in words; `None` where none is wanted.
 pub(crate) fn in_force(settings: &Settings, paths: &Paths, cwd: &Path) -> Option<String> {
     let policy = policy(settings, paths, cwd);
     (!policy.is_off()).then(|| Support::here().enforced(&policy).to_string())

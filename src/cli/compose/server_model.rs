@@ -1,4 +1,4 @@
-//! The model of a server whose address was given without one.
+//! The model of a server that is configured by address alone.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use tau_agent::provider::FailureKind;
 use tau_agent::settings::Settings;
 use tau_agent::settings::value::BaseUrl;
 
-/// How long a server may take to list its models.
+/// Time limit for a server's list of models.
 const LISTING: Duration = Duration::from_secs(2);
 
 const NO_MODEL: &str = "no model is configured: set a key such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or \
                         pass --base-url and --model (--model demo needs neither)";
 
-/// What a server named whose address was given without a model. It is in no settings that are read.
+/// The model named by a server whose address was given without one. It is in no settings that are read.
 #[derive(Clone)]
 pub(super) struct ServerModel {
     reference: String,
-    /// Address and provider, as they are set.
+    /// Address and provider, as configured.
     server: (Option<BaseUrl>, Option<String>),
 }
 
@@ -30,24 +30,24 @@ impl ServerModel {
         ServerModel { reference: reference.to_owned(), server }
     }
 
-    /// Whether the settings are of the same server.
+    /// Whether the settings have the same server.
     fn is_of(&self, settings: &Settings) -> bool {
         (&self.server.0, &self.server.1) == (&settings.base_url, &settings.provider)
     }
 }
 
 impl Setup {
-    /// Whether a server is to be asked for its models: an address was given, and no model.
+    /// Whether a server must be asked for its models: an address was given, and no model.
     pub(crate) fn needs_server_model(&self) -> bool {
         !self.has_session_model && self.catalogue.unnamed().is_some()
     }
 
-    /// The same with the first model of the server whose address was given without a model; takes
-    /// at most two seconds. A server that has no list, or does not answer, gets the name
-    /// `default`, which servers of one model ignore.
+    /// Adds the first model of the server whose address was given without a model; takes at most two seconds.
+    /// A server that has no list, or does not answer, gets the name `default`, which servers of one model
+    /// ignore.
     ///
     /// # Errors
-    /// When the server lists no model, or does not accept the key.
+    /// When the server lists no model, or rejects the key.
     pub(crate) async fn with_server_model(mut self) -> Result<Self, Refusal> {
         let Some(endpoint) = self.catalogue.unnamed().filter(|_| !self.has_session_model) else {
             return Ok(self);
@@ -74,7 +74,7 @@ impl Setup {
         Ok(self)
     }
 
-    /// The same with the model that a server named to the setup that this one replaces, or is beside.
+    /// Adds the model that a server named to the previous or parallel setup.
     pub(super) fn keeping_server_model(mut self, old: &Setup) -> Result<Self, Refusal> {
         let Some(known) = old.server_model.clone().filter(|known| known.is_of(&self.settings)) else {
             return Ok(self);
@@ -89,7 +89,7 @@ impl Setup {
     fn named(self, reference: &str) -> Result<Self, Refusal> {
         let server_model = ServerModel::new(reference, &self.settings);
         let settings = Settings { model: Some(reference.to_owned()), ..self.settings };
-        // Files were read before, so what is wrong with them has been reported.
+        // Files were read before, so their faults have been reported.
         let environment = Environment::with(self.paths, settings, &self.args, OnBadConfig::Warn, Vec::new())?;
         let mut named = Self::choose(self.args, self.profile, environment, self.cwd, self.project)?;
         named.project_dir = self.project_dir;
@@ -98,11 +98,11 @@ impl Setup {
         Ok(named)
     }
 
-    /// The same, refused when there is no model. Asks the server for its models when an address
-    /// was given without one, so this must not be called inside a runtime.
+    /// Adds the model, and refuses if there is none. Asks the server for its models when an address was given
+    /// without one, so this must not be called inside a runtime.
     ///
     /// # Errors
-    /// A message that says what to set.
+    /// A message that names the setting to add.
     pub fn with_model(mut self) -> Result<Self, Refusal> {
         if self.needs_server_model() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -11,8 +11,7 @@ use tau_agent::session::list;
 use tau_app::time_format;
 use tau_protocol::session_row::SessionRow;
 
-/// The directory of the session that the arguments name, if it exists. A session that cannot be
-/// found is refused later.
+/// The directory of the session named by the arguments, if it exists. A missing session is refused later.
 pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> {
     if args.session.is_none() && args.session_id.is_none() {
         return None;
@@ -27,11 +26,11 @@ pub fn directory(args: &CliArgs, on_bad_config: OnBadConfig) -> Option<PathBuf> 
     list::directory(&path).filter(|dir| dir.is_dir())
 }
 
-/// The fewest digits of an ID that lists show.
+/// Minimum number of an ID's digits in lists.
 const MIN_DIGITS: usize = 4;
 
-/// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID that somebody chose is
-/// short itself.
+/// Short names of sessions: the last digits of their IDs, as many as tell them apart. An ID chosen by a user
+/// is short itself.
 pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
     let is_random = |id: &str| id.len() == 36 && id.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let end = |id: &str, digits: usize| id.get(id.len().saturating_sub(digits)..).unwrap_or(id).to_owned();
@@ -49,7 +48,7 @@ pub(crate) fn short_ids(rows: &[SessionRow]) -> Vec<String> {
     rows.iter().map(short).collect()
 }
 
-/// The sessions as a table: short name, age, messages, title, and the directory if `all` are meant.
+/// The sessions as a table: short name, age, messages, title, and the directory if `all` is set.
 pub(crate) fn rows_as_table(rows: &[SessionRow], all: bool) -> String {
     let now = jiff::Timestamp::now().as_millisecond();
     let lines = rows.iter().zip(short_ids(rows)).map(|(row, id)| {
@@ -68,10 +67,10 @@ fn cut(title: &str) -> String {
     }
 }
 
-/// The most characters of a title that are shown.
+/// Maximum number of characters of a title.
 const MAX_TITLE: usize = 60;
 
-/// The file of the session that `wanted` names: a path, an id, its beginning or its last digits.
+/// The file of the session named by `wanted`: a path, an id, its beginning or its last digits.
 ///
 /// # Errors
 /// When there is no such session, or more than one.

@@ -1,4 +1,4 @@
-//! The model and the thinking level of a session that is continued.
+//! The model and the thinking level of a continued session.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use tau_agent::engine::config::{AgentConfig, FindModel};
 use tau_agent::session::Session;
 use tau_protocol::model::{Api, Model};
 
-/// How the notice about a model that cannot be restored begins.
+/// Start of the notice about a model that cannot be restored.
 pub(super) const LOST: &str = "cannot restore this session's model";
 
 impl Setup {
-    /// The same with the model and the thinking level that the session was last used with, unless
-    /// flags name others. What cannot be restored or applied is a notice.
+    /// Uses the model and the thinking level that the session was last used with, unless flags name others. A
+    /// part that cannot be restored or applied becomes a notice.
     pub(crate) fn continuing(mut self, session: &Session) -> Self {
         let (model, level) = (session.tree().model(), session.tree().thinking());
         if let Some((provider, id)) = model.filter(|(provider, _)| !self.flags_name_model(provider)) {
@@ -38,13 +38,13 @@ impl Setup {
         self
     }
 
-    /// Makes the next session that this agent opens keep what flags name.
+    /// Makes the next session that this agent opens keep the choices from flags.
     pub(crate) fn keep_flagged(&self, behavior: &mut Behavior) {
         behavior.keep_model = self.flags_keep_model();
         behavior.keep_thinking = self.level.flagged.is_some();
     }
 
-    /// Uses what the part of the session that is read later says, unless flags say otherwise.
+    /// Uses the later-read part of the session, unless flags override it.
     pub(crate) fn restore_later(&self, config: &mut AgentConfig) {
         let tree = config.session.tree();
         let model = tree.model().is_none() && !self.flags_keep_model();
@@ -57,7 +57,7 @@ impl Setup {
         flags.model.is_some() || flags.base_url.is_some() || flags.provider.is_some()
     }
 
-    /// Whether flags name the model, or an address or a provider that is not the session's.
+    /// Whether flags name the model, or an address or a provider other than the session's.
     fn flags_name_model(&self, provider: &str) -> bool {
         let flags = &self.args.settings.0;
         let named = match (&flags.base_url, &flags.provider) {
@@ -85,7 +85,7 @@ impl Setup {
         }
     }
 
-    /// Finds the model that a prompt template names.
+    /// Finds the model named by a prompt template.
     pub(super) fn named_model(&self) -> NamedModel {
         let keys = Arc::clone(&self.keys);
         NamedModel::new(move |name| {
@@ -95,14 +95,14 @@ impl Setup {
         })
     }
 
-    /// Finds the models that sessions name, for as long as the agent runs.
+    /// Finds the models named by sessions, for the lifetime of the agent.
     pub(super) fn find_model(&self) -> Arc<FindModel> {
         let keys = Arc::clone(&self.keys);
         Arc::new(move |provider, id| find_usable(&keys.catalogue(), &keys, provider, id))
     }
 }
 
-/// The model that a session names; why it cannot be used, and what to do about it.
+/// The model named by a session; the error is the reason why it is unusable, and a remedy.
 fn find_usable(catalogue: &Catalogue, keys: &Keys, provider: &str, id: &str) -> Result<Arc<Model>, String> {
     let Some(model) = catalogue.of_session(provider, id) else {
         return Err(match catalogue.providers().iter().any(|known| known == provider) {

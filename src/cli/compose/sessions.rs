@@ -1,7 +1,7 @@
-//! Which session the arguments ask for, and how it is opened.
+//! The session requested by the arguments, and opening it.
 //!
-//! With nobody to ask, a session that is in use, or whose directory is gone, is refused with what
-//! to do about it. On the screen it is offered instead; see the agent's `open_session`.
+//! Without a user to ask, a session that is in use, or whose directory is gone, is refused with a remedy. On
+//! the screen it is offered instead; see the agent's `open_session`.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ use tau_agent::settings::private_files::LockFile;
 use tau_protocol::session_row::SessionRow;
 use tau_tools::paths;
 
-/// Held while a session with an ID of the user's is begun.
+/// Held while a session with a user's ID is begun.
 const NEW_LOCK: &str = ".new-session.lock";
 
-/// What the arguments ask for.
+/// The request in the arguments.
 enum Wanted {
-    /// A new session, with this id if one is asked for.
+    /// A new session, with this id if given.
     New(Option<String>),
     /// This file.
     Open(PathBuf),
@@ -33,11 +33,11 @@ enum Wanted {
     Copy(PathBuf),
 }
 
-/// The session that the arguments ask for, an earlier one or a new one, for a front end that can
-/// ask nobody.
+/// The session requested by the arguments, an earlier one or a new one, for a front end without a user to
+/// ask.
 ///
 /// # Errors
-/// When there is no such session, when it cannot be opened as it is, or its directory is gone.
+/// When there is no such session, when it cannot be opened, or its directory is gone.
 pub fn open(setup: &Setup) -> Result<Session, Refusal> {
     let session = match wanted(setup)? {
         Wanted::Open(path) => open_file(&path)?,
@@ -56,20 +56,19 @@ pub fn open(setup: &Setup) -> Result<Session, Refusal> {
     named(setup, session)
 }
 
-/// The session to be offered where one is to be continued and this directory has none: the latest of the path
-/// that the directory may have had before.
+/// The session to offer when continuing and this directory has none: the latest of the path that the
+/// directory may have had before.
 fn earlier(setup: &Setup) -> Option<PathBuf> {
     let root = setup.settings.session_root(&setup.paths);
     setup.args.continue_last.then(|| list::moved(&root, &setup.cwd)).flatten()
 }
 
-/// Whether the answers are printed, and nobody sits in front of it.
+/// Whether the answers are printed without a user in front of the screen.
 fn is_printed(setup: &Setup) -> bool {
     matches!(setup.args.front_end(StandardStreams::here()), FrontEnd::Print | FrontEnd::Json)
 }
 
-/// As [`open`], for the screen: where the session cannot be opened as it is, a new one, and the
-/// file to be offered.
+/// Like [`open`], for the screen: where the session cannot be opened, a new one, and the file to offer.
 ///
 /// # Errors
 /// When there is no such session.
@@ -121,8 +120,8 @@ fn begin(setup: &Setup, wanted: Wanted) -> Result<Session, Refusal> {
     }
 }
 
-/// A new session with this ID. Of several programs that start with it at once, one begins the session, and the
-/// others find it in use.
+/// A new session with this ID. Of several programs that start with it at the same time, one begins the
+/// session, and the others find it in use.
 fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
     let root = setup.settings.session_root(&setup.paths);
     let _lock = LockFile::take(&root.join(NEW_LOCK)).map_err(|error| {
@@ -139,7 +138,7 @@ fn begin_as(setup: &Setup, id: String) -> Result<Session, Refusal> {
 
 fn open_file(path: &Path) -> Result<Session, Refusal> {
     let session = match Session::open_tail(path, Access::Write, TAIL) {
-        // Its process was killed and something that it started still holds the lock.
+        // Its process was killed and a program started by it still holds the lock.
         Err(SessionError::Locked { owner, .. }) if owner.life() == Life::Ended => {
             Session::open_tail(path, Access::TakeOver, TAIL)
         }
@@ -169,7 +168,7 @@ fn named(setup: &Setup, mut session: Session) -> Result<Session, Refusal> {
     Ok(session)
 }
 
-/// Runs `tau sessions`; how the program ends.
+/// Runs `tau sessions`; returns the program's end.
 pub(crate) fn run(args: &SessionsArgs) -> Exit {
     listed(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -217,10 +216,10 @@ fn as_json(rows: &[SessionRow]) -> String {
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
 }
 
-/// Deletes a session file below `sessions`, into the trash if there is one; what was done.
+/// Deletes a session file below `sessions`, into the trash if there is one; returns a report.
 ///
 /// # Errors
-/// When it is somewhere else, somebody has the session open, or it cannot be removed.
+/// When it is in another place, the session is open, or it cannot be removed.
 pub(crate) fn delete(sessions: &Path, path: &Path) -> Result<String, String> {
     if !path.starts_with(sessions) {
         return Err("only files in the sessions folder can be deleted".to_owned());

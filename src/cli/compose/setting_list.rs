@@ -1,4 +1,4 @@
-//! The settings as they are now, and where each comes from; changing one in `config.toml`.
+//! The current settings and their origins; changing one in `config.toml`.
 
 use std::ffi::OsStr;
 
@@ -14,7 +14,7 @@ pub(crate) fn rows(setup: &Setup) -> Vec<SettingShown> {
     table::TABLE.iter().filter(|row| row.columns.in_files).map(|row| shown(setup, row)).collect()
 }
 
-/// The setting of that key.
+/// The setting with that key.
 pub(crate) fn one(setup: &Setup, key: &str) -> Option<SettingShown> {
     table::row(key).filter(|row| row.columns.in_files).map(|row| shown(setup, row))
 }
@@ -31,7 +31,7 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     };
     let own = setup.paths.config_file().display().to_string();
     let is_own = origin == "default" || origin.starts_with(&own) || origin == row.key;
-    // The user's file is named in short: it is where everything here is written.
+    // The user's file is abbreviated, as all changes here go there.
     let short = origin.strip_prefix(&own).map(|line| format!("config.toml{line}"));
     let live = if row.columns.live { "" } else { " · from the next start on" };
     let default_text = if default.is_empty() { String::new() } else { format!(" · default: {default}") };
@@ -60,10 +60,10 @@ fn shown(setup: &Setup, row: &SettingRow) -> SettingShown {
     }
 }
 
-/// Writes a setting into the user's `config.toml`; without a value, removes it from there.
+/// Writes a setting to the user's `config.toml`; without a value, removes it.
 ///
 /// # Errors
-/// A sentence, when the value is not allowed or the file cannot be changed.
+/// A sentence, when the value is invalid or the file cannot be changed.
 pub(crate) fn change(setup: &Setup, key: &str, value: Option<&str>) -> Result<(), String> {
     let Some(row) = table::row(key).filter(|row| row.columns.in_files) else {
         return Err(format!("no setting \"{key}\""));

@@ -1,4 +1,4 @@
-//! The tools for the web that the settings turn on.
+//! The tools for the web that the settings enable.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(super) fn of(settings: &Settings, keys: &Arc<Keys>) -> Web {
     Web::new(options(settings), settings.network(), Arc::clone(keys))
 }
 
-/// What the settings say of the web.
+/// The options of the web tools, from the settings.
 pub(super) fn options(settings: &Settings) -> WebOptions {
     WebOptions {
         fetch: settings.web_fetch.unwrap_or(false),
@@ -22,10 +22,10 @@ pub(super) fn options(settings: &Settings) -> WebOptions {
     }
 }
 
-/// The built-in tools among these names. Tools for the web may be named if they are on.
+/// The built-in tools among these names. Tools for the web are allowed if they are on.
 ///
 /// # Errors
-/// A sentence, if a name is unknown, or names a tool that is off.
+/// A sentence, if a name is unknown, or belongs to a tool that is off.
 pub(super) fn built_in(names: &[String], settings: &Settings) -> Result<Toolbox, String> {
     let options = options(settings);
     let (web, own): (Vec<String>, Vec<String>) =
