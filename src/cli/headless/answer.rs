@@ -1,4 +1,4 @@
-//! The text of the answer to a prompt, as print mode and `--output` write it.
+//! The text of the answer to a prompt, as written by print mode and `--output`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use rustix::fs::Access;
 
 use tau_protocol::message::{Message, StopReason};
 
-/// Collects the text of the final answer of a run. When an answer was stopped and the model continued, it is all
-/// its parts; of one that failed, the next attempt takes the place.
+/// Collects the text of a run's final answer. When an answer was stopped and the model continued, it has all
+/// parts; a failed answer is replaced by the next attempt.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerText {
     /// The parts before the cuts.
@@ -16,7 +16,7 @@ pub(crate) struct AnswerText {
 }
 
 impl AnswerText {
-    /// Takes a message that is complete.
+    /// Adds a complete message.
     pub fn add(&mut self, message: &Message) {
         match message {
             Message::Assistant(answer) => match answer.stop_reason {
@@ -24,7 +24,7 @@ impl AnswerText {
                 StopReason::Aborted => self.cut.push_str(&answer.text()),
                 _ => self.text = Some(std::mem::take(&mut self.cut) + &answer.text()),
             },
-            // The model answers something new.
+            // The model starts another answer.
             _ => self.cut.clear(),
         }
     }
@@ -35,8 +35,7 @@ impl AnswerText {
     }
 }
 
-/// Writes an answer to the file that `--output` names. Off the loop, since a FIFO may wait for its
-/// reader.
+/// Writes an answer to the file of `--output`. Off the loop, since a FIFO may wait for its reader.
 ///
 /// # Errors
 /// A sentence that names the file.
@@ -47,7 +46,7 @@ pub async fn write(path: PathBuf, text: String) -> Result<(), String> {
     written.await.map_err(|error| error.to_string())?
 }
 
-/// Checks before anything is paid for that the file can be written, without touching it.
+/// Checks that the file can be written before anything is paid for, without touching it.
 pub fn check_writable(path: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| cannot_write(path, &error);
     let access = |path: &Path, access| rustix::fs::access(path, access).map_err(|error| failed(error.into()));

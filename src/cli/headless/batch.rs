@@ -1,4 +1,4 @@
-//! What print, json and rpc share: an agent, signals, a deadline, and the shutdown.
+//! The common part of print, json and rpc: an agent, signals, a deadline, and the shutdown.
 //!
 //! The first signal, or the deadline, aborts in order: the run has a grace period to write its
 //! session and to end its child processes. A second signal, or the end of the grace period, ends
@@ -15,14 +15,14 @@ use tau_agent::engine::task::AgentHandle;
 use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{RunCommand, TaskCommand};
 
-/// How long an aborted run has to write its session and to end its child processes.
+/// Time for an aborted run to write its session and to end its child processes.
 pub(crate) const GRACE: Duration = Duration::from_millis(900);
 /// Time for a last record after the agent has ended, even when the grace period is over.
 const LAST_RECORD: Duration = Duration::from_millis(200);
 /// Timeouts beyond this (about a century) are no timeouts; clocks overflow on larger ones.
 const MAX_WAIT: Duration = Duration::from_secs(u32::MAX as u64);
 
-/// That everything is to end.
+/// The way in which everything must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// In order, within the grace period.
@@ -35,7 +35,7 @@ pub enum Stop {
 pub(crate) struct StopWatch<S> {
     signals: S,
     deadline: Option<Instant>,
-    /// How the program ends, and when waiting for it ends.
+    /// The program's end, and the deadline for it.
     stopping: Option<(Exit, Instant)>,
     timed_out: bool,
 }
@@ -47,12 +47,12 @@ impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
         StopWatch { signals, deadline, stopping: None, timed_out: false }
     }
 
-    /// How the program ends, once it has been stopped.
+    /// The program's end, once it has been stopped.
     pub(crate) fn stopping(&self) -> Option<Exit> {
         self.stopping.map(|(exit, _)| exit)
     }
 
-    /// Whether it was the deadline that stopped it.
+    /// Whether it was stopped by the deadline.
     pub(crate) fn timed_out(&self) -> bool {
         self.timed_out
     }
@@ -85,16 +85,16 @@ impl<S: AsyncFnMut() -> Caught> StopWatch<S> {
     }
 }
 
-/// What wakes a front end.
+/// A cause of waking a front end.
 #[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 pub(crate) enum BatchEvent {
-    /// The agent reports something; `None` once it has ended.
+    /// An event of the agent; `None` once it has ended.
     Agent(Option<AgentEvent>),
-    /// Everything is to end.
+    /// Everything must end.
     Stop(Stop),
 }
 
-/// An agent with what may stop it.
+/// An agent with its sources of stopping.
 pub(crate) struct BatchDriver<S> {
     pub agent: AgentHandle,
     pub stops: StopWatch<S>,
@@ -106,7 +106,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
         BatchDriver { agent, stops: StopWatch::new(timeout, signals) }
     }
 
-    /// What comes next. Cancel safe.
+    /// The next event. Cancel safe.
     pub async fn next(&mut self) -> BatchEvent {
         tokio::select! {
             biased;
@@ -117,12 +117,12 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
 
     /// Aborts the run that is in progress.
     pub fn abort(&self) {
-        // An agent that takes no commands any more is ended with its handle.
+        // An agent that accepts no more commands ends with its handle.
         let _ = self.agent.commands.try_send(AgentCommand::Run(RunCommand::Abort));
     }
 
-    /// Does work that may block, for example a write that nobody reads; `None` if the program has to
-    /// end before it is done.
+    /// Does work that may block, for example a write without a reader; `None` if the program must end before
+    /// it is done.
     pub async fn within<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
@@ -141,7 +141,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     /// period is over, or a signal came. `exit`, or [`Exit::Crash`] when the agent panicked.
     pub(crate) async fn shut_down(&mut self, exit: Exit) -> Exit {
         let AgentHandle { commands, events, task } = &mut self.agent;
-        // As in `abort`.
+        // Like in `abort`.
         let _ = commands.try_send(AgentCommand::Task(TaskCommand::Shutdown));
         let patience = if exit == Exit::Ok { 5 * GRACE } else { GRACE };
         let ended = async {
@@ -160,7 +160,7 @@ impl<S: AsyncFnMut() -> Caught> BatchDriver<S> {
     }
 }
 
-/// Sleeps until then; for ever without an instant.
+/// Sleeps until the instant; forever without one.
 pub(crate) async fn sleep_until(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,

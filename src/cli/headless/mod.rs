@@ -1,7 +1,7 @@
 //! Starts the front ends without a screen: print, json and rpc.
 //!
-//! What they have in common is here: a setup that is refused with a message, a runtime of one
-//! thread, signals. What they do with an agent is their own.
+//! Their common part is here: a setup that is refused with a message, a runtime of one thread, signals. Their
+//! use of an agent is their own.
 
 pub mod answer;
 pub mod batch;
@@ -113,13 +113,13 @@ pub fn json(mut args: CliArgs) -> Exit {
     )
 }
 
-/// Whether a run that was ended while it waited for a quota is to be continued, without a prompt.
+/// Whether to continue, without a prompt, a run that was ended while it waited for a quota.
 fn continues(args: &CliArgs) -> bool {
     let names_session = args.continue_last || args.session.is_some() || args.session_id.is_some();
     args.wait_for_quota && names_session
 }
 
-/// Refuses to continue a session in which nothing is left to answer.
+/// Refuses to continue a session without anything left to answer.
 fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
     if request::can_continue(&config.session.context().messages) {
         return Ok(());
@@ -128,7 +128,7 @@ fn can_continue(config: &AgentConfig) -> Result<(), Refusal> {
     Err(Refusal::usage(text))
 }
 
-/// Reads what `--output-schema` names, and tells the model in the system prompt.
+/// Reads the file of `--output-schema`, and informs the model in the system prompt.
 fn output_schema(args: &mut CliArgs) -> Result<Option<OutputSchema>, Refusal> {
     let schema = args.output_schema.as_deref().map(OutputSchema::read).transpose()?;
     args.appended.extend(schema.iter().map(OutputSchema::instructions));
@@ -143,7 +143,7 @@ pub fn rpc(args: CliArgs) -> Exit {
         return fail(Exit::Usage, &text);
     }
     let events = args.rpc_events;
-    // A client may choose a model later; a server whose address was given has to be asked now.
+    // A client may choose a model later; a server whose address was given must be asked now.
     let check = |setup: Setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) };
     start(args, rpc::PROFILE, check, async move |setup, agent, mut signals: Signals| {
         let host = rpc::host::SetupHost::new(setup, agent.prompt);
@@ -165,7 +165,7 @@ pub(crate) fn acp(args: CliArgs) -> Exit {
     })
 }
 
-/// Refuses to start without a model, and adds a notice when it cannot be shown the images.
+/// Refuses to start without a model, and adds a notice if the model cannot see the images.
 fn for_prompts(prompts: &[prompts::CliPrompt]) -> impl FnOnce(Setup) -> Result<Setup, Refusal> + use<> {
     let images = prompts.iter().any(|prompt| !prompt.images.is_empty());
     move |setup| {
@@ -199,17 +199,17 @@ async fn has_key(setup: &Setup, signals: &mut Signals) -> Result<(), Refusal> {
     };
     match found {
         Err(failure) if is_missing_key(&failure) => Err(no_key(setup, &model.provider, failure)),
-        // Anything else is reported with the request that needs the key.
+        // Any other fault is reported with the request that needs the key.
         _ => Ok(()),
     }
 }
 
-/// Whether a key cannot be used because there is none.
+/// Whether a failure is due to a missing key.
 pub(crate) fn is_missing_key(failure: &Failure) -> bool {
     failure.kind == FailureKind::Config
 }
 
-/// The failure, with a hint that can be followed without the screen.
+/// The failure, with a hint that works without the screen.
 pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal {
     let hint = failure.hint.filter(|hint| !hint.contains("/login")).unwrap_or_else(|| {
         let variable = setup.catalogue.key_variable(provider);
@@ -219,7 +219,7 @@ pub(crate) fn no_key(setup: &Setup, provider: &str, failure: Failure) -> Refusal
     Refusal::config(format!("{}; {hint}", failure.message))
 }
 
-/// Composes an agent and hands it to a front end; how the program ends.
+/// Composes an agent and passes it to a front end; returns the program's end.
 fn start(
     args: CliArgs,
     profile: FrontEndProfile,
@@ -245,7 +245,7 @@ fn start(
     with_signals(async move |signals| front_end(setup, agent, signals).await)
 }
 
-/// Runs a front end on a runtime of one thread; how the program ends.
+/// Runs a front end on a runtime of one thread; returns the program's end.
 fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -260,7 +260,7 @@ fn with_signals(front_end: impl AsyncFnOnce(Signals) -> Exit) -> Exit {
             Err(error) => fail(Exit::Config, &format!("cannot watch for signals: {error}")),
         }
     });
-    // Blocking work, for example a write that nobody reads, must not delay the exit.
+    // Blocking work, for example a write without a reader, must not delay the exit.
     runtime.shutdown_background();
     exit
 }

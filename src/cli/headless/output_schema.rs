@@ -1,9 +1,9 @@
-//! `--output-schema`: answers that have to be JSON of a certain form.
+//! `--output-schema`: answers that must be JSON of a given form.
 //!
-//! The model reads the schema in the system prompt, which is the same for every request, so the
-//! provider's cache holds. Its final answer is checked here; if it is not valid, one more prompt
-//! says what is wrong with it. The structured output of some providers is not used: it knows only a
-//! part of JSON Schema, which differs between them, and rules out calls of tools with some.
+//! The model reads the schema in the system prompt, which is the same for every request, so the provider's
+//! cache holds. Its final answer is checked here; if it is not valid, one more prompt reports its faults. The
+//! structured output of some providers is not used: it supports only a part of JSON Schema, which differs
+//! between them, and rules out calls of tools with some.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use super::prompts;
 use crate::process::exit::Refusal;
 use crate::process::plain;
 
-/// How many violations are listed, at most.
+/// Maximum number of listed violations.
 const LISTED: usize = 20;
-/// How long the line of a violation may be, in characters.
+/// Maximum length of a violation's line, in characters.
 const LINE: usize = 300;
 
-/// What answers have to look like.
+/// The required form of answers.
 #[derive(Debug)]
 pub struct OutputSchema {
     schema: Value,
@@ -30,12 +30,12 @@ pub struct OutputSchema {
 /// A valid answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// As the model wrote it, without what surrounds it.
+    /// The model's JSON, without surrounding text.
     pub text: String,
     pub value: Value,
 }
 
-/// What is wrong with an answer: one line for each violation, and how many there are in all.
+/// The faults of an answer: one line for each violation, and their total number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violations {
     lines: Vec<String>,
@@ -46,7 +46,7 @@ impl OutputSchema {
     /// Reads a JSON Schema. Draft 2020-12 unless its `$schema` names another one.
     ///
     /// # Errors
-    /// A sentence for the user: the file cannot be read, is no JSON, no JSON Schema, or refers to
+    /// A sentence for the user: the file cannot be read, is not JSON, is not a JSON Schema, or refers to
     /// another document.
     pub fn read(path: &Path) -> Result<Self, Refusal> {
         let name = path.display();
@@ -79,10 +79,10 @@ impl OutputSchema {
         )
     }
 
-    /// Takes the JSON out of an answer: all of it, or the content of the one fenced block that it is.
+    /// Extracts the JSON from an answer: all of it, or the content of its one fenced block.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The faults of the answer.
     pub fn check(&self, answer: &str) -> Result<Output, Violations> {
         let text = unfenced(answer.trim()).trim();
         let value: Value = serde_json::from_str(text)
@@ -114,7 +114,7 @@ impl Violations {
         )
     }
 
-    /// What is wrong, on one line, for people and programs.
+    /// The faults on one line, for display and for programs.
     pub fn summary(&self) -> String {
         let more = match self.count {
             0 | 1 => String::new(),
@@ -123,13 +123,13 @@ impl Violations {
         format!("{}{more}", self.lines.first().map_or("", String::as_str))
     }
 
-    /// Why the run failed.
+    /// The reason why the run failed.
     pub fn failure(&self) -> String {
         format!("the answer is not valid against the schema of --output-schema: {}", self.summary())
     }
 }
 
-/// A violation: where it is, and what is wrong there. The value is not repeated, as it may be large.
+/// A violation: its place, and the fault there. The value is not repeated, as it may be large.
 fn line(error: &ValidationError<'_>) -> String {
     let path = error.instance_path().as_str();
     let place = if path.is_empty() { String::new() } else { format!("{path}: ") };

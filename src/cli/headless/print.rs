@@ -1,9 +1,8 @@
 //! The print front end: prompts in, the final text out, for scripts and pipes.
 //!
-//! A fold over the agent's events. Standard output gets the text of each prompt's final answer
-//! and nothing else; standard error gets what went wrong and, on a terminal, progress. It ends
-//! when the prompts are done, a limit is reached or a signal comes; [`Exit`] says how. Where the
-//! agent comes from is not known here.
+//! A fold over the agent's events. Standard output gets the text of each prompt's final answer and nothing
+//! else; standard error gets errors and, on a terminal, progress. It ends when the prompts are done, a limit
+//! is reached or a signal arrives; [`Exit`] tells which. The agent's origin is not known here.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::path::PathBuf;
@@ -34,11 +33,11 @@ use tau_protocol::command::{AgentCommand, QuestionAnswer, QuestionCommand, RunCo
 use tau_protocol::event::{AgentEvent, NoticeLevel, Question, QuestionEvent, RunEvent, TaskEvent, TurnEvent};
 use tau_protocol::message::{Message, StopReason};
 
-/// Why a call is denied that somebody would have to decide on.
+/// The reason for denying a call that a user would have to decide.
 pub(crate) const NOBODY_DECIDES: &str = "nobody is there to approve it; to let it run, use --permission-mode auto, \
     a rule that allows it, or `unprotected` for a protected path (docs/permissions.md)";
 
-/// How agents of this front end are composed.
+/// The composition of this front end's agents.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Refuse,
     retry: RetryMode::Headless,
@@ -50,22 +49,22 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     connections: Connections::WithAgent,
 };
 
-/// What to print, and how far to go.
+/// The output to print, and its limits.
 #[derive(Debug, Default)]
 pub struct PrintOptions {
-    /// Whether a run that was ended before its answer is continued, before all prompts.
+    /// Whether a run that ended before its answer is continued, before all prompts.
     pub continues: bool,
-    /// Sent one after another.
+    /// The prompts, sent one after another.
     pub prompts: Vec<CliPrompt>,
-    /// Gets the text of the last answer too.
+    /// A file for the text of the last answer.
     pub output: Option<PathBuf>,
-    /// What answers have to look like.
+    /// The required form of answers.
     pub schema: Option<OutputSchema>,
-    /// Time for everything, at most.
+    /// Time limit for everything.
     pub timeout: Option<Duration>,
 }
 
-/// Where text goes.
+/// The streams for text.
 pub struct PrintStreams {
     pub out: Box<dyn AsyncWrite + Unpin + Send>,
     /// Whether `out` is a terminal, to which no control character is sent.
@@ -86,8 +85,8 @@ impl PrintStreams {
     }
 }
 
-/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
-/// the first one aborts in order, the second ends at once.
+/// Runs the prompts; returns the program's end. `signals` gives the next signal each time it is called; the
+/// first one aborts in order, the second ends at once.
 pub async fn run(
     agent: AgentHandle,
     options: PrintOptions,
@@ -113,13 +112,13 @@ pub async fn run(
     session.driver.shut_down(exit).await
 }
 
-/// A wait that the user is told of, and how often.
+/// Length of a wait that is reported to the user, and the interval of reports.
 const LONG_WAIT: Duration = Duration::from_mins(1);
 
-/// Why an answer that reached the model's limit is not used.
+/// The reason why an answer that reached the model's limit is not used.
 pub(crate) const CUT_OFF: &str = "the answer is incomplete: the model reached its output limit";
 
-/// Why an answer without text is none.
+/// The error for an answer without text.
 pub(crate) const NO_TEXT: &str = "the model ended without an answer";
 
 /// The text of a final answer.
@@ -135,15 +134,15 @@ struct PrintRun<S> {
     /// A limit or the loop guard of the agent ended the run.
     ended: Option<Exit>,
     answer: AnswerText,
-    /// How the last answer ended, and its error.
+    /// The end of the last answer, and its error.
     outcome: Option<(StopReason, Option<String>)>,
     /// A tool asked a question, and there was no user to answer it.
     refused: bool,
     /// The agent reported an error.
     failed: bool,
-    /// When the wait before a retry ends.
+    /// The end of the wait before a retry.
     waits_until: Option<Instant>,
-    /// When the user was told last how long it takes; `None` for a short one.
+    /// Time of the last report on the wait; `None` for a short one.
     wait_told: Option<Instant>,
 }
 
@@ -180,12 +179,12 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         if self.refused { Exit::Refused } else { Exit::Ok }
     }
 
-    /// How the program ends after it was stopped.
+    /// The program's end after it was stopped.
     fn stopped(&self) -> Exit {
         self.driver.stops.stopping().unwrap_or(Exit::Aborted)
     }
 
-    /// One prompt: the text of its final answer, which has been printed.
+    /// Runs one prompt: returns the text of its final answer, which has been printed.
     async fn prompt(&mut self, prompt: AgentCommand, schema: Option<&OutputSchema>) -> Result<String, Exit> {
         let printed = match (self.ask(prompt).await?, schema) {
             (Answered::Fully(text), None) if text.trim().is_empty() => {
@@ -211,8 +210,8 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// The JSON of an answer, which may take one more prompt; else how the program ends, the text to print, and
-    /// what is wrong with it.
+    /// The JSON of an answer, which may take one more prompt; else the program's end, the text to print, and
+    /// its faults.
     async fn repaired(
         &mut self,
         text: String,
@@ -234,7 +233,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// Sends a prompt and follows it to its end: the text of its final answer.
+    /// Sends a prompt and follows it to its end; returns the text of its final answer.
     async fn ask(&mut self, prompt: AgentCommand) -> Result<Answered, Exit> {
         (self.ended, self.outcome, self.failed) = (None, None, false);
         self.answer = AnswerText::default();
@@ -246,7 +245,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         self.judge()
     }
 
-    /// Follows the events until the agent does nothing more by itself.
+    /// Follows the events until the agent has settled.
     async fn settle(&mut self) -> Result<(), Exit> {
         loop {
             let beat = self.streams.progress.moves();
@@ -318,7 +317,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// Says how much longer the provider wants no request.
+    /// Reports the remaining wait until the provider accepts requests again.
     fn tell_wait(&mut self) {
         let now = Instant::now();
         let left = self.waits_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
@@ -329,7 +328,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// Nobody is here to decide on a call.
+    /// Denies a call, because there is no user to decide.
     fn deny(&mut self, request: &ApprovalRequest) {
         self.refused = true;
         let ApprovalRequest { id, tool_name, title, reasons, .. } = request;
@@ -339,7 +338,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         let reason =
             if why.is_empty() { NOBODY_DECIDES.to_owned() } else { format!("{why}; {NOBODY_DECIDES}") };
         let answer = ApprovalAnswer::Deny { reason: Some(reason), stop: false };
-        // An agent that takes no commands any more asks nothing either.
+        // An agent that accepts no more commands does not ask either.
         let _ = self
             .driver
             .agent
@@ -347,7 +346,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
             .try_send(AgentCommand::Questions(QuestionCommand::AnswerApproval { id: id.clone(), answer }));
     }
 
-    /// Nobody is here to be asked.
+    /// Declines a question, because there is no user to ask.
     fn decline(&mut self, id: String, question: &Question) {
         let answer = match question {
             Question::Select { title, .. } | Question::Confirm { title, .. } => {
@@ -356,18 +355,18 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
                 QuestionAnswer::Cancelled
             }
             Question::User { .. } | Question::Plan { .. } => QuestionAnswer::Unavailable,
-            // What a server makes of that is its business.
+            // The server decides on the consequences.
             Question::Form { server, .. } | Question::Url { server, .. } => {
                 self.say(&format!("declined a question of MCP server {server}: there is nobody to ask"));
                 QuestionAnswer::Declined
             }
         };
         let answer = AgentCommand::Questions(QuestionCommand::Answer { id, answer });
-        // An agent that takes no commands any more asks nothing either.
+        // An agent that accepts no more commands does not ask either.
         let _ = self.driver.agent.commands.try_send(answer);
     }
 
-    /// What the final answer means.
+    /// Interprets the final answer.
     fn judge(&mut self) -> Result<Answered, Exit> {
         let Some((stop_reason, error)) = self.outcome.take() else {
             if !self.failed {
@@ -388,7 +387,7 @@ impl<S: AsyncFnMut() -> Caught> PrintRun<S> {
         }
     }
 
-    /// Prints the text of the answer. A reader that has left is no failure.
+    /// Prints the text of the answer. A closed reader is no failure.
     async fn print(&mut self, text: &str) -> Result<(), Exit> {
         if text.is_empty() {
             self.say("the model's answer has no text");

@@ -1,8 +1,8 @@
-//! What a user sees on standard error while a front end without a screen works.
+//! The progress on standard error while a front end without a screen works.
 //!
-//! One moving line that is wiped before anything else is written, and a line for each call and
-//! retry. It exists only when standard error is a terminal; messages that matter are written
-//! either way. Text of others is stripped of everything that moves a terminal.
+//! One moving line that is wiped before anything else is written, and a line for each call and retry. It
+//! exists only when standard error is a terminal; important messages are written either way. Foreign text is
+//! stripped of all terminal controls.
 
 use std::io::Write;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::process::plain::line as plain;
 use tau_app::geometry::Motion;
 use tau_protocol::event::{AgentEvent, RunEvent, TaskEvent, TurnEvent};
 
-/// How often the moving line moves.
+/// Interval of the moving line.
 pub(crate) const BEAT: Duration = Duration::from_millis(120);
 
-/// How much of what happens is shown.
+/// The amount of progress shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveliness {
-    /// Only what matters: it goes to a log, not to a terminal.
+    /// Only important messages: standard error is a log, not a terminal.
     Quiet,
     /// Also a line for each call and retry.
     Lines,
@@ -28,7 +28,7 @@ pub enum Liveliness {
 }
 
 impl Liveliness {
-    /// What is right for standard error, with `motion` set and a terminal of the kind `term`.
+    /// The level for standard error, given `motion` and a terminal of type `term`.
     pub(crate) fn new(is_terminal: bool, motion: Motion, term: &str) -> Self {
         match (is_terminal, motion) {
             (false, _) => Liveliness::Quiet,
@@ -39,10 +39,10 @@ impl Liveliness {
 }
 
 const FRAMES: [char; 8] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
-/// Longest line, in characters, so that the moving line never wraps.
+/// Maximum length of a line in characters, so that the moving line never wraps.
 const WIDTH: usize = 76;
 
-/// ProgressLine on standard error.
+/// A progress line on standard error.
 pub struct ProgressLine {
     err: Box<dyn Write + Send>,
     lively: Liveliness,
@@ -52,25 +52,25 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// ProgressLine on `err`.
+    /// A progress line on `err`.
     pub fn new(err: Box<dyn Write + Send>, lively: Liveliness) -> Self {
         ProgressLine { err, lively, doing: None, frame: 0, shown: false }
     }
 
-    /// Whether the moving line is to be moved.
+    /// Whether the moving line must be updated.
     pub fn moves(&self) -> bool {
         self.lively == Liveliness::Moving && self.doing.is_some()
     }
 
-    /// Says something that matters, terminal or not.
+    /// Prints an important message, on a terminal or not.
     pub fn say(&mut self, text: &str) {
         self.wipe();
         let lines: String = text.lines().map(|line| plain(line) + "\n").collect();
-        // Nobody is left to read it when standard error is closed.
+        // There is no reader left when standard error is closed.
         let _ = self.err.write_all(lines.as_bytes());
     }
 
-    /// Shows what an event means.
+    /// Shows an event.
     pub fn show(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Turn(TurnEvent::TurnStart) => self.begin("waiting for the model"),
@@ -144,7 +144,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// The first line of `text`, not longer than fits.
+/// The first line of `text`, cut to fit.
 fn cut(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= WIDTH {

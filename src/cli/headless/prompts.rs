@@ -1,8 +1,7 @@
-//! Prompts as the command line gives them: arguments, `@file` arguments, piped input.
+//! Prompts from the command line: arguments, `@file` arguments, piped input.
 //!
-//! What `@` names goes before the first prompt: text between fences, images as blocks. Only
-//! regular files are read, and none that is too large to send; mistakes are reported before
-//! anything reaches a model.
+//! Content named with `@` goes before the first prompt: text between fences, images as blocks. Only regular
+//! files are read, and none that is too large to send; mistakes are reported before anything reaches a model.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -31,16 +30,16 @@ impl From<CliPrompt> for AgentCommand {
     }
 }
 
-/// Largest text that is put into a prompt, in bytes.
+/// Maximum size of a text in a prompt, in bytes.
 const TEXT_BYTES: u64 = 1 << 20;
-/// Largest image that is accepted, in bytes; what is sent of it is smaller.
+/// Maximum size of an image, in bytes; it is sent in a smaller form.
 pub(crate) const IMAGE_BYTES: u64 = 20 << 20;
 
 /// The prompts of a command line. Piped input comes first, then files, then the first argument,
 /// with an empty line between. Paths are relative to the working directory.
 ///
 /// # Errors
-/// A message that names the file and says what is wrong with it.
+/// A message with the file and its fault.
 pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<CliPrompt>, String> {
     let mut first = CliPrompt::default();
     let mut parts: Vec<String> = piped.filter(|text| !text.trim().is_empty()).into_iter().collect();
@@ -67,10 +66,10 @@ pub(crate) fn gather(arguments: &[String], piped: Option<String>) -> Result<Vec<
     Ok(given.then_some(first).into_iter().chain(rest).collect())
 }
 
-/// What is wrong with files that arguments name and that a rule denies reading.
+/// Checks that no rule denies reading the files named by arguments.
 ///
 /// # Errors
-/// A message that names the file and the rule.
+/// A message with the file and the rule.
 pub(crate) fn check_readable(arguments: &[String], files: &dyn FileFilter, cwd: &Path) -> Result<(), String> {
     let named = arguments.iter().filter_map(|argument| argument.strip_prefix('@'));
     for name in named.filter(|name| !name.is_empty() && !name.contains("://")) {
@@ -96,7 +95,7 @@ pub(crate) fn read_piped(input: impl Read) -> Result<String, String> {
     Ok(encoding::text(&bytes))
 }
 
-/// The value of an argument that may name a file: `@path` is its text, anything else is itself.
+/// The value of an argument that may name a file: `@path` is the file's text, anything else is literal.
 ///
 /// # Errors
 /// A message that names the file.
@@ -107,7 +106,7 @@ pub(crate) fn text_or_file(value: &str) -> Result<String, String> {
     }
 }
 
-/// The text of a file that an argument names.
+/// The text of a file named by an argument.
 ///
 /// # Errors
 /// A message that names the file.
@@ -129,7 +128,7 @@ fn attach(given: &str) -> Result<Attached, String> {
     Ok(Attached::Text(fenced(given, &text_of(given, bytes)?)))
 }
 
-/// The text of a file as it is put into a prompt: its name, and the text between fences.
+/// The text of a file as part of a prompt: its name, and the text between fences.
 pub(crate) fn fenced(name: &str, text: &str) -> String {
     format!("{name}:\n{}", in_fences(text))
 }
@@ -170,8 +169,8 @@ fn fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// Reads a regular file of at most `limit` bytes. Opening without waiting keeps a pipe or a
-/// device from stopping the program.
+/// Reads a regular file of at most `limit` bytes. Opening without blocking keeps a pipe or a device from
+/// stopping the program.
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let failed =
         |error: std::io::Error| format!("cannot read {}: {}; check the path", path.display(), reason(&error));

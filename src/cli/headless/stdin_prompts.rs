@@ -9,15 +9,15 @@ use super::prompts::{self, CliPrompt};
 use crate::process::exit::warn;
 use crate::rpc::lines::{InputLine, MAX_LEN};
 
-/// How long standard input may be silent before a notice says what tau waits for.
+/// Time for which standard input may be silent before a notice explains what tau waits for.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Prompts of the arguments and of standard input.
+/// Prompts from the arguments and from standard input.
 pub(crate) struct JsonPrompts {
-    /// Those of the arguments; piped text is joined to the first, or is one by itself.
+    /// The prompts from the arguments; piped text is joined to the first, or is a prompt by itself.
     pub prompts: Vec<CliPrompt>,
-    /// When lines of JSON are piped in: the first one, which had to be read to find that out.
-    /// They come after the arguments.
+    /// The first line, if lines of JSON are piped in: it had to be read to detect them. They come after the
+    /// arguments.
     pub first_line: Option<Vec<u8>>,
 }
 
@@ -34,8 +34,7 @@ pub fn text(arguments: &[String]) -> Result<Vec<CliPrompt>, String> {
     prompts::gather(arguments, piped)
 }
 
-/// The prompts for json mode. Piped input is lines of JSON if its first line is one that is
-/// understood, else text.
+/// The prompts for json mode. Piped input is lines of JSON if its first line is a valid one, else text.
 pub fn json(arguments: &[String]) -> Result<JsonPrompts, String> {
     let mut stdin = io::stdin();
     if stdin.is_terminal() {
@@ -52,8 +51,8 @@ pub fn json(arguments: &[String]) -> Result<JsonPrompts, String> {
     })
 }
 
-/// Reads standard input. Programs that start others often leave it open with nothing to come, and
-/// the user would think that tau hangs.
+/// Reads standard input, with a notice when it stays silent. Programs that start others often leave it open
+/// without any input, and tau would seem to hang.
 fn warning_of_silence<T>(read: impl FnOnce() -> T) -> T {
     let (done, waiting) = mpsc::channel::<()>();
     let notice = move || {
@@ -68,8 +67,8 @@ fn warning_of_silence<T>(read: impl FnOnce() -> T) -> T {
     read
 }
 
-/// The first line that is not blank, with its end. It is read byte by byte, so that what follows
-/// it is left to the next reader.
+/// The first line that is not blank, with its end. It is read byte by byte, to leave the rest to the next
+/// reader.
 fn first_line(input: &mut impl Read) -> io::Result<Vec<u8>> {
     let (mut line, mut byte) = (Vec::new(), [0]);
     while line.len() < MAX_LEN {

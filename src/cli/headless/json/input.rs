@@ -1,4 +1,4 @@
-//! Lines of input of the json front end: further prompts and interrupts.
+//! Input lines of the json front end: further prompts and interrupts.
 
 use serde_json::Value;
 
@@ -7,23 +7,23 @@ use crate::rpc::request;
 use tau_protocol::approval::ApprovalAnswer;
 use tau_protocol::command::QuestionAnswer;
 
-/// What a line of input asks for.
+/// A parsed line of input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputCommand {
     /// `{"type":"message","content":…}`
     Message(String),
     /// `{"type":"interrupt"}`: ends the prompt in progress.
     Interrupt,
-    /// `{"type":"approval","id":…,"decision":…}`: the decision on a call that waits.
+    /// `{"type":"approval","id":…,"decision":…}`: the decision on a pending call.
     Approval(String, ApprovalAnswer),
     /// `{"type":"answer","id":…}`: the answer to a question of an MCP server.
     Answer(String, QuestionAnswer),
 }
 
-/// Reads a line.
+/// Parses a line.
 ///
 /// # Errors
-/// A sentence about what is wrong with it.
+/// A sentence about its fault.
 pub fn parse(line: &InputLine) -> Result<InputCommand, String> {
     let text = match line {
         InputLine::Record(text) => text,

@@ -1,9 +1,8 @@
 //! The json front end: prompts in, every event out, a line each.
 //!
-//! A fold over the agent's events. The session's header comes first, then the events as a
-//! numbering client of `rpc` sees them, each with the time at which it was emitted, and at the end
-//! one record that says how it ended. Prompts come from the arguments, or as lines on standard
-//! input, in order.
+//! A fold over the agent's events. The session's header comes first, then the events as a numbering client of
+//! `rpc` sees them, each with the time at which it was emitted, and at the end one record about the outcome.
+//! Prompts come from the arguments, or as lines on standard input, in order.
 
 pub mod input;
 mod spending;
@@ -39,29 +38,29 @@ use tau_protocol::event::{
 use tau_protocol::message::{Message, StopReason};
 use tau_protocol::run::RunEnd;
 
-/// How agents of this front end are composed: as those of print mode.
+/// The composition of this front end's agents: like print mode's.
 pub const PROFILE: FrontEndProfile = super::print::PROFILE;
 
-/// What to do, and how far to go.
+/// The work to do, and its limits.
 pub struct JsonOptions<R> {
-    /// Whether a run that was ended before its answer is continued, before all prompts.
+    /// Whether a run that ended before its answer is continued, before all prompts.
     pub continues: bool,
-    /// Sent one after another.
+    /// The prompts, sent one after another.
     pub prompts: Vec<CliPrompt>,
     /// Lines with further prompts and interrupts; `None` when nothing is read.
     pub input: Option<R>,
     /// The session's header, a line of JSON without its end.
     pub header: String,
-    /// Gets the text of the last answer too.
+    /// A file for the text of the last answer.
     pub output: Option<PathBuf>,
-    /// What answers have to look like.
+    /// The required form of answers.
     pub schema: Option<OutputSchema>,
-    /// Time for everything, at most.
+    /// Time limit for everything.
     pub timeout: Option<Duration>,
 }
 
-/// Runs the prompts; how the program ends. `signals` gives the next signal each time it is called;
-/// the first one aborts in order, the second ends at once.
+/// Runs the prompts; returns the program's end. `signals` gives the next signal each time it is called; the
+/// first one aborts in order, the second ends at once.
 pub async fn run<R: AsyncRead + Unpin>(
     agent: AgentHandle,
     options: JsonOptions<R>,
@@ -103,39 +102,39 @@ pub async fn run<R: AsyncRead + Unpin>(
 
 struct JsonRun<R, W, S> {
     driver: BatchDriver<S>,
-    /// Whether prompts come as lines, whose writer decides what a failure leads to.
+    /// Whether prompts come as lines, whose writer decides on the consequences of a failure.
     takes_lines: bool,
-    /// `None` once nothing more is read.
+    /// `None` once reading has ended.
     lines: Option<LineReader<R>>,
     prompts: VecDeque<AgentCommand>,
     out: W,
     answer: AnswerText,
     schema: Option<OutputSchema>,
-    /// What the last answer is by the schema.
+    /// The last answer, checked by the schema.
     checked: Option<Result<Output, Violations>>,
-    /// Interrupts that have not been answered.
+    /// The number of unanswered interrupts.
     interrupts: usize,
-    /// How the last prompt ended.
+    /// The outcome of the last prompt.
     outcome: Exit,
-    /// What went wrong with it.
+    /// The error of the last prompt.
     error: Option<String>,
-    /// How the first prompt ended that failed, and what went wrong with it.
+    /// The outcome and the error of the first prompt that failed.
     failed: Option<(Exit, Option<String>)>,
     /// A tool asked a question, and there was no user to answer it.
     refused: bool,
-    /// The calls that wait for a decision.
+    /// The calls that await a decision.
     waiting: Vec<String>,
-    /// The questions of MCP servers that wait for an answer.
+    /// The pending questions of MCP servers.
     asked: Vec<String>,
-    /// True when the run was ended and the notice that says why comes next.
+    /// True when a limit ended the run and the notice with the reason follows.
     limited: bool,
-    /// True once a record could not be written although somebody may want it.
+    /// True once a record could not be written although a reader may want it.
     unwritable: bool,
-    /// What all answers took.
+    /// The cost of all answers.
     spending: Spending,
 }
 
-/// What woke the front end.
+/// A cause of waking the front end.
 #[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Wake {
     Batch(BatchEvent),
@@ -143,7 +142,7 @@ enum Wake {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> JsonRun<R, W, S> {
-    /// Skips what the agent emits at its start, which belongs to no prompt.
+    /// Skips the agent's start-up events, which belong to no prompt.
     async fn greeted(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
             self.spending.take(&event);
@@ -156,7 +155,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Prompt after prompt, until there is no further one and none can come.
+    /// Runs prompt after prompt, until there can be no further one.
     async fn work(&mut self) {
         loop {
             let next = match self.prompts.pop_front() {
@@ -171,7 +170,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             };
             self.note_failed();
             (self.outcome, self.error) = (Exit::Ok, None);
-            // With arguments any refusal counts in the end; each line is judged by itself.
+            // With arguments, any refusal counts in the end; each line is judged by itself.
             self.refused &= !self.takes_lines;
             let earlier = std::mem::take(&mut self.answer);
             let continues = self.prompt(next).await && self.validated().await;
@@ -181,28 +180,28 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             if !continues {
                 return;
             }
-            // As in print mode: after a failure the next argument is not sent.
+            // Like in print mode: after a failure the next argument is not sent.
             if !self.takes_lines && !matches!(self.outcome, Exit::Ok | Exit::Refused) {
                 return;
             }
         }
     }
 
-    /// Keeps how the first line ended that failed: the end of everything tells.
+    /// Keeps the outcome of the first line that failed, for the end of everything.
     fn note_failed(&mut self) {
-        // What an interrupt ended, its writer wanted to end.
+        // The writer intended to end an interrupted prompt.
         if !matches!(self.outcome, Exit::Ok | Exit::Aborted) && self.failed.is_none() {
             self.failed = Some((self.outcome, self.error.clone()));
         }
     }
 
-    /// Sends a prompt and follows it to its end. False when nothing further is to be done.
+    /// Sends a prompt and follows it to its end. False when no work is left.
     async fn prompt(&mut self, prompt: AgentCommand) -> bool {
         self.driver.agent.commands.send(prompt).await.is_ok() && self.settled().await
     }
 
-    /// Checks the answer that was given, if it has to look like something; asks once more if it does not, and says
-    /// what came of it. False when nothing further is to be done.
+    /// Checks the answer against the schema, if any; asks once more if it is invalid, and reports the result.
+    /// False when no work is left.
     async fn validated(&mut self) -> bool {
         self.checked = self.check();
         if let Some(Err(violations)) = &self.checked {
@@ -222,7 +221,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         self.checked.is_none() || self.record(record).await
     }
 
-    /// What the answer is by the schema. `None` without one, or when there was no whole answer.
+    /// The answer checked by the schema. `None` without one, or without a complete answer.
     fn check(&self) -> Option<Result<Output, Violations>> {
         let schema = self.schema.as_ref().filter(|_| self.outcome == Exit::Ok)?;
         self.answer.text().map(|text| schema.check(text))
@@ -236,7 +235,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Follows a prompt to its end. False when nothing further is to be done.
+    /// Follows a prompt to its end. False when no work is left.
     async fn settled(&mut self) -> bool {
         loop {
             match self.wake().await {
@@ -259,7 +258,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// One thing while no prompt is in progress. False when nothing further is to be done.
+    /// Handles one event while no prompt is in progress. False when no work is left.
     async fn step(&mut self) -> bool {
         match self.wake().await {
             Wake::Batch(BatchEvent::Agent(Some(event))) => self.emit(&event).await,
@@ -280,7 +279,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Handles what is not an event. False when nothing further is to be done.
+    /// Handles a wake other than an event. False when no work is left.
     async fn other(&mut self, wake: Wake, in_progress: bool) -> bool {
         match wake {
             Wake::Line(Some(line)) => return self.line(&line, in_progress).await,
@@ -336,13 +335,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Says what is wrong with a line.
+    /// Reports the fault in a line.
     async fn refuse(&mut self, error: &str) -> bool {
         self.record(json!({ "type": "error", "error": error })).await
     }
 
     fn answer_approval(&mut self, id: String, answer: ApprovalAnswer) {
-        // An agent that takes no commands any more asks nothing either.
+        // An agent that accepts no more commands does not ask either.
         let _ = self
             .driver
             .agent
@@ -352,7 +351,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
 
     fn answer_question(&mut self, id: String, answer: QuestionAnswer) {
         self.asked.retain(|asked| *asked != id);
-        // An agent that takes no commands any more asks nothing either.
+        // An agent that accepts no more commands does not ask either.
         let _ = self
             .driver
             .agent
@@ -360,14 +359,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
             .try_send(AgentCommand::Questions(QuestionCommand::Answer { id, answer }));
     }
 
-    /// Nobody can answer the questions of MCP servers.
+    /// Declines the questions of MCP servers that cannot be answered.
     fn decline_asked(&mut self) {
         for id in std::mem::take(&mut self.asked) {
             self.answer_question(id, QuestionAnswer::Declined);
         }
     }
 
-    /// Nobody can decide on the calls that wait.
+    /// Denies the pending calls that cannot be decided.
     fn deny_waiting(&mut self) {
         for id in std::mem::take(&mut self.waiting) {
             (self.refused, self.error) = (true, Some(NOBODY_DECIDES.into()));
@@ -385,7 +384,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         true
     }
 
-    /// Writes an event, if it is one for others, and notes what it means for the end.
+    /// Writes an event, if it is public, and notes its effect on the outcome.
     async fn emit(&mut self, event: &AgentEvent) -> bool {
         self.spending.take(event);
         match event {
@@ -441,7 +440,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
                     id: id.clone(),
                     answer: QuestionAnswer::Cancelled,
                 });
-                // An agent that takes no commands any more asks nothing either.
+                // An agent that accepts no more commands does not ask either.
                 let _ = self.driver.agent.commands.try_send(answer);
             }
             _ => {}
@@ -468,7 +467,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Writes the last answer to the file that was named, if all went well.
+    /// Writes the last answer to the output file, on success.
     async fn keep(&mut self, output: Option<PathBuf>) {
         let good = self.driver.stops.stopping().is_none() && self.outcome == Exit::Ok;
         let text = match &self.checked {
@@ -484,13 +483,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Writes a record with the time. False when nobody reads any more.
+    /// Writes a record with the time. False when the reader is gone.
     async fn record(&mut self, mut record: Value) -> bool {
         protocol::set(&mut record, "timestamp", json!(entry::iso(entry::now())));
         self.write(&record.to_string()).await
     }
 
-    /// Writes a record; a reader that stalls holds up everything but the end.
+    /// Writes a record; a stalled reader delays everything but the end.
     async fn write(&mut self, json: &str) -> bool {
         let record = protocol::record(json);
         let written = self.driver.within(self.out.write_all(record.as_bytes())).await;
@@ -501,7 +500,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         match written {
             Some(Ok(())) => true,
             Some(Err(error)) => {
-                // A reader that has left is no failure.
+                // A closed reader is no failure.
                 if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
                     output_failed(&error);
                 }
@@ -511,7 +510,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Jso
         }
     }
 
-    /// Ends the agent and says how it ended.
+    /// Ends the agent and writes the outcome.
     async fn finish(mut self) -> Exit {
         if let (Exit::Ok, Some((exit, error))) = (self.outcome, self.failed.take()) {
             (self.outcome, self.error) = (exit, error);

@@ -1,4 +1,4 @@
-//! What the answers of a run took: the tokens, and their price where it is known.
+//! The cost of a run's answers: tokens, and their price where known.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,12 @@ pub(super) struct Spending {
     usage: Usage,
     /// Whether the price of the present model is known.
     is_priced: bool,
-    /// Whether tokens were used whose price is not known.
+    /// Whether any tokens have no known price.
     has_unpriced: bool,
 }
 
 impl Spending {
-    /// Takes the next event.
+    /// Counts the next event.
     pub(super) fn take(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
@@ -40,7 +40,7 @@ impl Spending {
         self.usage.add(usage);
     }
 
-    /// Puts it into the last record. `cost` is in US dollars, and null if a price is not known.
+    /// Adds the totals to the last record. `cost` is in US dollars, and null if a price is unknown.
     pub(super) fn put_into(&self, record: &mut Value) {
         let cost = if self.has_unpriced { Value::Null } else { json!(self.usage.cost.total) };
         protocol::set(record, "usage", json!(self.usage));

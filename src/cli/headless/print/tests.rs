@@ -71,7 +71,7 @@ fn answer(text: &str, stop_reason: StopReason) -> Arc<Message> {
     }))
 }
 
-/// A turn that says `text` and ends as `stop_reason` says.
+/// A turn with the answer `text` that ends with `stop_reason`.
 fn turn(text: &str, stop_reason: StopReason) -> Vec<AgentEvent> {
     let message = answer(text, stop_reason);
     vec![
@@ -85,8 +85,8 @@ fn settled() -> Vec<AgentEvent> {
     vec![AgentEvent::Run(RunEvent::AgentSettled { aborted: false })]
 }
 
-/// An agent that answers the n-th prompt with the n-th script, settles when it is aborted, and
-/// logs which commands it got. A script that does not settle waits for the abort.
+/// An agent that answers the n-th prompt with the n-th script, settles when it is aborted, and logs the
+/// commands that it got. A script that does not settle waits for the abort.
 fn agent(scripts: Vec<Vec<AgentEvent>>) -> (AgentHandle, Arc<Mutex<Vec<String>>>) {
     let (commands, mut inbox) = mpsc::channel(8);
     let (outbox, events) = mpsc::channel(4);
@@ -168,7 +168,7 @@ async fn each_end_of_an_answer_has_its_output_and_code() {
     check(vec![failed.clone(), stop("never")], Exit::Model, "", "overloaded").await;
     let retried = [turn("", StopReason::Error), stop("then")].concat();
     check(vec![retried], Exit::Ok, "then\n", "").await;
-    // A stream that was cut, and the next attempt; an answer that was stopped, and its end.
+    // A cut stream, and the next attempt; a stopped answer, and its end.
     let again = [turn("first half, ", StopReason::Error), stop("first half, second half")].concat();
     check(vec![again], Exit::Ok, "first half, second half\n", "").await;
     let continued = [turn("first half, ", StopReason::Aborted), stop("second half")].concat();
