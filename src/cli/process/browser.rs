@@ -1,18 +1,18 @@
 //! Opens an address in the user's browser.
 //!
-//! The browser of `BROWSER`, else what the desktop opens addresses with. The crates for this hand the whole
-//! environment on; a browser gets none of the keys in it, as no program that tau starts does.
+//! The browser of `BROWSER`, else the desktop's opener for addresses. The crates for this pass the whole
+//! environment on; a browser gets none of its keys, like every program that tau starts.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use tau_tools::process::ChildEnv;
 
-/// Programs that open an address, as desktops name them.
+/// Programs that open an address on desktops.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 
-/// Starts a browser with `address`, and does not wait for it. Whether one could be started; what it does with
-/// the address is not known.
+/// Starts a browser with `address` without waiting for it. Returns whether one could be started; its result
+/// is unknown.
 pub fn open(address: &str, env: &ChildEnv) -> bool {
     let named = std::env::var("BROWSER").unwrap_or_default();
     let named = named.split(':').map(str::to_owned).filter(|command| !command.trim().is_empty());
@@ -38,7 +38,7 @@ fn start(command: &str, address: &str, env: &ChildEnv) -> bool {
         .process_group(0)
         .spawn();
     let Ok(mut child) = started else { return false };
-    // It is waited for, so that nothing is left of it once it has ended.
+    // It is awaited so that no zombie remains after its end.
     std::thread::spawn(move || child.wait());
     true
 }

@@ -1,8 +1,8 @@
-//! What happens when tau itself is at fault.
+//! The handling of panics: a message, a report and an orderly end.
 //!
-//! Wherever a panic occurs, the terminal is restored first, then the message is written where it
-//! can be read, and a report is saved that only its owner can read. The program then ends with
-//! code 101: in order if its loop listens to [`crashed`], and after [`GRACE`] in any case.
+//! On any panic, the terminal is restored first, then the message is written where it is visible, and a
+//! report is saved that only its owner can read. The program then ends with code 101: in order if its loop
+//! listens to [`crashed`], and after [`GRACE`] in any case.
 
 use std::backtrace::Backtrace;
 use std::fs::OpenOptions;
@@ -29,10 +29,10 @@ const REPORTED: u8 = 2;
 static STATE: AtomicU8 = AtomicU8::new(FINE);
 static NOTICE: Notify = Notify::const_new();
 
-/// How long the loop has to end the program in order: to end the children, to close the session.
+/// Time for the loop to end the program in order: to end the children, to close the session.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Installs a panic hook for a program with many agents: a panic is reported and ends what it happened in. The
+/// Installs a panic hook for a program with many agents: a panic is reported and ends only its own task. The
 /// others continue, so [`crashed`] does not complete. Reports go to `state`.
 pub fn install_for_server(state: PathBuf) {
     std::panic::set_hook(Box::new(move |panic| {
@@ -54,8 +54,8 @@ pub fn install(state: PathBuf) {
         if !first {
             return;
         }
-        // Before the report, so that the loop draws nothing over it, and so that a disk that
-        // hangs does not keep the program alive.
+        // Before the report, so that the loop draws nothing over it, and so that a hanging disk does not keep
+        // the program alive.
         NOTICE.notify_one();
         let watched = watchdog.as_ref().is_some_and(|watchdog| watchdog.send(()).is_ok());
         write_message(panic, &state);
@@ -66,9 +66,9 @@ pub fn install(state: PathBuf) {
     }));
 }
 
-/// A thread that ends the program [`GRACE`] after a word from the panic hook. It is started
-/// beforehand, because what panicked may be that no thread can be created. `None` where this one
-/// cannot be either: then the hook itself ends the program.
+/// A thread that ends the program [`GRACE`] after a signal from the panic hook. It is started beforehand,
+/// because the cause of the panic may be that no thread can be created. `None` where this one cannot be
+/// created either: then the hook itself ends the program.
 fn watchdog() -> Option<Sender<()>> {
     let (sender, receiver) = channel();
     let watch = move || {
@@ -81,15 +81,15 @@ fn watchdog() -> Option<Sender<()>> {
     thread.spawn(watch).ok().map(|_| sender)
 }
 
-/// Completes when a thread or task has panicked. The terminal is restored by then: what is left is
-/// to end with [`Exit::Crash`].
+/// Completes when a thread or task has panicked. The terminal is restored by then; the caller should end with
+/// [`Exit::Crash`].
 pub async fn crashed() {
     if STATE.load(Ordering::SeqCst) == FINE {
         NOTICE.notified().await;
     }
 }
 
-/// `exit`, or [`Exit::Crash`] if something panicked on the way. Waits until the panic is reported.
+/// `exit`, or [`Exit::Crash`] after a panic. Waits until the panic is reported.
 pub fn or_crash(exit: Exit) -> Exit {
     if STATE.load(Ordering::SeqCst) == FINE {
         return exit;
@@ -114,7 +114,7 @@ fn write_message(panic: &PanicHookInfo<'_>, state: &Path) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// The message of a panic, and where it happened.
+/// The message of a panic, and its location.
 fn described(panic: &PanicHookInfo<'_>) -> (String, String) {
     let what = panic.payload_as_str().unwrap_or("(no message)").to_owned();
     (what, panic.location().map(ToString::to_string).unwrap_or_default())

@@ -1,5 +1,4 @@
-//! How the program ends: one code for each kind of end, the same in every front end; what it says
-//! on the standard streams outside of a front end.
+//! The end of the program: exit codes shared by every front end, and its final messages.
 //!
 //! The table is printed at the end of `--help` and in the README.
 
@@ -8,7 +7,7 @@ use std::process::ExitCode;
 
 use super::{plain, stderr};
 
-/// How the program ended.
+/// The way in which the program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exit {
     /// Everything was done.
@@ -16,7 +15,7 @@ pub enum Exit {
     Ok,
     /// The model or its provider failed, or the output could not be written.
     Model,
-    /// The arguments are not understood.
+    /// The arguments are invalid.
     Usage,
     /// No model, no key, or a file of tau that cannot be read.
     Config,
@@ -24,7 +23,7 @@ pub enum Exit {
     Refused,
     /// Turns, time or the length of an answer ran out.
     Limit,
-    /// The model made the same call again and again, and nobody could be asked.
+    /// The model made the same call again and again, and there was no user to ask.
     Stuck,
     /// The answer is not valid against the schema of `--output-schema`.
     Invalid,
@@ -43,7 +42,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Every end that has one code, with what it means, in the order of the codes.
+    /// Every end with a fixed code, with its meaning, in the order of the codes.
     pub const TABLE: [(Exit, u8, &'static str); 12] = [
         (Exit::Ok, 0, "done"),
         (Exit::Model, 1, "model error"),
@@ -67,7 +66,7 @@ impl Exit {
 
     const OTHER_SIGNAL: &'static str = "ended by signal n";
 
-    /// What this end means, in a few words.
+    /// The meaning of this end, in a few words.
     pub fn meaning(self) -> &'static str {
         let row = Self::TABLE.iter().find(|(exit, ..)| *exit == self);
         row.map_or(Self::OTHER_SIGNAL, |(.., meaning)| *meaning)
@@ -91,7 +90,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why the program cannot start: what is printed, and the exit code.
+/// The reason why the program cannot start: the message, and the exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub exit: Exit,
@@ -104,25 +103,25 @@ impl Refusal {
         Refusal { exit: Exit::Usage, text: error.to_string() }
     }
 
-    /// The configuration is wrong, or the machine does not allow what was asked for.
+    /// The configuration is wrong, or the machine does not allow the request.
     pub fn config(error: impl std::fmt::Display) -> Self {
         Refusal { exit: Exit::Config, text: error.to_string() }
     }
 
-    /// Prints it; how the program ends.
+    /// Prints it; returns the program's end.
     pub fn fail(&self) -> Exit {
         fail(self.exit, &self.text)
     }
 }
 
-/// Prints why the program ends, and returns how. Every message has this one form:
+/// Prints the reason for the program's end, and returns the end. Every message has this one form:
 /// `tau: what failed: why; what to do`.
 pub fn fail(exit: Exit, reason: &str) -> Exit {
     warn(reason);
     exit
 }
 
-/// Prints something the user should know on standard error. Never waits for a reader.
+/// Prints a warning for the user on standard error. Never waits for a reader.
 pub(crate) fn warn(text: &str) {
     let lines: Vec<String> = text.lines().map(|line| plain::line(&without_numbers(line))).collect();
     stderr::write(format!("tau: {}\n", lines.join("\n")).as_bytes());
@@ -138,7 +137,7 @@ pub(crate) fn without_numbers(text: &str) -> String {
     kept
 }
 
-/// Writes text to standard output; how the program ends. A reader that has left is no failure.
+/// Writes text to standard output; returns the program's end. A closed reader is no failure.
 pub fn say(text: &str) -> Exit {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -147,7 +146,7 @@ pub fn say(text: &str) -> Exit {
     }
 }
 
-/// Reports that standard output cannot be written; how the program ends.
+/// Reports that standard output cannot be written; returns the program's end.
 pub(crate) fn output_failed(error: &std::io::Error) -> Exit {
     fail(Exit::Model, &format!("cannot write to standard output: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The log: a file, and only on request.
+//! The log: a file, only on request.
 //!
 //! Nothing is ever logged to the terminal. `TAU_LOG` takes a filter as `tracing` writes them
 //! (`debug`, `tau::agent=trace`); `--verbose` is `info`, and `debug` for tau itself.
@@ -12,17 +12,17 @@ use tracing_subscriber::EnvFilter;
 
 /// A log larger than this is renamed to `tau.log.1` when the program starts, in bytes.
 const ROTATE_BYTES: u64 = 10 << 20;
-/// Whatever the filter says: the library logs the codes of logins when it debugs.
+/// Added to every filter: at debug level the library logs the codes of logins.
 const WITHOUT_CODES: &str = "rmcp::transport::auth=warn";
 const VERBOSE: &str = "info,rmcp=warn,tau=debug";
 
-/// The filter to log with: `TAU_LOG` before `--verbose`; `None` means no log.
+/// The filter to log with: `TAU_LOG` takes precedence over `--verbose`; `None` means no log.
 pub fn wanted(filter: Option<&str>, verbose: bool) -> Option<String> {
     let filter = filter.map(str::trim).filter(|filter| !filter.is_empty());
     filter.map(str::to_owned).or_else(|| verbose.then(|| VERBOSE.to_owned()))
 }
 
-/// Logs what passes `filter` to `logs/tau.log` under `state`; returns the path of the file.
+/// Logs events that pass `filter` to `logs/tau.log` under `state`; returns the path of the file.
 ///
 /// # Errors
 /// A sentence for the user: the filter is invalid, or the file cannot be written.
@@ -39,8 +39,8 @@ pub fn start(state: &Path, filter: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Opens the log for appending, for its owner only; never through a link, and nothing but a file:
-/// opening a FIFO would wait for a reader.
+/// Opens the log for appending, for its owner only; never through a link, and only a regular file: opening a
+/// FIFO would wait for a reader.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;

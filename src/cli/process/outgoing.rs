@@ -1,4 +1,4 @@
-//! Bytes on their way to a slow reader, who may leave.
+//! Output to a slow reader, which may close.
 
 use std::io::{self, ErrorKind};
 
@@ -6,7 +6,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::exit::output_failed;
 
-/// The output of a front end, and what is not written yet.
+/// The output of a front end, with its unwritten bytes.
 #[derive(Debug)]
 pub(crate) struct Outgoing<W> {
     output: W,
@@ -14,40 +14,40 @@ pub(crate) struct Outgoing<W> {
     written: usize,
     /// False once the output is closed.
     listening: bool,
-    /// True once the output could not be written although somebody may want it.
+    /// True once the output could not be written although a reader may want it.
     unwritable: bool,
 }
 
 impl<W: AsyncWrite + Unpin> Outgoing<W> {
-    /// Nothing is to be written yet.
+    /// An output without unwritten bytes.
     pub(crate) fn new(output: W) -> Self {
         Outgoing { output, bytes: Vec::new(), written: 0, listening: true, unwritable: false }
     }
 
-    /// Adds a line, while somebody listens.
+    /// Adds a line, while there is a reader.
     pub(crate) fn push(&mut self, line: &str) {
         if self.listening {
             self.bytes.extend_from_slice(line.as_bytes());
         }
     }
 
-    /// How many bytes are not written yet.
+    /// The number of unwritten bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.bytes.len().saturating_sub(self.written)
     }
 
-    /// Whether the output could not be written although somebody may want it.
+    /// Whether the output could not be written although a reader may want it.
     pub(crate) fn is_unwritable(&self) -> bool {
         self.unwritable
     }
 
-    /// Writes some of it; what came of that is for [`Self::take`]. Cancel safe.
+    /// Writes some of it; the result is for [`Self::take`]. Cancel safe.
     pub(crate) async fn write(&mut self) -> io::Result<usize> {
         let rest = self.bytes.get(self.written..).unwrap_or_default();
         self.output.write(rest).await
     }
 
-    /// Takes what came of writing. False when nobody listens any more.
+    /// Handles the result of a write. False when there is no reader any more.
     pub(crate) fn take(&mut self, written: io::Result<usize>) -> bool {
         match written {
             Ok(count) if count > 0 => self.advance(count),
@@ -61,14 +61,14 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.listening
     }
 
-    /// Sees that everything that was written arrives.
+    /// Ensures that everything written arrives.
     pub(crate) async fn flush(&mut self) {
         if let Err(error) = self.output.flush().await {
             self.note_failure(&error);
         }
     }
 
-    /// Forgets what was written, moving the rest down seldom enough to cost nothing.
+    /// Drops written bytes, moving the rest down rarely enough to cost nothing.
     fn advance(&mut self, count: usize) {
         self.written += count;
         if self.written * 2 >= self.bytes.len() {
@@ -78,7 +78,7 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         }
     }
 
-    /// Reports that the output cannot be written. A reader that has left is no failure.
+    /// Reports that the output cannot be written. A closed reader is no failure.
     fn note_failure(&mut self, error: &io::Error) {
         if error.kind() != ErrorKind::BrokenPipe && !std::mem::replace(&mut self.unwritable, true) {
             output_failed(error);

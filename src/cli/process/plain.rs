@@ -1,14 +1,14 @@
-//! Text of others without anything that a terminal would obey or hide: the table of characters is
-//! that of the screen.
+//! Foreign text without terminal controls and hidden characters. The screen uses the same table of
+//! characters.
 
 use tau_app::printable::is_hidden;
 
-/// `text` as one line, without controls and without characters that look like nothing.
+/// `text` as one line, without controls and invisible characters.
 pub fn line(text: &str) -> String {
     text.chars().filter(|c| !is_hidden(*c)).collect()
 }
 
-/// As [`line()`], but line breaks and tabs stay.
+/// Like [`line()`], but line breaks and tabs stay.
 pub fn text(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_hidden(*c)).collect()
 }

@@ -6,14 +6,13 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use tau_agent::secrets::Secret;
 
-/// Longest line that is read, in bytes.
+/// Maximum length of a line, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The first line of standard input; `None` when the user cancelled. `question` is asked on a
-/// terminal only.
+/// The first line of standard input; `None` when the user cancelled. `question` is shown on a terminal only.
 ///
 /// # Errors
-/// Those of the terminal, and when the line is not text.
+/// The terminal's errors, and when the line is not text.
 pub fn read(question: &str) -> io::Result<Option<Secret>> {
     let stdin = io::stdin();
     if !stdin.is_terminal() {
@@ -31,8 +30,8 @@ pub fn read(question: &str) -> io::Result<Option<Secret>> {
     line
 }
 
-/// A terminal that shows nothing and delivers each byte at once, until this is dropped. Keys that
-/// would end the program are read as bytes too, so they never leave the terminal like this.
+/// A terminal that shows nothing and delivers each byte at once, until this is dropped. Keys that would end
+/// the program are read as bytes too, so that they never leave the terminal in this state.
 pub(crate) struct Quiet(Termios);
 
 impl Quiet {
@@ -47,12 +46,12 @@ impl Quiet {
 
 impl Drop for Quiet {
     fn drop(&mut self) {
-        // Nothing is left to do when the terminal is gone.
+        // There is nothing to restore when the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
-/// A line of bytes as keys send them.
+/// A line of bytes from keys.
 fn line(input: &mut impl Read) -> io::Result<Option<Secret>> {
     let mut typed = Vec::new();
     let mut byte = [0];

@@ -1,7 +1,7 @@
 //! Signals from outside, as values.
 //!
-//! While [`Signals`] lives none of those it watches ends the program by itself; its owner decides.
-//! What follows from a signal (taking the terminal back, aborting a run) is not done here.
+//! While [`Signals`] lives, none of its watched signals ends the program by itself; its owner decides. The
+//! consequences of a signal (taking the terminal back, aborting a run) are not handled here.
 //!
 //! A handler that is installed here does not reach child processes: `exec` resets it to the default.
 
@@ -13,10 +13,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::Exit;
 
-/// A signal that came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caught {
-    /// SIGINT. Not what Ctrl+C sends on the screen: there it is a key.
+    /// SIGINT. On the screen, Ctrl+C does not send it: there it is a key.
     Interrupt,
     /// SIGTERM.
     Terminate,
@@ -26,14 +26,14 @@ pub enum Caught {
     Fatal(u8),
     /// SIGTSTP: the program should stop for a while.
     Suspend,
-    /// SIGCONT: it continues after a stop.
+    /// SIGCONT: the program continues after a stop.
     Continue,
-    /// SIGWINCH: the terminal has another size.
+    /// SIGWINCH: the terminal was resized.
     Resize,
 }
 
 impl Caught {
-    /// How the program ends by this signal; `None` if it continues.
+    /// The program's end for this signal; `None` if it continues.
     pub fn exit(self) -> Option<Exit> {
         match self {
             Caught::Interrupt => Some(Exit::Aborted),
@@ -45,8 +45,8 @@ impl Caught {
     }
 }
 
-/// The signals beside SIGINT, SIGTERM and SIGHUP that end a program by default and can be caught.
-/// What a program does to itself (SIGABRT, SIGSEGV, SIGSYS, …) is not among them.
+/// The signals beside SIGINT, SIGTERM and SIGHUP that end a program by default and can be caught. Signals
+/// that a program causes itself (SIGABRT, SIGSEGV, SIGSYS, …) are not among them.
 const FATAL: [rustix::process::Signal; 7] = {
     use rustix::process::Signal as S;
     [S::QUIT, S::USR1, S::USR2, S::ALARM, S::XCPU, S::VTALARM, S::PROF]
@@ -60,13 +60,13 @@ pub(crate) fn survive_file_size_limit() {
     let _ = signal_hook::flag::register(number, Arc::new(AtomicBool::new(false)));
 }
 
-/// Fewer open files than this are too few to answer, run commands and save a session.
+/// Minimum number of open files for answering, running commands and saving a session.
 const MIN_OPEN_FILES: u64 = 64;
 
-/// Lets the program have enough files open, if it may.
+/// Raises the limit of open files, if possible.
 ///
 /// # Errors
-/// What to do if it may not.
+/// The remedy if it is not.
 pub(crate) fn allow_open_files() -> Result<(), String> {
     use rustix::process::{Resource, getrlimit, setrlimit};
 
@@ -74,7 +74,7 @@ pub(crate) fn allow_open_files() -> Result<(), String> {
     let few = |limit: Option<u64>| limit.is_some_and(|files| files < MIN_OPEN_FILES);
     if few(limit.current) {
         limit.current = if few(limit.maximum) { limit.maximum } else { Some(MIN_OPEN_FILES) };
-        // Where the system refuses, the limit stays.
+        // If the system refuses, the limit stays.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     match getrlimit(Resource::Nofile).current {
@@ -93,7 +93,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Watches for what concerns a program with a screen. Needs a tokio runtime.
+    /// Watches the signals that concern a program with a screen. Needs a tokio runtime.
     ///
     /// # Errors
     /// The system refuses.
@@ -110,8 +110,8 @@ impl Signals {
         Self::watch(&kinds)
     }
 
-    /// Watches for what ends a program without a screen. A hangup that `nohup` made the program
-    /// ignore stays ignored.
+    /// Watches the signals that end a program without a screen. A hangup ignored because of `nohup` stays
+    /// ignored.
     ///
     /// # Errors
     /// The system refuses.
@@ -134,7 +134,7 @@ impl Signals {
         Ok(Signals { watched })
     }
 
-    /// The next signal. Safe to drop before it answers. Several of one kind may come as one.
+    /// The next signal. Safe to drop before it completes. Several signals of one kind may be merged.
     pub async fn next(&mut self) -> Caught {
         std::future::poll_fn(|context| {
             for (caught, signal) in &mut self.watched {
@@ -154,8 +154,8 @@ fn fatal() -> impl Iterator<Item = (Caught, SignalKind)> {
     numbers.filter_map(kind)
 }
 
-/// Those that end a program on Linux only: SIGIO, SIGPWR, SIGSTKFLT, and the real-time signals that are left to
-/// programs.
+/// The signals that end a program on Linux only: SIGIO, SIGPWR, SIGSTKFLT, and the real-time signals
+/// available to programs.
 #[cfg(target_os = "linux")]
 fn fatal_on_linux() -> impl Iterator<Item = i32> {
     use rustix::process::Signal as S;
@@ -163,7 +163,7 @@ fn fatal_on_linux() -> impl Iterator<Item = i32> {
     [S::IO, S::POWER, S::STKFLT].map(S::as_raw).into_iter().chain(REAL_TIME)
 }
 
-/// Without those that C libraries use themselves.
+/// Without the signals that C libraries use themselves.
 #[cfg(target_os = "linux")]
 const REAL_TIME: std::ops::RangeInclusive<i32> = 35..=64;
 
@@ -172,7 +172,7 @@ fn fatal_on_linux() -> impl Iterator<Item = i32> {
     std::iter::empty()
 }
 
-/// Whether SIGHUP is ignored, which a program inherits. Known on Linux only.
+/// Whether SIGHUP is ignored, which a program inherits. Only known on Linux.
 fn ignores_hang_up() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

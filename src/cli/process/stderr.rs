@@ -1,8 +1,8 @@
-//! Standard error that never holds up the program.
+//! Standard error that never blocks the program.
 //!
-//! Whoever starts tau may pipe standard error and never read it. So a thread writes, and whoever
-//! has something to say leaves it in a bounded queue. As long as the reader keeps up, a write is
-//! done when it returns, so that messages stay in order with standard output.
+//! A parent process may pipe standard error and never read it. Therefore a thread writes, and messages wait
+//! in a bounded queue. As long as the reader keeps up, a write is done when it returns, so that messages stay
+//! in order with standard output.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tau_tools::counted::counted;
 
-/// Bytes that may wait; what is written beyond them is dropped.
+/// Capacity of the queue in bytes; further output is dropped.
 const QUEUE: usize = 256 << 10;
-/// How long a single write may take before nobody waits for the reader any more.
+/// Time limit of a single write, after which nothing waits for the reader any more.
 const TIMEOUT: Duration = Duration::from_millis(50);
-/// How long the end of the program waits for the reader.
+/// Time for which the program's end waits for the reader.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What waits to be written.
+/// Output to be written.
 #[derive(Debug, Default)]
 struct Pending {
     bytes: Vec<u8>,
@@ -25,7 +25,7 @@ struct Pending {
     busy: bool,
     /// True once the reader was too slow, until it has caught up.
     stalled: bool,
-    /// Messages that did not fit.
+    /// Number of messages that did not fit.
     dropped: usize,
 }
 
@@ -59,7 +59,7 @@ pub fn write(bytes: &[u8]) {
     }
 }
 
-/// Waits, not for ever, until everything is written. To be called when the program ends.
+/// Waits, up to a limit, until everything is written. Must be called when the program ends.
 pub fn finish() {
     if let Some(writer) = writer() {
         writer.wait(&mut writer.pending.lock(), FAREWELL);
@@ -100,7 +100,7 @@ impl Writer {
         self.changed.wait_while_for(pending, |pending| !pending.is_done(), most);
     }
 
-    /// Writes what is pending, for ever.
+    /// Writes pending output, forever.
     fn run(&self) {
         let mut pending = self.pending.lock();
         loop {
@@ -132,9 +132,9 @@ fn write_now(mut bytes: &[u8]) {
         match rustix::io::write(rustix::stdio::stderr(), bytes) {
             Ok(count) if count > 0 => bytes = bytes.get(count..).unwrap_or_default(),
             Err(rustix::io::Errno::INTR) => {}
-            // A standard error that somebody made non-blocking: try again a little later.
+            // Standard error is non-blocking: try again a little later.
             Err(rustix::io::Errno::AGAIN) => std::thread::sleep(Duration::from_millis(10)),
-            // Nobody is left to read it.
+            // There is no reader left.
             _ => return,
         }
     }
