@@ -1,8 +1,7 @@
-//! What was used with each token, and whether a request may still be sent.
+//! The usage of each token, and whether a request may still be sent.
 //!
-//! Pure: time comes in as seconds since 1970, the file is the business of the caller. A day is one of
-//! UTC. A limit in tokens or dollars is checked before a request and counted after it, so the answers
-//! that are on their way when it is reached may exceed it.
+//! Pure: time comes in as seconds since 1970, the caller handles the file. Days are in UTC. A limit in tokens
+//! or dollars is checked before a request and counted after it, so running answers may exceed it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,10 +13,10 @@ use tau_tools::counted::counted;
 
 const DAY: i64 = 86_400;
 const MINUTE: i64 = 60;
-/// Days that are kept for each token.
+/// Number of days kept for each token.
 const KEPT_DAYS: usize = 31;
 
-/// What was used.
+/// An amount of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tally {
@@ -48,14 +47,14 @@ impl Tally {
     }
 }
 
-/// What was used with one token.
+/// The usage of one token.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Account {
     pub total: Tally,
     /// By day, as the number of days since 1970.
     pub days: BTreeMap<i64, Tally>,
-    /// When the requests of the last minute came.
+    /// Times of the requests in the last minute.
     #[serde(skip)]
     recent: VecDeque<i64>,
     #[serde(skip)]
@@ -63,18 +62,18 @@ pub struct Account {
 }
 
 impl Account {
-    /// What was used on the day of `now`.
+    /// The usage on the day of `now`.
     pub fn today(&self, now: i64) -> Tally {
         self.days.get(&now.div_euclid(DAY)).copied().unwrap_or_default()
     }
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denied {
-    /// What limit was reached.
+    /// The limit that was reached.
     pub text: String,
-    /// When to come again, in seconds; `None` if a running request has to end first.
+    /// Time until the next attempt, in seconds; `None` if a running request must end first.
     pub wait: Option<i64>,
 }
 
@@ -86,11 +85,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Begins a request with the token `name` if its limits allow it. `priced` says whether the price of
-    /// the model is known.
+    /// Starts a request with the token `name` if its limits allow it. `priced` tells whether the model's
+    /// price is known.
     ///
     /// # Errors
-    /// The limit that does not allow it.
+    /// The limit that forbids it.
     pub fn admit(&mut self, name: &str, limits: &TokenRow, priced: bool, now: i64) -> Result<(), Denied> {
         let account = self.accounts.entry(name.to_owned()).or_default();
         while account.recent.front().is_some_and(|came| now - came >= MINUTE) {
@@ -135,7 +134,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Ends a request that was admitted, and counts what it used.
+    /// Ends an admitted request, and counts its usage.
     pub fn settle(&mut self, name: &str, usage: &Usage, dollars: f64, now: i64) {
         let account = self.accounts.entry(name.to_owned()).or_default();
         account.running = account.running.saturating_sub(1);

@@ -1,7 +1,7 @@
 //! `tau proxy`: an app server that holds the keys, and its tokens.
 //!
-//! `tokens` is the file of tokens, `ledger` what was used with them, `server` the HTTP side. Clients are
-//! `tau --proxy` and the library ([`tau_agent::provider::proxy::Proxy`]).
+//! `tokens` is the file of tokens, `ledger` their usage, `server` the HTTP side. Clients are `tau --proxy`
+//! and the library ([`tau_agent::provider::proxy::Proxy`]).
 
 pub mod ledger;
 pub mod server;
@@ -34,14 +34,14 @@ use tau_app::token_count;
 use tau_tools::counted::counted;
 use tokens::{TokenFile, TokenRow, TokenTable};
 
-/// Largest file of what was used, in bytes.
+/// Maximum size of the usage file, in bytes.
 const MAX_LEDGER: u64 = 64 * 1024 * 1024;
-/// How long answers may take to end once the server is to end.
+/// Time for running answers once the server ends.
 const GRACE: Duration = Duration::from_secs(10);
-/// What was used is saved at most this often.
+/// Minimum interval between saves of the usage.
 const SAVING: Duration = Duration::from_secs(1);
 
-/// Runs the command; how the program ends.
+/// Runs the command; returns the program's end.
 pub fn run(args: &ProxyArgs) -> Exit {
     work(args).unwrap_or_else(|refusal| refusal.fail())
 }
@@ -64,7 +64,7 @@ fn work(args: &ProxyArgs) -> Result<Exit, Refusal> {
     }
 }
 
-/// The file of what was used.
+/// The usage file.
 fn used_file(environment: &Environment) -> PathBuf {
     environment.paths.data.join("proxy-usage.json")
 }
@@ -172,7 +172,7 @@ fn serve(args: &ProxyArgs, environment: Environment, file: PathBuf) -> Result<Ex
     exit
 }
 
-/// Serves until a signal comes; answers that are on their way get [`GRACE`] to end.
+/// Serves until a signal arrives; running answers get [`GRACE`] to end.
 async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal> {
     raise_file_limit();
     let mut signals = Signals::for_batch()
@@ -217,7 +217,7 @@ async fn listen(args: &ProxyArgs, serving: Arc<Serving>) -> Result<Exit, Refusal
     Ok(exit)
 }
 
-/// The end that a signal asks for.
+/// The end requested by a signal.
 async fn end(signals: &mut Signals) -> Exit {
     loop {
         let caught: Caught = signals.next().await;
@@ -227,7 +227,7 @@ async fn end(signals: &mut Signals) -> Exit {
     }
 }
 
-/// Saves what was used after it has changed.
+/// Saves the usage after it has changed.
 async fn save_changes(serving: Arc<Serving>) {
     loop {
         serving.accounts.changed().await;

@@ -1,8 +1,8 @@
-//! The HTTP side of `tau proxy`: `POST /api/stream` as [`tau_agent::provider::proxy`] sends it,
-//! and what a client may know of its token.
+//! The HTTP side of `tau proxy`: the stream of answers and the facts on a token. `POST /api/stream` is the
+//! one that [`tau_agent::provider::proxy`] sends.
 //!
-//! The model is looked up in the server's own catalogue. An address, a price or a header that a client
-//! sends is never used: a key would go there.
+//! The model is looked up in the server's own catalogue. An address, a price or a header that a client sends
+//! is never used: a key would be sent to it.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -36,30 +36,30 @@ use tau_protocol::event::Delta;
 use tau_protocol::message::Usage;
 use tau_protocol::model::{Api, Model};
 
-/// Largest request, in bytes: conversations hold pictures.
+/// Maximum size of a request, in bytes: conversations hold pictures.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// Lines of an answer that wait for its client.
+/// Maximum number of an answer's lines that wait for its client.
 const LINES: usize = 64;
-/// How long an answer is read whose client has left.
+/// Time limit for reading an answer whose client has left.
 const LEFT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Bytes of text that count as a token where a provider did not say how many there were.
+/// Bytes of text that count as a token where a provider did not report a number.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// What the server works with.
+/// The server's state.
 pub struct Serving {
     pub tokens: Mutex<TokenFile>,
     pub accounts: Accounts,
     pub catalogue: Arc<Catalogue>,
     pub keys: Arc<Keys>,
-    /// Where requests are forwarded to.
+    /// The target of forwarded requests.
     pub upstream: Arc<dyn Transport>,
     /// Cancelled when the server ends: answers are cut.
     pub ending: CancellationToken,
-    /// The answers on their way, also those whose clients have left.
+    /// The running answers, including ones whose clients have left.
     pub answers: TaskTracker,
 }
 
-/// The ledger, and the file it is saved in.
+/// The ledger, and its file.
 pub struct Accounts {
     ledger: Mutex<Ledger>,
     file: PathBuf,
@@ -67,7 +67,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// A ledger that was read from `file`.
+    /// A ledger read from `file`.
     pub fn new(ledger: Ledger, file: PathBuf) -> Self {
         Accounts { ledger: Mutex::new(ledger), file, changed: Notify::new() }
     }
@@ -79,14 +79,14 @@ impl Accounts {
     /// Writes the file.
     ///
     /// # Errors
-    /// Those of the file system, with the name of the file.
+    /// The file system's errors, with the name of the file.
     pub fn save(&self) -> Result<(), String> {
         let text = self.with(|ledger| serde_json::to_vec_pretty(ledger));
         let saved = text.map_err(std::io::Error::from).and_then(|text| write_private(&self.file, &text));
         saved.map_err(|error| format!("cannot save what was used to {}: {error}", self.file.display()))
     }
 
-    /// Waits until something was counted.
+    /// Waits until usage was counted.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -98,7 +98,7 @@ pub fn routes(serving: Arc<Serving>) -> Router {
         .route("/api/stream", post(answer))
         .route("/api/models", get(models))
         .route("/api/usage", get(usage))
-        // Before anything of a body is read.
+        // Before any part of a body is read.
         .route_layer(from_fn_with_state(Arc::clone(&serving), check_token))
         .route("/health", get(async || "ok\n"))
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -143,7 +143,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Refuses a request without a known token; handlers find whose it is.
+/// Refuses a request without a known token; handlers find its owner.
 async fn check_token(
     State(serving): State<Arc<Serving>>,
     mut request: Request,
@@ -157,7 +157,7 @@ async fn check_token(
     Ok(next.run(request).await)
 }
 
-/// Whose token a request has.
+/// The owner of a request's token.
 #[derive(Clone)]
 struct Client {
     name: String,
@@ -171,7 +171,7 @@ impl Serving {
         let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         let mut tokens = self.tokens.lock();
         let table = tokens.current().map_err(|error| {
-            // What is in the file is not the client's business.
+            // The file's content must not leak to the client.
             tracing::error!(error, "cannot read the tokens");
             let text = "tau proxy cannot read its tokens; ask its administrator";
             Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", text)
@@ -187,7 +187,7 @@ impl Serving {
         Ok(Client { name: name.clone(), limits: limits.clone() })
     }
 
-    /// The model as this server knows it, if it is served to this client.
+    /// This server's definition of the model, if it is served to this client.
     fn model(&self, wanted: &Model, client: &Client) -> Result<Arc<Model>, Refused> {
         let missing = |text: String| Refused::new(StatusCode::NOT_FOUND, "not_found_error", text);
         let known = self.catalogue.get(&wanted.provider, &wanted.id);
@@ -208,7 +208,7 @@ fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-/// Whether it is known what an answer costs. The demo costs nothing.
+/// Whether the cost of an answer is known. The demo costs nothing.
 fn is_priced(model: &Model) -> bool {
     model.cost.is_some() || model.api == Api::Scripted
 }
@@ -250,8 +250,8 @@ async fn answer(
     Ok(Sse::new(lines.map(Ok::<_, Infallible>)).keep_alive(KeepAlive::default()).into_response())
 }
 
-/// Hands the events on as they are written, counted on their way. What a client leaves is read to its end, since
-/// only then is it known what it costs.
+/// Passes the events on as they are written, counting them on their way. An answer whose client has left is
+/// read to its end, since only then its cost is known.
 async fn forward(
     events: impl Stream<Item = StreamEvent> + Send + 'static,
     mut counted: Counted,
@@ -277,7 +277,7 @@ async fn forward(
     }
 }
 
-/// Reads an answer that its client has left; whether it ended within the time.
+/// Reads an answer that its client has left; returns whether it ended within the time.
 async fn read_rest(
     events: impl Stream<Item = StreamEvent>,
     mut note: impl FnMut(StreamEvent),
@@ -292,20 +292,20 @@ async fn read_rest(
     tokio::time::timeout(limit, rest).await.is_ok()
 }
 
-/// An answer on its way; what it used is counted when it is dropped.
+/// A running answer; its usage is counted on drop.
 struct Counted {
     serving: Arc<Serving>,
     name: String,
     model: Arc<Model>,
-    /// About how many tokens the request has.
+    /// The approximate number of tokens in the request.
     asked: u64,
-    /// Most tokens that the answer may have.
+    /// Maximum number of tokens in the answer.
     budget: u64,
-    /// Bytes of text that came.
+    /// Bytes of text received.
     said: u64,
-    /// What the provider reported last.
+    /// The provider's last report.
     usage: Usage,
-    /// The provider has ended the answer, so what it reported is all.
+    /// The provider has ended the answer, so its report is complete.
     is_whole: bool,
     /// The client has left.
     is_left: bool,
@@ -321,15 +321,15 @@ impl Counted {
                 | Delta::ToolCallDelta { delta, .. },
             ) => self.said = self.said.saturating_add(u64::try_from(delta.len()).unwrap_or(u64::MAX)),
             StreamEvent::Stop(_) => self.is_whole = true,
-            // What failed before anything came cost nothing.
+            // A failure before any output costs nothing.
             StreamEvent::Failed(_) => self.is_whole = self.said == 0,
             _ => {}
         }
     }
 
-    /// What was used. An answer that was cut before its provider said how much is counted by its size; one
-    /// that the client left, and that did not end after that, by what it may have cost. Or clients could use
-    /// models for less by leaving in time.
+    /// The usage. An answer that was cut before its provider reported it is counted by its size; one that the
+    /// client left, and that did not end afterwards, by its possible cost. Otherwise clients could use models
+    /// for less by leaving in time.
     fn used(&self) -> Usage {
         let mut usage = self.usage;
         if !self.is_whole {
@@ -380,7 +380,7 @@ async fn models(State(serving): State<Arc<Serving>>, Extension(client): Extensio
     Json(json!({ "models": rows.collect::<Vec<_>>() }))
 }
 
-/// What was used with the token, and what it allows.
+/// The usage of the token, and its limits.
 async fn usage(State(serving): State<Arc<Serving>>, Extension(client): Extension<Client>) -> Json<Value> {
     let account = serving.accounts.with(|ledger| ledger.accounts.get(&client.name).cloned());
     let account = account.unwrap_or_default();

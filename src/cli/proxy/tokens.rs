@@ -1,7 +1,7 @@
-//! `proxy.toml`: who may ask models through `tau proxy`, and how much.
+//! `proxy.toml`: the tokens that may ask models through `tau proxy`, and their limits.
 //!
-//! A table for each token: its SHA-256 in hexadecimal and its limits. The tokens themselves are not
-//! kept: a new one has 256 random bits, so a plain hash says nothing about it.
+//! A table for each token: its SHA-256 in hexadecimal and its limits. The tokens themselves are not stored: a
+//! new one has 256 random bits, so a plain hash reveals nothing about it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,10 +22,10 @@ use tau_tools::regular_files::read_text;
 
 /// The file, in the folder of `config.toml`.
 pub(crate) const TOKENS_FILE: &str = "proxy.toml";
-/// What every token begins with, so that people and scanners know one when they see it.
+/// The prefix of every token, so that users and scanners recognise one.
 const PREFIX: &str = "tau_proxy_";
 
-/// What a token allows. What is not set is not limited.
+/// The permissions of a token. An unset limit does not apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRow {
@@ -71,7 +71,7 @@ impl TokenTable {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// What is wrong, with the line.
+    /// The fault, with its line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let table: TokenTable = toml::from_str(text).map_err(|error| error.to_string())?;
         for (name, row) in &table.tokens {
@@ -92,10 +92,10 @@ impl TokenTable {
         Ok(table)
     }
 
-    /// Reads a file; one that does not exist has no tokens.
+    /// Reads a file; a missing one has no tokens.
     ///
     /// # Errors
-    /// When it cannot be read, or something in it is wrong; names the file.
+    /// When it cannot be read, or has a fault; names the file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         match read_capped(path, MAX_BYTES) {
@@ -105,10 +105,11 @@ impl TokenTable {
         }
     }
 
-    /// Whose token this is.
+    /// The owner of this token.
     pub fn owner(&self, token: &str) -> Option<(&String, &TokenRow)> {
         let hash = hash(token);
-        // The hash of a guess tells nothing about the hash of a token, whatever the comparison takes.
+        // The hash of a guess reveals nothing about the hash of a token, regardless of the time of the
+        // comparison.
         self.tokens.iter().find(|(_, row)| row.sha256.eq_ignore_ascii_case(&hash))
     }
 }
@@ -128,10 +129,10 @@ pub fn hash(token: &str) -> String {
     digest(&SHA256, token.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Adds a row, or removes one, and leaves the rest of the file as it is, with its comments.
+/// Adds or removes a row, and leaves the rest of the file unchanged, with its comments.
 ///
 /// # Errors
-/// A sentence: a name that is taken or unknown, a file that cannot be read or written.
+/// A sentence: a taken or unknown name, a file that cannot be read or written.
 pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(), String> {
     let path = file.path();
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
@@ -168,7 +169,7 @@ pub fn change(file: &SharedFile, name: &str, row: Option<&TokenRow>) -> Result<(
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
-    /// Time and size of the file as it was read.
+    /// Time and size of the file when it was read.
     stamp: Option<(SystemTime, u64)>,
     table: TokenTable,
 }
@@ -180,8 +181,8 @@ impl TokenFile {
         Ok(TokenFile { table: TokenTable::read(&path)?, stamp, path })
     }
 
-    /// The tokens as they are now. A file that has become wrong gives no tokens, because it may have
-    /// been changed to take one away.
+    /// The current tokens. A file that has become invalid gives no tokens, because it may have been changed
+    /// to remove one.
     pub fn current(&mut self) -> Result<&TokenTable, String> {
         let stamp = stamp(&self.path);
         if stamp != self.stamp {
