@@ -1,8 +1,8 @@
-//! Events, messages and models as other programs read them: the objects of the RPC page.
+//! Events, messages and models for other programs: the objects of the RPC page.
 //!
-//! Pure. What a record holds is decided here once, for `json` and `rpc` alike: fields that are
-//! tau's own are left out, since some clients give up on a field they do not know. Which client gets
-//! which record is decided by those front ends.
+//! Pure. The content of a record is decided here once, for `json` and `rpc` alike: fields that are tau's own
+//! are left out, since some clients fail on an unknown field. Those front ends decide which client gets which
+//! record.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use tau_protocol::event::{
 use tau_protocol::message::{BashExecution, Block, Message};
 use tau_protocol::model::Model;
 
-/// The record of an event; `None` for those that are for front ends in this process only, and for
-/// those that `rpc` builds itself (the output and result of a command of the user).
+/// The record of an event; `None` for events that are for front ends in this process only, and for ones that
+/// `rpc` builds itself (the output and result of a user's command).
 pub fn event(event: &AgentEvent) -> Option<Value> {
     match event {
         AgentEvent::Run(of_run) => run(of_run, event),
@@ -27,7 +27,7 @@ pub fn event(event: &AgentEvent) -> Option<Value> {
             SettingsEvent::ThinkingLevelChanged { .. }
             | SettingsEvent::PermissionModeChanged { .. }
             | SettingsEvent::RulesChanged => Some(plain(event)),
-            // What there is now is asked for.
+            // Clients query the current state.
             SettingsEvent::ResourcesChanged { .. } => Some(json!({ "type": "resources_changed" })),
             SettingsEvent::CommandsChanged { .. } => Some(json!({ "type": "commands_changed" })),
             SettingsEvent::ModelChanged { .. } | SettingsEvent::ExtensionsChanged => None,
@@ -135,7 +135,7 @@ pub(crate) fn asked(id: &str, question: &Question) -> Value {
     }
 }
 
-/// A piece of an answer. A complete call is the block that it is in the message.
+/// A piece of an answer. A complete call is equal to its block in the message.
 pub fn delta(delta: &Delta) -> Value {
     let mut record = plain(delta);
     if let Delta::ToolCallEnd { tool_call, .. } = delta {
@@ -154,15 +154,14 @@ pub fn message(message: &Message) -> Value {
     record
 }
 
-/// A command that the user ran, as clients of the older document read it: a missing exit code is
-/// null.
+/// A command of the user in the older document's form: a missing exit code is null.
 pub(crate) fn bash_message(run: &BashExecution) -> Value {
     let mut record = message(&Message::BashExecution(run.clone()));
     set(&mut record, "exitCode", json!(run.exit_code));
     record
 }
 
-/// The result of a command that the user ran.
+/// The result of a user's command.
 pub(crate) fn bash_result(run: &BashExecution) -> Value {
     let mut record = json!({ "output": run.output });
     if let Some(code) = run.exit_code {
@@ -179,7 +178,7 @@ pub(crate) fn bash_result(run: &BashExecution) -> Value {
     record
 }
 
-/// A model. Neither headers nor anything that is about tau's own way to reach it.
+/// A model, without headers and other facts about tau's own way to reach it.
 pub fn model(model: &Model) -> Value {
     json!({
         "id": model.id,
@@ -195,8 +194,8 @@ pub fn model(model: &Model) -> Value {
     })
 }
 
-/// JSON text as one record: one line that no reader breaks, with its end. Some line readers take
-/// U+0085, U+2028 and U+2029 for ends of lines; in JSON they occur within strings only.
+/// JSON text as one record: one line that no reader splits, with its end. Some line readers treat U+0085,
+/// U+2028 and U+2029 as line ends; in JSON they occur within strings only.
 pub fn record(json: &str) -> String {
     let mut line = String::with_capacity(json.len() + 1);
     for piece in json.split_inclusive(['\u{85}', '\u{2028}', '\u{2029}']) {
@@ -212,7 +211,7 @@ pub fn record(json: &str) -> String {
     line
 }
 
-/// The text with a capital letter at its beginning, as sentences on the wire have it.
+/// The text with a capital first letter, like sentences on the wire.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
@@ -221,7 +220,7 @@ pub(crate) fn capital(text: &str) -> String {
     }
 }
 
-/// The value as serde has it. Nothing here can fail to become JSON.
+/// The value as serialised by serde. Nothing here can fail to become JSON.
 fn plain(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_else(|_| Value::Object(Map::new()))
 }

@@ -1,7 +1,7 @@
 //! Answers of the agent in the shapes of the RPC protocol.
 //!
-//! The tree is written as text without recursion, because that of a long session is nested deeper
-//! than a recursive writer could follow.
+//! The tree is written as text without recursion, because a long session's tree is nested too deeply for a
+//! recursive writer.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ pub fn text(command: &str, answer: &QueryAnswer) -> String {
 }
 
 fn json(value: &impl Serialize) -> String {
-    // Nothing in a session can fail to become JSON: keys are strings, numbers finite.
+    // No part of a session can fail to become JSON: keys are strings, numbers finite.
     serde_json::to_string(value).unwrap_or_default()
 }
 
@@ -134,13 +134,13 @@ fn entries(found: &SessionEntries) -> String {
     format!(r#"{{"entries":[{}],"leafId":{}}}"#, lines.join(","), json(&found.leaf_id))
 }
 
-/// The entries below one another.
+/// The entries as a tree.
 fn tree(found: &SessionEntries) -> String {
     let known: HashMap<&str, usize> =
         found.entries.iter().enumerate().map(|(at, entry)| (entry.id.as_str(), at)).collect();
     let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for (at, entry) in found.entries.iter().enumerate() {
-        // A parent is on an earlier line; any other would make a ring.
+        // A parent is on an earlier line; any other parent would make a cycle.
         let parent = entry.parent_id.as_deref().and_then(|id| known.get(id)).copied();
         children.entry(parent.filter(|parent| *parent < at)).or_default().push(at);
     }

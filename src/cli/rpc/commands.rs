@@ -1,6 +1,6 @@
-//! What each command does: an answer at once, or a command to the agent and a call that waits.
+//! The handling of commands: an answer at once, or a command to the agent and a pending call.
 //!
-//! Pure. Commands take effect in the order in which they come; their answers may not.
+//! Pure. Commands take effect in the order of their arrival; their answers may not.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tau_protocol::command::{
 use tau_protocol::message::UserMessage;
 use tau_protocol::model::{Model, ThinkingLevel};
 
-/// Why a prompt during a run is refused.
+/// The reason for refusing a prompt during a run.
 const BUSY: &str = "Agent is already processing. Set streamingBehavior to \"steer\" or \"followUp\" to queue \
                     the message.";
 
@@ -172,7 +172,7 @@ fn enqueue(state: &mut RpcState, call: RpcCall, message: UserMessage, queue: Que
     state.answer_after(call, json!({ "disposition": "queued" }));
 }
 
-/// The answer comes once nothing is running any more.
+/// The answer comes once nothing is running.
 fn abort(state: &mut RpcState, call: RpcCall) {
     state.commands.push_back(AgentCommand::Run(RunCommand::Abort));
     if state.phase == RunPhase::Idle && state.waiting.compactions.is_empty() {
@@ -182,7 +182,7 @@ fn abort(state: &mut RpcState, call: RpcCall) {
     }
 }
 
-/// What follows from the model is written before the answer.
+/// The consequences of the model are written before the answer.
 fn set_model(state: &mut RpcState, call: RpcCall, provider: &str, id: &str) {
     let Some(model) = state.host.find(provider, id) else {
         return state.refuse(&call, &format!("Model not found: {provider}/{id}"));
@@ -218,7 +218,7 @@ fn levels(state: &RpcState) -> Vec<ThinkingLevel> {
     state.mirror.model.as_ref().map_or_else(|| vec![ThinkingLevel::Off], |model| model.levels())
 }
 
-/// Asks for a level; the nearest that the model has is the one in force.
+/// Requests a level; the model's nearest level applies.
 fn think(state: &mut RpcState, level: ThinkingLevel) {
     state.mirror.thinking = state.mirror.model.as_ref().map_or(level, |model| model.nearest(level));
     state
@@ -238,7 +238,7 @@ fn cycle_thinking(state: &mut RpcState, call: RpcCall) {
     state.answer_after(call, json!({ "level": level }));
 }
 
-/// Prompts that wait for this session are dropped with it.
+/// Pending prompts of this session are dropped with it.
 fn change(state: &mut RpcState, call: RpcCall, command: SessionChange) {
     state.held.clear();
     let fork = matches!(command, SessionChange::Fork { .. });

@@ -1,6 +1,6 @@
-//! What each event of the agent becomes: records for the client, answers to those that wait.
+//! The handling of the agent's events: records for the client, answers to pending calls.
 //!
-//! Pure. Whether the parts of the older document are written depends on the client that caused them.
+//! Pure. Whether the older document's parts are written depends on the client that caused them.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use tau_protocol::event::{
 use tau_protocol::message::{AssistantMessage, BashExecution, Message, Usage};
 use tau_protocol::query::{QueryAnswer, SessionState};
 
-/// Takes an event.
+/// Applies an event.
 pub(crate) fn apply(state: &mut RpcState, event: AgentEvent, now: Instant) {
     let before = state.queues();
     state.mirror.apply(&event);
@@ -104,14 +104,14 @@ fn of_session(state: &mut RpcState, event: SessionEvent) {
     }
 }
 
-/// An answer begins for a client of the older document.
+/// Starts an answer for a client of the older document.
 fn begin_partial(state: &mut RpcState, answer: &AssistantMessage) {
     let partial = PartialMessage::new(answer);
     state.write(&partial.begun());
     state.partial = Some(partial);
 }
 
-/// The answer in flight for a client of the older document has ended.
+/// Ends the current answer for a client of the older document.
 fn end_partial(state: &mut RpcState, message: &Message, now: Instant) {
     let Some(mut partial) = state.partial.take() else { return };
     partial.flush(now).into_iter().for_each(|record| state.write(&record));
@@ -120,7 +120,7 @@ fn end_partial(state: &mut RpcState, message: &Message, now: Instant) {
     }
 }
 
-/// Another session is open: who asked for it is answered, after a fork with the text that follows.
+/// Answers the call that opened another session, after a fork with the text that follows.
 fn changed(state: &mut RpcState) {
     let Some(PendingSessionChange { call, fork }) = state.waiting.changes.pop_front() else { return };
     if fork {
@@ -130,7 +130,7 @@ fn changed(state: &mut RpcState) {
     }
 }
 
-/// Writes what is due by now, without an event.
+/// Writes due records, without an event.
 pub fn tick(state: &mut RpcState, now: Instant) {
     let due = state.partial.as_mut().and_then(|partial| partial.tick(now));
     due.into_iter().for_each(|record| state.write(&record));
@@ -142,8 +142,8 @@ fn pass_on(state: &mut RpcState, event: &AgentEvent) {
     }
 }
 
-/// Once nothing is running any more: aborts are answered, then a held prompt starts, or what an abort
-/// has left in the queues.
+/// Continues once nothing is running: answers aborts, then starts a held prompt, or the messages that an
+/// abort has left in the queues.
 fn rest(state: &mut RpcState) {
     if state.phase != RunPhase::Idle || !state.waiting.compactions.is_empty() {
         return;
@@ -156,7 +156,7 @@ fn rest(state: &mut RpcState) {
         return;
     }
     match state.held.pop_front() {
-        // What waits in the queues goes with it.
+        // Queued messages go with it.
         Some(prompt) => start(state, prompt),
         None if unsent => {
             state.phase = RunPhase::Starting;
@@ -180,7 +180,7 @@ fn update(state: &mut RpcState, usage: Usage, delta: Delta, now: Instant) {
     }
 }
 
-/// Texts came back from the agent: of a fork, of the queues, or of a prompt that was refused.
+/// Handles texts that the agent returned: from a fork, from the queues, or from a refused prompt.
 fn returned(state: &mut RpcState, texts: Vec<String>) {
     if let Some(call) = state.waiting.forked.take() {
         let text = texts.into_iter().next().unwrap_or_default();
@@ -250,11 +250,11 @@ fn shell_ended(state: &mut RpcState, id: Option<&str>, run: &BashExecution) {
     state.give(&call, &protocol::bash_result(run));
 }
 
-/// The agent has answered a query, or everything before it has taken effect.
+/// Handles the answer to a query, or the confirmation that everything before it has taken effect.
 fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, String>) {
     if state.waiting.start == Some(ticket) {
         state.waiting.start = None;
-        // What was to be sent has been taken out of the queues meanwhile.
+        // The messages have been taken out of the queues in the meantime.
         if state.phase == RunPhase::Starting {
             state.phase = RunPhase::Idle;
         }
@@ -276,7 +276,7 @@ fn answered(state: &mut RpcState, ticket: u64, answer: Result<QueryAnswer, Strin
     }
 }
 
-/// Writes the session from where it can be read.
+/// Exports the session from its location.
 fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Result<QueryAnswer, String>) {
     let source = match answer {
         Ok(QueryAnswer::Source(source)) => Ok(source),
@@ -289,7 +289,7 @@ fn export(state: &mut RpcState, call: &RpcCall, file: Option<&Path>, answer: Res
     }
 }
 
-/// The agent's part of the state with what is known here. What has no value is left out.
+/// The agent's part of the state with the facts known here. Fields without a value are left out.
 fn state_with(state: &RpcState, session: &SessionState) -> Value {
     let mut json = answers::state(session);
     if let Some(model) = &state.mirror.model {

@@ -1,5 +1,4 @@
-//! What rpc needs of the rest of the program: the models a client may choose from, the files it
-//! wants written, the settings of the session's directory.
+//! The rpc front end's needs of the rest of the program: models, exports, project settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::model::{Api, Model};
 use tau_protocol::query::SessionSource;
 
-/// What `rpc` needs of the program around it.
+/// The rpc front end's access to the program around it.
 pub trait RpcHost: Send {
     /// The model with this provider and id.
     fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
@@ -23,27 +22,27 @@ pub trait RpcHost: Send {
     fn available(&self) -> Vec<Arc<Model>>;
     /// Whether there are credentials for a model, or it needs no credentials.
     fn can_use(&self, model: &Model) -> bool;
-    /// Exports a session to `file`, or to one named after it in `dir`; the path of the file.
+    /// Exports a session to `file`, or to a file named after it in `dir`; returns the path of the file.
     ///
     /// # Errors
-    /// A message that says what to do.
+    /// A message with a remedy.
     fn export(&self, session: &SessionSource, dir: &Path, file: Option<&Path>) -> Result<PathBuf, String>;
-    /// The permission mode above which the client cannot choose one.
+    /// The most permissive mode that the client can choose.
     fn mode_ceiling(&self) -> PermissionMode {
         PermissionMode::Auto
     }
-    /// The open session runs in `dir`: what the agent is sent so that the project settings of that
-    /// directory apply. Nothing if they apply already.
+    /// Applies the project settings of `dir`, in which the open session runs: returns commands for the agent.
+    /// None if they apply already.
     fn enter_directory(&mut self, dir: &Path) -> Vec<AgentCommand>;
 }
 
 /// The models, keys and settings of the program.
 pub(crate) struct SetupHost {
-    /// As they were at the start, whatever directory the session runs in.
+    /// The catalogue at the start, regardless of the session's directory.
     catalogue: Arc<Catalogue>,
     keys: Arc<Keys>,
     mode_ceiling: PermissionMode,
-    /// With the project settings that apply now.
+    /// With the current project settings.
     setup: Setup,
     prompt: AgentPrompt,
 }

@@ -1,14 +1,13 @@
-//! Reads records: one line each, whatever pieces they come in (section 1.1 of the RPC page).
+//! Reads records: one line each, independent of how the input is split (section 1.1 of the RPC page).
 //!
-//! Memory is bounded: a line beyond the limit is skipped. What a line means is
-//! `request`'s to say.
+//! Memory is bounded: a line beyond the limit is skipped. `request` interprets the lines.
 
 use std::borrow::Cow;
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// Longest record, in bytes, its line end not counted.
+/// Maximum length of a record in bytes, without its line end.
 pub const MAX_LEN: usize = 64 << 20;
 
 /// A line of input.
@@ -16,7 +15,7 @@ pub const MAX_LEN: usize = 64 << 20;
 pub enum InputLine {
     /// A record, not yet parsed; never blank.
     Record(String),
-    /// One that was longer than the limit. It was not kept.
+    /// A record longer than the limit, which was not kept.
     TooLong,
 }
 
@@ -26,7 +25,7 @@ pub struct LineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     limit: usize,
-    /// True while the rest of a line that is too long is skipped.
+    /// True while the rest of an overlong line is skipped.
     skipping: bool,
 }
 
@@ -86,8 +85,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// The text with U+FFFD for each half of a surrogate pair that is alone in an escape.
-/// JavaScript writes such halves when it cuts a string, and no JSON parser takes them.
+/// The text with U+FFFD for each half of a surrogate pair that is alone in an escape. JavaScript writes such
+/// halves when it cuts a string, and no JSON parser accepts them.
 pub fn whole_characters(json: &str) -> Cow<'_, str> {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
         return Cow::Borrowed(json);

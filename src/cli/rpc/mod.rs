@@ -1,8 +1,8 @@
 //! The rpc front end: commands as lines on standard input, answers and events on standard output.
 //!
-//! A fold: `lines` reads records, `request` parses them, `commands` turns them into commands of the
-//! agent, `events` turns its events into records; `state` holds what is in between. This file moves
-//! bytes and ends the program. The wire is specified in the project's RPC page.
+//! A fold: `lines` reads records, `request` parses them, `commands` turns them into commands of the agent,
+//! `events` turns its events into records; `state` holds the common state. This file moves bytes and ends the
+//! program. The wire is specified in the project's RPC page.
 
 mod answers;
 mod commands;
@@ -34,8 +34,8 @@ use tau_protocol::event::{NoticeLevel, SettingsEvent, TaskEvent};
 use tau_protocol::run::RetryMode;
 use tau_protocol::run::{OnRepeat, SteerMode};
 
-/// How agents of this front end are composed. All calls of a turn are run before a steering
-/// message is looked at: that is the contract of the wire.
+/// The composition of this front end's agents. All calls of a turn are run before a steering message is read:
+/// that is the contract of the wire.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Refuse,
     retry: RetryMode::Interactive,
@@ -47,15 +47,15 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     connections: Connections::WithAgent,
 };
 
-/// Unwritten bytes from which on the agent has to wait.
+/// Number of unwritten bytes from which the agent must wait.
 const FULL: usize = 8 << 20;
-/// Unwritten bytes from which on commands, too, are left unread.
+/// Number of unwritten bytes from which commands are left unread, too.
 const OVERFULL: usize = 64 << 20;
-/// Commands for the agent from which on no further ones are read.
+/// Number of pending commands for the agent from which no further ones are read.
 const BACKLOG: usize = 1_024;
 
-/// Serves a client until its input ends, its output is closed or a signal comes; how the program
-/// ends. `signals` gives the next signal each time it is called.
+/// Serves a client until its input ends, its output is closed or a signal arrives; returns the program's end.
+/// `signals` gives the next signal each time it is called.
 pub async fn run(
     agent: AgentHandle,
     host: Box<dyn RpcHost>,
@@ -86,7 +86,7 @@ struct RpcService<R, W, S> {
     reading: bool,
 }
 
-/// What woke the front end.
+/// A cause of waking the front end.
 #[allow(clippy::large_enum_variant, reason = "one value lives at a time, and events are the common case")]
 enum Wake {
     Line(std::io::Result<Option<InputLine>>),
@@ -132,8 +132,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
         }
     }
 
-    /// Takes what the agent emits at its start, of which nothing is written: no command was
-    /// read yet.
+    /// Consumes the agent's start-up events without writing them: no command was read yet.
     async fn greeted(&mut self) {
         while let Some(event) = self.driver.agent.events.recv().await {
             let last = matches!(event, AgentEvent::Settings(SettingsEvent::ThinkingLevelChanged { .. }));
@@ -170,7 +169,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, S: AsyncFnMut() -> Caught> Rpc
         }
     }
 
-    /// Nothing more is asked: the agent ends once it has taken what was.
+    /// Closes the input: the agent ends once it has handled its commands.
     fn end_input(&mut self) {
         if std::mem::take(&mut self.reading) {
             self.state.commands.push_back(AgentCommand::Task(TaskCommand::Shutdown));

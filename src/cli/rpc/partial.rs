@@ -1,7 +1,7 @@
-//! The message in flight for clients of the older document, which get all of it in each record.
+//! The current message for clients of the older document, repeated in full in each record.
 //!
-//! To keep that in bounds, deltas that follow each other in one block are joined, so that at most
-//! twenty such records a second are written. Pure: time comes in with the event.
+//! To limit that, adjacent deltas in one block are joined, so that at most twenty such records a second are
+//! written. Pure: time comes in with the event.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tau_protocol::event::Delta;
 use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::model::Model;
 
-/// Shortest time between two records of joined deltas.
+/// Minimum interval between two records of joined deltas.
 const APART: Duration = Duration::from_millis(50);
 
 /// A message in flight.
@@ -25,7 +25,7 @@ pub(crate) struct PartialMessage {
     usage: Usage,
     /// Deltas joined, not yet written.
     joined: Option<Delta>,
-    /// When the next joined deltas may be written.
+    /// Time at which the next joined deltas may be written.
     next: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ impl PartialMessage {
         PartialMessage { assembler, usage: begun.usage, joined: None, next: None }
     }
 
-    /// Takes a piece; the records to be written now.
+    /// Adds a piece; returns the records to write now.
     pub fn take(&mut self, usage: Usage, delta: Delta, now: Instant) -> Vec<Value> {
         self.usage = usage;
         let mut records = Vec::new();
@@ -66,14 +66,14 @@ impl PartialMessage {
         if self.next.is_some_and(|next| next > now) { None } else { self.flush(now) }
     }
 
-    /// What was held back, before something else is written.
+    /// The held back record, to be written before another one.
     pub fn flush(&mut self, now: Instant) -> Option<Value> {
         let joined = self.joined.take()?;
         self.next = Some(now + APART);
         Some(self.record(&joined))
     }
 
-    /// When something that is held back is due.
+    /// Time at which a held back record is due.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.joined.as_ref().and(self.next)
     }

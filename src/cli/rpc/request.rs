@@ -1,6 +1,6 @@
-//! A record as a command: its type, its fields, and what is wrong with them.
+//! Parses a record as a command: its type, its fields, and their faults.
 //!
-//! Pure. Unknown fields are ignored. `commands` decides what a command does.
+//! Pure. Unknown fields are ignored. `commands` carries commands out.
 
 use std::path::PathBuf;
 
@@ -17,20 +17,20 @@ use tau_protocol::query::Query;
 use tau_protocol::rules::{RuleChange, Verdict};
 use tau_protocol::run::QueueMode;
 
-/// A command with what its answer needs.
+/// A command with the data for its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcRequest {
     pub call: RpcCall,
-    /// The command, or what is wrong with it.
+    /// The command, or its fault.
     pub command: Result<RpcCommand, String>,
 }
 
-/// What an answer names: the command and its id.
+/// The identity of a command in its answer: the command's type and its id.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RpcCall {
     /// A string or a number; `None` for clients that only listen.
     pub id: Option<Value>,
-    /// The type of the command; `parse` for what is not a command.
+    /// The type of the command; `parse` for anything else.
     pub command: String,
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum RpcCommand {
     SetPermissionMode(PermissionMode),
     DropPlan,
     ChangeRules(RuleChange),
-    /// An answer that names no question: passed over.
+    /// An answer without a question: ignored.
     Nothing,
 }
 
@@ -205,7 +205,7 @@ fn command(kind: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
     })
 }
 
-/// Permission rules, and what waits for approval.
+/// Permission rules and pending approvals.
 fn rules(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
     Ok(match name {
         "get_rule_coverage" => {
@@ -232,7 +232,7 @@ fn rule_change(fields: &Fields<'_>) -> Result<RpcCommand, String> {
     }
 }
 
-/// Changes of files, and taking them back.
+/// Changes of files, and reverting them.
 fn restore(name: &str, fields: &Fields<'_>) -> Result<RpcCommand, String> {
     Ok(match name {
         "get_checkpoints" => RpcCommand::Query(Query::Checkpoints),
@@ -262,14 +262,13 @@ fn prompt(fields: &Fields<'_>) -> Result<RpcCommand, String> {
     Ok(RpcCommand::Prompt { message: fields.message()?, streaming })
 }
 
-/// What is answered to a question. One that says nothing that is understood cancels it, so that
-/// nobody waits for ever.
+/// The answer to a question. An unintelligible one cancels it, so that nothing waits forever.
 fn answer(fields: &Fields<'_>) -> RpcCommand {
     let Ok(id) = fields.text("id") else { return RpcCommand::Nothing };
     RpcCommand::Answer { id, answer: question_answer(fields.0) }
 }
 
-/// What a record answers to a question.
+/// The answer to a question in a record.
 pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
     let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
     if flag("cancelled") == Some(true) {
@@ -300,7 +299,7 @@ pub(crate) fn question_answer(fields: &Map<String, Value>) -> QuestionAnswer {
 /// The decision in a record.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault in it.
 pub(crate) fn approval_answer(fields: &Map<String, Value>) -> Result<ApprovalAnswer, String> {
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| format!("no decision: {error}"))
 }
@@ -318,12 +317,12 @@ fn name(fields: &Fields<'_>) -> Result<RpcCommand, String> {
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl Fields<'_> {
-    /// A field that is there; null counts as not.
+    /// A present field; null counts as absent.
     fn given(&self, name: &str) -> Option<&Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
-    /// All fields as one order; those that it does not know are passed over.
+    /// All fields as one value; unknown ones are ignored.
     fn whole<T: serde::de::DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_value(Value::Object(self.0.clone())).map_err(|error| error.to_string())
     }
@@ -347,7 +346,7 @@ impl Fields<'_> {
         self.given(name).map(flag).transpose()
     }
 
-    /// The value of that name in a closed list.
+    /// The value with that name in a closed list.
     fn one_of<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<T, String> {
         let found = self.given(name).and_then(Value::as_str);
         let found = list.iter().find(|(known, _)| Some(*known) == found);
@@ -393,7 +392,7 @@ fn image(value: &Value) -> Result<Block, String> {
     }
 }
 
-/// A file that goes with the message.
+/// A file attached to the message.
 fn attachment(value: &Value) -> Result<Attachment, String> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match text("type") {

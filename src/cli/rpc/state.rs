@@ -1,6 +1,5 @@
-//! The state between a command and its answer: which calls wait for what, and what the agent is
-//! doing. `commands` and `events` change it, and leave records and agent commands here, which
-//! `mod` moves. No input or output.
+//! The state between a command and its answer: pending calls, and the agent's activity. `commands` and
+//! `events` change it, and leave records and agent commands here, which `mod` moves. No input or output.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -19,12 +18,12 @@ use tau_protocol::mirror::SessionMirror;
 use tau_protocol::query::Query;
 use tau_protocol::rules::RuleChange;
 
-/// What a run is doing, as the client knows it.
+/// The phase of a run, as the client knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RunPhase {
     #[default]
     Idle,
-    /// A prompt was taken, `agent_start` has not been written.
+    /// A prompt was accepted, `agent_start` has not been written.
     Starting,
     Running,
     /// `agent_end` was written, `agent_settled` was not.
@@ -42,7 +41,7 @@ pub(crate) struct HeldPrompt {
 #[derive(Clone, Debug)]
 pub(crate) struct PendingSessionChange {
     pub call: RpcCall,
-    /// True when the text of the message comes with the answer.
+    /// True when the text of the message is part of the answer.
     pub fork: bool,
 }
 
@@ -52,9 +51,9 @@ pub(crate) struct PendingCalls {
     next_ticket: u64,
     /// Queries, and calls whose prepared answer waits until a mark is reached.
     pub tickets: HashMap<u64, (RpcCall, Option<Value>)>,
-    /// Sessions to be written, and to which files, once it is known where to read them.
+    /// Sessions to export, with their files, until their location is known.
     pub exports: HashMap<u64, (RpcCall, Option<PathBuf>)>,
-    /// Commands of the user, by the id that the agent has for them.
+    /// Commands of the user, by the agent's id.
     pub shells: HashMap<String, RpcCall>,
     pub compactions: VecDeque<RpcCall>,
     /// Undo, redo and revert.
@@ -68,7 +67,7 @@ pub(crate) struct PendingCalls {
     pub start: Option<u64>,
 }
 
-/// The queues as they were last reported.
+/// The queues as last reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QueueTexts {
     pub steering: Vec<String>,
@@ -76,7 +75,7 @@ pub(crate) struct QueueTexts {
 }
 
 impl QueueTexts {
-    /// As the answer to `clear_queue` has them.
+    /// The form in the answer to `clear_queue`.
     pub fn json(&self) -> Value {
         json!({ "steering": self.steering, "followUp": self.follow_up })
     }
@@ -86,9 +85,9 @@ impl QueueTexts {
 pub(crate) struct RpcState {
     pub host: Box<dyn RpcHost>,
     events: RpcEvents,
-    /// LineReader to be written.
+    /// Records to write.
     pub records: VecDeque<String>,
-    /// Commands to be sent to the agent.
+    /// Commands for the agent.
     pub commands: VecDeque<AgentCommand>,
     pub waiting: PendingCalls,
     pub phase: RunPhase,
@@ -97,9 +96,9 @@ pub(crate) struct RpcState {
     pub held: VecDeque<HeldPrompt>,
     /// True when a run was aborted and has left messages in the queues.
     pub unsent: bool,
-    /// What is known of the session.
+    /// The known facts about the session.
     pub mirror: SessionMirror,
-    /// What was in the queues before they were emptied.
+    /// The content of the queues before they were emptied.
     pub emptied: Option<QueueTexts>,
     /// The message in flight, in the form of the older document.
     pub partial: Option<PartialMessage>,
@@ -129,7 +128,7 @@ impl RpcState {
         }
     }
 
-    /// The queues as they are.
+    /// The current queues.
     pub(crate) fn queues(&self) -> QueueTexts {
         let SessionMirror { steering, follow_up, .. } = &self.mirror;
         QueueTexts { steering: steering.clone(), follow_up: follow_up.clone() }
@@ -144,12 +143,12 @@ impl RpcState {
         }
     }
 
-    /// Whether a run is in progress, or will be without any further command.
+    /// Whether a run is in progress, or will start without any further command.
     pub fn is_streaming(&self) -> bool {
         self.phase != RunPhase::Idle || !self.held.is_empty()
     }
 
-    /// Whether a prompt that comes now has to wait for something that is no run.
+    /// Whether a prompt that arrives now must wait for work other than a run.
     pub(crate) fn is_busy(&self) -> bool {
         self.phase == RunPhase::Ended
             || !self.waiting.compactions.is_empty()
@@ -187,21 +186,21 @@ impl RpcState {
         }
     }
 
-    /// Asks the agent, and answers with what it says.
+    /// Sends a query to the agent, and answers with its result.
     pub fn ask(&mut self, call: RpcCall, query: Query) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
         self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query }));
     }
 
-    /// Has the agent change the permission rules; the answer is all of them.
+    /// Has the agent change the permission rules; answers with all of them.
     pub(crate) fn change_rules(&mut self, call: RpcCall, change: RuleChange) {
         let ticket = self.ticket();
         self.waiting.tickets.insert(ticket, (call, None));
         self.commands.push_back(AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change }));
     }
 
-    /// Asks the agent where the session can be read, and writes it to `file` then.
+    /// Asks the agent for the session's location, and exports it to `file` then.
     pub fn export(&mut self, call: RpcCall, file: Option<PathBuf>) {
         let ticket = self.ticket();
         self.waiting.exports.insert(ticket, (call, file));
@@ -215,7 +214,7 @@ impl RpcState {
         self.commands.push_back(AgentCommand::Task(TaskCommand::Query { ticket, query: Query::Sync }));
     }
 
-    /// Has the agent report when a run that was just asked for has not begun.
+    /// Has the agent report if a requested run has not begun.
     pub(crate) fn notice_if_unstarted(&mut self) {
         let ticket = self.ticket();
         self.waiting.start = Some(ticket);
@@ -227,7 +226,7 @@ impl RpcState {
         self.waiting.next_ticket
     }
 
-    /// A name for a command of the user, which the agent repeats with its output.
+    /// An id for a command of the user, which the agent repeats with its output.
     pub fn shell(&mut self, call: RpcCall) -> String {
         self.shells += 1;
         let name = format!("shell-{}", self.shells);
@@ -235,7 +234,7 @@ impl RpcState {
         name
     }
 
-    /// Refuses every call that still waits, because no answer will come any more.
+    /// Refuses every pending call, because there will be no more answers.
     pub(crate) fn give_up(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.waiting);
         let mut calls: Vec<RpcCall> = waiting.tickets.into_values().map(|(call, _)| call).collect();
@@ -255,7 +254,7 @@ impl RpcState {
     }
 }
 
-/// A response; `rest` is what follows the common fields.
+/// A response; `rest` follows the common fields.
 fn response(call: &RpcCall, success: bool, rest: &str) -> String {
     let id = call.id.as_ref().map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
     let command = json!(call.command);
