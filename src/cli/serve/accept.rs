@@ -19,12 +19,12 @@ use tower::ServiceExt;
 
 use super::strangers::{Stranger, Strangers};
 
-/// How long the head of a request may take, and how long a connection may wait for the next one.
+/// Time limit for the head of a request, and for a connection between requests.
 const HEAD: Duration = Duration::from_secs(30);
-/// The wait after a connection that could not be taken: there may be no descriptor for it.
+/// Delay after a connection that could not be accepted: there may be no descriptor for it.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Raises the limit of open files, which connections count against, as far as it goes.
+/// Raises the limit of open files, which connections count against, as far as possible.
 pub(crate) fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
@@ -33,18 +33,18 @@ pub(crate) fn raise_file_limit() {
     }
 }
 
-/// The socket that is listened on.
+/// The listening socket.
 pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-/// Answers connections until it is stopped, and then what they are in the middle of.
+/// Answers connections until it is stopped, then finishes the current requests.
 pub(crate) async fn accept(listener: Listener, router: Router, stopped: watch::Receiver<bool>) {
     accept_within(listener, router, stopped, HEAD).await;
 }
 
-/// The same with this limit for the head of a request.
+/// Accepts connections with this limit for the head of a request.
 async fn accept_within(
     listener: Listener,
     router: Router,
@@ -92,7 +92,7 @@ async fn next(listener: &Listener) -> std::io::Result<Connected> {
     }
 }
 
-/// Serves a connection in a task of its own.
+/// Serves a connection in a separate task.
 fn serve<S>(
     stream: S,
     (client, stranger): (Option<SocketAddr>, Stranger),
@@ -121,7 +121,7 @@ fn serve<S>(
             () = stranger.closed() => return,
         };
         if let Err(error) = ended {
-            // A client that left, or sent something else than HTTP.
+            // The client left, or sent something other than HTTP.
             tracing::debug!(%error, "a connection ended");
         }
     });
@@ -144,7 +144,7 @@ mod tests {
         let mut slow = TcpStream::connect(address).await.unwrap();
         slow.write_all(b"GET / HTTP/1.1\r\nhost: local").await.unwrap();
         let mut answer = Vec::new();
-        // It ends, with or without a word.
+        // The connection ends, with or without an answer.
         let _ = slow.read_to_end(&mut answer).await;
         assert!(!String::from_utf8_lossy(&answer).contains("here"));
         let mut sound = TcpStream::connect(address).await.unwrap();

@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! The state shared by all handlers.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use super::metrics::OpenStream;
 use super::problem::Problem;
 use crate::args::serve::LogFormat;
 
-/// Shared by all handlers; clones are the same.
+/// The state shared by all handlers; clones are equivalent.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
-/// What an [`App`] is made from.
+/// The parts of an [`App`].
 pub(crate) struct Shared {
     pub hub: Arc<Hub>,
     pub guard: Guard,
     pub metrics: Arc<Metrics>,
-    /// Largest body of a request, in bytes.
+    /// Maximum body of a request, in bytes.
     pub max_body: usize,
-    /// Event streams that may be open at a time.
+    /// Maximum number of open event streams.
     pub max_streams: u64,
     pub log: LogFormat,
 }
 
 impl App {
-    /// What all handlers share.
+    /// The shared state with these parts.
     pub fn new(shared: Shared) -> Self {
         App(Arc::new(shared))
     }
@@ -36,7 +36,7 @@ impl App {
         &self.0.hub
     }
 
-    /// Who may send requests.
+    /// The checks of requests.
     pub fn guard(&self) -> &Guard {
         &self.0.guard
     }
@@ -46,12 +46,12 @@ impl App {
         &self.0.metrics
     }
 
-    /// Largest body of a request, in bytes.
+    /// Maximum body of a request, in bytes.
     pub fn max_body(&self) -> usize {
         self.0.max_body
     }
 
-    /// How requests are logged.
+    /// The format of the request log.
     pub fn log(&self) -> LogFormat {
         self.0.log
     }

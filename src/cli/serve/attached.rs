@@ -1,8 +1,8 @@
-//! What attached screens may do: which session they find, which of their commands the agent gets, which
-//! session they continue with, and which files and settings of this machine they see.
+//! The rights of attached screens: sessions to find, commands, and files and settings of this machine.
 //!
-//! Whoever has the token can run commands here, so the question is not what a screen may do, but what makes
-//! sense for a session with several screens, and what of a client's own settings must not come here.
+//! A client with the token can run commands here, so the question is not one of permission, but which
+//! requests make sense for a session with several screens, and which parts of a client's own settings must
+//! not get here.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use tau_protocol::command::{
 use tau_protocol::model::Model;
 use tau_protocol::session_row::SessionRow;
 
-/// Names that are suggested for one that is not known.
+/// Maximum number of suggestions for an unknown name.
 const NEAR: usize = 3;
 
 /// A session's id, and its name if it has one.
 type KnownSession = (String, Option<String>);
 
-/// A way in which a session can be meant.
+/// A way in which a name can mean a session.
 type Way<'a> = &'a dyn Fn(&KnownSession) -> bool;
 
 /// The session to attach to. Makes a new one on request, or if there is none yet.
@@ -65,7 +65,7 @@ pub(super) async fn find(hub: &Hub, wanted: Wanted) -> Result<String, Problem> {
     named(&known, &name)
 }
 
-/// The session of this id or name, or whose id or name alone begins so.
+/// The session with this id or name, or the only one whose id or name begins with it.
 fn named(known: &[KnownSession], wanted: &str) -> Result<String, Problem> {
     let lower = wanted.to_lowercase();
     let name_is = |name: &Option<String>, is: &dyn Fn(&str) -> bool| {
@@ -109,7 +109,7 @@ fn listed(ids: &[&str]) -> String {
     ids.iter().take(NEAR).copied().collect::<Vec<_>>().join(", ") + more
 }
 
-/// Where a command of a screen goes.
+/// Routes a command of a screen.
 pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: AgentCommand) -> Route {
     match command {
         AgentCommand::Task(TaskCommand::Query { ticket, query }) => Route::Ask(
@@ -120,7 +120,7 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
             ticket,
             Box::new(move |ticket| AgentCommand::Settings(SettingsCommand::ChangeRules { ticket, change })),
         ),
-        // Addresses and keys are those of this server, whatever the client says of the model.
+        // Addresses and keys are this server's, regardless of the client's model.
         AgentCommand::Settings(SettingsCommand::SetModel { model }) => {
             match usable(hub, live, &model.reference()).await {
                 Ok(model) => Route::Send(AgentCommand::Settings(SettingsCommand::SetModel { model })),
@@ -186,7 +186,7 @@ pub(super) async fn route_command(hub: &Hub, live: &Arc<LiveSession>, command: A
     }
 }
 
-/// The model of this name as it is known here.
+/// The server's model with this name.
 async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Model>, Problem> {
     let request = ServerRequest::Models { keyless: false };
     if let ShellReply::Models(list) = answered(live.services(), request).await
@@ -197,7 +197,7 @@ async fn usable(hub: &Hub, live: &LiveSession, reference: &str) -> Result<Arc<Mo
     hub.model(reference)
 }
 
-/// The session that a screen continues with instead of this one, which may not be open any more.
+/// The session that a screen continues with instead of this one, which may be closed already.
 ///
 /// # Errors
 /// When it cannot be made or opened.
@@ -240,7 +240,7 @@ pub(super) async fn leave(
     let (cwd, model, thinking, mode) = live.read_facts(|facts, _| {
         (facts.mirror.session.cwd.clone(), facts.model(), facts.mirror.thinking, facts.mirror.mode)
     });
-    // A model of a folder's own settings may not be known to the server as a whole.
+    // A model from a folder's own settings may be unknown to the server as a whole.
     let model = model.filter(|name| hub.model(name).is_ok());
     let options = SessionOptions { model, thinking: Some(thinking), mode: Some(mode) };
     let new = NewSession { cwd: Some(cwd), options, parent, ..NewSession::default() };
@@ -248,7 +248,7 @@ pub(super) async fn leave(
     Ok(Left { id: live.id.clone(), text: None })
 }
 
-/// Answers a request of a screen. Settings that change by it apply here, and not to the screen.
+/// Answers a request of a screen. Settings changed by it apply here, and not to the screen.
 pub(super) async fn perform(
     services: Arc<Services>,
     live: Option<Arc<LiveSession>>,
@@ -276,7 +276,7 @@ pub(super) async fn perform(
     }
 }
 
-/// The whole answer to a request.
+/// The complete answer to a request.
 async fn answered(services: Arc<Services>, request: ServerRequest) -> ShellReply {
     let (sender, mut replies) = mpsc::channel(16);
     let (asks, _) = mpsc::channel(1);

@@ -1,4 +1,4 @@
-//! What requests about branches of a session hold.
+//! The types of requests about branches of a session.
 
 use std::collections::BTreeMap;
 

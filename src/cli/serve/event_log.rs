@@ -1,8 +1,8 @@
-//! The last events of a session, numbered, as every client gets them.
+//! The last events of a session, numbered, in the form for clients.
 //!
 //! Each event is written once, as a frame of an event stream, and shared by all clients. A client is a
-//! position in this log and nothing else, so a slow one costs no memory. The log is bounded: a client
-//! that falls behind what is kept gets the number of events that it has missed.
+//! position in this log and nothing else, so a slow one costs no memory. The log is bounded: a client that
+//! falls too far behind gets the number of missed events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use serde_json::Value;
 use crate::protocol;
 use tau_protocol::event::AgentEvent;
 
-/// Bytes of frames that are kept of a session.
+/// Maximum size of a session's frames, in bytes.
 const KEPT_BYTES: usize = 512 * 1024;
-/// Events that are kept of a session.
+/// Maximum number of a session's events.
 const KEPT_EVENTS: usize = 8_192;
 
-/// A position: the number of the last event that was seen.
+/// A position: the number of the last event seen.
 pub(crate) type Position = u64;
 
-/// An event as it is kept.
+/// A stored event.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     /// Its frame: id, name and record.
     pub frame: Bytes,
     pub event: Arc<AgentEvent>,
-    /// The attached screen that alone gets it; `None` for all. Other clients get every event.
+    /// The only attached screen that gets it; `None` for all. Other clients get every event.
     pub only: Option<Arc<str>>,
 }
 
 /// The log.
 #[derive(Debug)]
 pub(crate) struct EventLog {
-    /// Part of every id: ids of an earlier opening of the session name nothing here.
+    /// Part of every id: ids from an earlier opening of the session are invalid here.
     opening: String,
-    /// The number of the last event; the first has 1.
+    /// The number of the last event; the first one has 1.
     last: Position,
     kept: VecDeque<Kept>,
     bytes: usize,
 }
 
-/// What follows a position.
+/// The events after a position.
 #[derive(Debug, Default)]
 pub(crate) struct Following {
-    /// Events in between that are no longer kept.
+    /// The number of events in between that were dropped.
     pub missed: u64,
     pub events: Vec<Kept>,
     /// The position after them.
@@ -63,18 +63,18 @@ impl EventLog {
         self.last
     }
 
-    /// The id of the event of this number.
+    /// The id of the event with this number.
     pub fn id(&self, position: Position) -> String {
         format!("{}-{position}", self.opening)
     }
 
-    /// The number in an id, if it is one of this log.
+    /// The number in an id, if it belongs to this log.
     pub fn position(&self, id: &str) -> Option<Position> {
         let number = id.strip_prefix(self.opening.as_str())?.strip_prefix('-')?;
         number.parse().ok().filter(|position| *position <= self.last)
     }
 
-    /// Adds an event with its record, and which attached screen it is for.
+    /// Adds an event with its record, and the only attached screen that gets it.
     pub fn push(&mut self, record: &Value, event: AgentEvent, only: Option<Arc<str>>) {
         self.last = self.last.saturating_add(1);
         let frame = frame(Some(&self.id(self.last)), record);
@@ -86,7 +86,7 @@ impl EventLog {
         }
     }
 
-    /// The events after a position, of about `most` bytes; at least one if there is any.
+    /// The events after a position, of about `most` bytes; at least one if there are any.
     pub fn after(&self, position: Position, most: usize) -> Following {
         let before_kept = self.last.saturating_sub(self.kept.len() as u64);
         let missed = before_kept.saturating_sub(position);
@@ -158,7 +158,7 @@ mod tests {
         let numbers = numbers(&following);
         assert_eq!(following.missed + numbers.len() as u64, 1_000);
         assert_eq!((numbers.last(), following.position), (Some(&1_000), 1_000));
-        // One that is larger than all that is kept is still delivered.
+        // An event larger than the whole log is still delivered.
         let huge = self::log(2, &"x".repeat(KEPT_BYTES));
         assert_eq!((huge.after(0, 1).missed, huge.after(1, 1).events.len()), (1, 1));
     }

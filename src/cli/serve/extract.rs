@@ -1,4 +1,4 @@
-//! What handlers take from requests, and refuse as problems.
+//! Extractors of handlers, which refuse with problems.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     }
 }
 
-/// What follows the question mark.
+/// The query string.
 pub(crate) struct Params<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
@@ -56,7 +56,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
     }
 }
 
-/// The parts of the path that are not fixed.
+/// The variable parts of the path.
 pub(crate) struct Names<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Names<T> {
@@ -70,7 +70,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Names<T> {
     }
 }
 
-/// The session that the path names, opened if need be.
+/// The session named by the path, opened if necessary.
 pub(crate) struct Opened(pub Arc<LiveSession>);
 
 impl FromRequestParts<App> for Opened {
@@ -82,7 +82,7 @@ impl FromRequestParts<App> for Opened {
     }
 }
 
-/// The session that the path names, which has to be open.
+/// The session named by the path, which must be open.
 pub(crate) struct AlreadyOpen(pub Arc<LiveSession>);
 
 impl FromRequestParts<App> for AlreadyOpen {
@@ -93,7 +93,7 @@ impl FromRequestParts<App> for AlreadyOpen {
         if let Some(live) = app.hub().find(&id) {
             return Ok(AlreadyOpen(live));
         }
-        // Of a session that does not exist something else is wrong.
+        // For a missing session there is another error.
         app.hub().file(&id).await?;
         Err(Problem::conflict("not-open", format!("the session {id} is not open on this server")))
     }

@@ -1,4 +1,4 @@
-//! What is known of a live session: a fold over its events, for whoever asks or joins later.
+//! The facts about a live session: a fold over its events, for clients that join later.
 
 use std::collections::BTreeMap;
 
@@ -14,39 +14,39 @@ use tau_protocol::message::{AssistantMessage, Message, StopReason, Usage};
 use tau_protocol::mirror::SessionMirror;
 use tau_protocol::model::ThinkingLevel;
 
-/// What is known of a session.
+/// The facts about a session.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub mirror: SessionMirror,
-    /// The mode above which clients cannot choose one.
+    /// The most permissive mode that clients can choose.
     pub mode_ceiling: PermissionMode,
-    /// What all answers since the session was opened have used.
+    /// The usage of all answers since the session was opened.
     pub usage: Usage,
     /// Tool calls that have ended since the session was opened.
     pub tool_calls: u64,
     pub run: RunFacts,
-    /// The events from which on a client that has read the messages has to start, so that it also gets
-    /// what is not complete yet: an open message, calls that run.
+    /// The events from which a client that has read the messages must start, to get incomplete ones, too: an
+    /// open message, running calls.
     open: BTreeMap<String, Position>,
 }
 
-/// What is known of the present run, or of the last one.
+/// The facts about the current or last run.
 #[derive(Debug, Default)]
 pub(crate) struct RunFacts {
     pub answer: AnswerText,
-    /// How the last answer ended.
+    /// The end of the last answer.
     pub stop_reason: Option<StopReason>,
-    /// What went wrong last.
+    /// The last error.
     pub error: Option<String>,
     pub aborted: bool,
     pub usage: Usage,
 }
 
-/// The name of an open message in [`Facts::open`]; calls have their ids.
+/// The name of an open message in [`Facts::open`]; calls are named by id.
 const MESSAGE: &str = "";
 
 impl Facts {
-    /// What a session begins with.
+    /// The initial facts of a session.
     pub fn new(
         session: SessionInfo,
         thinking: ThinkingLevel,
@@ -57,7 +57,7 @@ impl Facts {
         Facts { mirror, mode_ceiling, ..Facts::default() }
     }
 
-    /// Takes the event that has this number.
+    /// Applies the event with this number.
     pub fn take(&mut self, event: &AgentEvent, position: Position) {
         self.mirror.apply(event);
         match event {
@@ -95,7 +95,7 @@ impl Facts {
         self.mirror.model.as_ref().map(|model| model.reference())
     }
 
-    /// Questions that wait for an answer, as they were written.
+    /// Unanswered questions, as they were written.
     pub fn questions(&self) -> Vec<Value> {
         self.mirror.questions.iter().map(|(id, question)| protocol::asked(id, question)).collect()
     }
@@ -107,7 +107,7 @@ impl Facts {
         add(&mut self.usage, &answer.usage);
     }
 
-    /// The position before everything that is not complete; `last` when all is.
+    /// The position before everything incomplete; `last` when all is complete.
     pub fn replay_from(&self, last: Position) -> Position {
         self.open.values().min().map_or(last, |first| first.saturating_sub(1))
     }

@@ -1,8 +1,8 @@
-//! Who may send requests: the token, the host that the request was meant for, the page that it comes
-//! from, and how many requests an address may send.
+//! The checks of requests: the token, the host, the origin of the page, and the rate per address.
 //!
-//! A page in the user's browser can send requests to a server on the user's machine. It does not know
-//! the token; a name of its own that leads here is refused by the host, and its requests by their origin.
+//! A page in the user's browser can send requests to a server on the user's machine. It does not know the
+//! token; a name of its own that resolves to this machine is refused by the host check, and its requests by
+//! their origin.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,24 +15,24 @@ use ring::digest::{SHA256, digest};
 use super::problem::Problem;
 use tau_tools::counted::counted;
 
-/// Seconds' worth of requests that may come at once.
+/// Size of a burst, in seconds' worth of requests.
 const BURST: f64 = 4.0;
-/// Addresses whose requests are counted; beyond them those that have been quiet are forgotten.
+/// Maximum number of addresses with counters; beyond it, quiet ones are forgotten.
 const ADDRESSES: usize = 10_000;
 
 /// The rules.
 pub(crate) struct Guard {
     /// The hash of the token.
     token: Vec<u8>,
-    /// Host names beside `localhost` and addresses; `None` on a Unix socket, which no browser reaches.
+    /// Host names besides `localhost` and addresses; `None` on a Unix socket, which browsers cannot reach.
     hosts: Option<Vec<String>>,
     origins: Vec<String>,
-    /// Requests a second.
+    /// Requests per second.
     rate: f64,
     buckets: Mutex<HashMap<IpAddr, Bucket>>,
 }
 
-/// The requests that an address may still send.
+/// The remaining requests of an address.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     left: f64,
@@ -51,11 +51,11 @@ impl Guard {
     /// Checks the token.
     ///
     /// # Errors
-    /// When it is missing or another one.
+    /// When it is missing or wrong.
     pub fn token(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let (scheme, token) = value.and_then(|value| value.split_once(' ')).unwrap_or_default();
-        // Hashes are compared, so the time says nothing about the token.
+        // Hashes are compared, so the time reveals nothing about the token.
         if scheme.eq_ignore_ascii_case("bearer") && hash(token.trim()) == self.token {
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl Guard {
         ))
     }
 
-    /// Checks the host that the request is meant for.
+    /// Checks the host that the request is addressed to.
     ///
     /// # Errors
     /// When it is a name that is not allowed.
@@ -74,7 +74,7 @@ impl Guard {
         let authority = named.or_else(|| uri.authority().map(|authority| authority.as_str()));
         let name = authority.map(host_name).unwrap_or_default().to_ascii_lowercase();
         let is_address = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        // A name that leads here could belong to anybody; an address cannot.
+        // Any owner can point a name to this machine; an address is safe.
         if is_address || name == "localhost" || hosts.contains(&name) {
             return Ok(());
         }
@@ -83,10 +83,10 @@ impl Guard {
         )))
     }
 
-    /// The origin of a page, if it may send requests; `None` for what is not a page, or of this server.
+    /// The origin of a page, if it may send requests; `None` for other clients, and for pages of this server.
     ///
     /// # Errors
-    /// When the page is one of another origin that is not allowed.
+    /// When the page has another origin that is not allowed.
     pub fn origin<'a>(&self, headers: &'a HeaderMap) -> Result<Option<&'a str>, Problem> {
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(None) };
         let origin = origin.to_str().unwrap_or("?");
@@ -104,7 +104,7 @@ impl Guard {
         )))
     }
 
-    /// Counts a request of this address.
+    /// Counts a request from this address.
     ///
     /// # Errors
     /// When it sends too many.

@@ -1,7 +1,7 @@
 //! The sessions that are open here: opening, finding, closing, deleting.
 //!
-//! A session is opened when it is first needed, as its own agent with the settings of its directory. The
-//! lock of its file is that of every tau, so a session that a terminal has open is refused.
+//! A session is opened when first needed, as a separate agent with the settings of its directory. The lock of
+//! its file is the one that every tau uses, so a session that is open in a terminal is refused.
 
 mod deletion;
 
@@ -35,15 +35,15 @@ use tau_protocol::session_row::SessionRow;
 use tau_tools::paths::resolve;
 use tau_tools::scratch::Scratch;
 
-/// How often sessions that nobody uses are looked for.
+/// Interval of checks for unused sessions.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// What the server allows.
+/// The server's limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HubLimits {
-    /// Sessions that may be open at a time.
+    /// Maximum number of open sessions.
     pub sessions: usize,
-    /// A session that nobody has used for so long is closed.
+    /// Time after which an unused session is closed.
     pub idle: Duration,
 }
 
@@ -53,17 +53,17 @@ pub(crate) struct Hub {
     root: PathBuf,
     limits: HubLimits,
     live: Mutex<HashMap<String, Arc<LiveSession>>>,
-    /// Held while a session is opened or closed, so that none is opened twice.
+    /// Held while a session is opened or closed, to open none twice.
     opening: AsyncMutex<()>,
-    /// True once the server is about to end.
+    /// True once the server is shutting down.
     closing: Mutex<bool>,
     metrics: Arc<Metrics>,
-    /// What screens ask whose session is not open any more.
+    /// The services for screens whose session was closed.
     services: OnceLock<Arc<Services>>,
     own: Weak<Hub>,
 }
 
-/// What a new session is to be.
+/// The properties of a new session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NewSession {
     pub id: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) struct NewSession {
     pub options: SessionOptions,
 }
 
-/// What an opened session is to use instead of what settings say.
+/// The overrides of settings for an opened session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionOptions {
     pub model: Option<String>,
@@ -109,7 +109,7 @@ impl Hub {
         hub
     }
 
-    /// The session of this id, if it is open here.
+    /// The session with this id, if it is open here.
     pub fn find(&self, id: &str) -> Option<Arc<LiveSession>> {
         self.live.lock().get(id).cloned()
     }
@@ -119,15 +119,15 @@ impl Hub {
         self.live.lock().values().cloned().collect()
     }
 
-    /// The models that can be used now.
+    /// The available models.
     pub fn models(&self) -> Vec<Arc<Model>> {
         self.setup.catalogue.configured(&self.setup.keys)
     }
 
-    /// The model of this name, if it can be used.
+    /// The model with this name, if available.
     ///
     /// # Errors
-    /// What is wrong with the name, or that there is no key.
+    /// The fault in the name, or that there is no key.
     pub fn model(&self, name: &str) -> Result<Arc<Model>, Problem> {
         let model =
             self.setup.catalogue.find(name).map_err(|error| Problem::refused(format!("model: {error}")))?;
@@ -142,10 +142,10 @@ impl Hub {
         )))
     }
 
-    /// What screens ask whose session is not open any more.
+    /// The services for screens whose session was closed.
     ///
     /// # Errors
-    /// When a file that a flag names cannot be read.
+    /// When a file named by a flag cannot be read.
     pub fn services(&self) -> Result<Arc<Services>, Problem> {
         if let Some(services) = self.services.get() {
             return Ok(Arc::clone(services));
@@ -155,12 +155,12 @@ impl Hub {
         Ok(Arc::clone(self.services.get_or_init(|| services)))
     }
 
-    /// The keys and secret variables that no export may have.
+    /// The keys and secret variables that exports must not contain.
     pub fn secrets(&self) -> Vec<String> {
         crate::commands::export::secrets(&self.setup.keys)
     }
 
-    /// How many sessions there are, and what they do.
+    /// The numbers of sessions by state.
     pub fn counts(&self) -> LiveCounts {
         let all = self.all();
         let running = all.iter().filter(|live| live.read_facts(|facts, _| facts.mirror.running)).count();
@@ -168,7 +168,7 @@ impl Hub {
         LiveCounts { sessions: all.len(), running, waiting }
     }
 
-    /// The saved sessions, newest first; those that run in `cwd`, or all.
+    /// The saved sessions, newest first; of `cwd`, or all.
     pub async fn saved(&self, cwd: Option<PathBuf>) -> Result<Vec<SessionRow>, Problem> {
         let (root, index) = (self.root.clone(), self.setup.paths.session_index());
         blocking(move || {
@@ -188,7 +188,7 @@ impl Hub {
     /// The file of a saved session.
     ///
     /// # Errors
-    /// When there is none of this id.
+    /// When there is none with this id.
     pub async fn file(&self, id: &str) -> Result<PathBuf, Problem> {
         let (root, wanted) = (self.root.clone(), id.to_owned());
         let found = match is_session_id(id) {
@@ -198,10 +198,10 @@ impl Hub {
         found.ok_or_else(|| no_session(id))
     }
 
-    /// The session of this id, opened if need be.
+    /// The session with this id, opened if necessary.
     ///
     /// # Errors
-    /// When there is none, another tau uses it, or no more may be open.
+    /// When there is none, another tau uses it, or the limit of open ones is reached.
     pub async fn open(&self, id: &str) -> Result<Arc<LiveSession>, Problem> {
         if let Some(live) = self.find(id) {
             return Ok(live);
@@ -220,8 +220,8 @@ impl Hub {
     /// A new session.
     ///
     /// # Errors
-    /// When the directory does not exist, its settings or the options cannot be used, or no more may be
-    /// open.
+    /// When the directory does not exist, its settings or the options are invalid, or the limit of open
+    /// sessions is reached.
     pub async fn create(&self, new: NewSession) -> Result<Arc<LiveSession>, Problem> {
         let model = new.options.model.as_deref().map(|name| self.model(name)).transpose()?;
         let _opening = self.opening.lock().await;
@@ -241,11 +241,11 @@ impl Hub {
         self.start(composed).await
     }
 
-    /// A new session with what is in this one: everything, or what comes before a message of the user's, whose
-    /// text is returned.
+    /// A new session with the content of this one: everything, or the part before a message of the user,
+    /// whose text is returned.
     ///
     /// # Errors
-    /// When there is no such message, or nothing to take over.
+    /// When there is no such message, or nothing to copy.
     pub async fn fork(
         &self,
         live: &LiveSession,
@@ -263,10 +263,10 @@ impl Hub {
         Ok((self.start(composed).await?, text))
     }
 
-    /// A new session in the directory of this one, with what is in a file.
+    /// A new session in this one's directory, with the content of a file.
     ///
     /// # Errors
-    /// When the file is no session.
+    /// When the file is not a session.
     pub async fn import(&self, live: &LiveSession, file: PathBuf) -> Result<Arc<LiveSession>, Problem> {
         let (cwd, mode) = live.read_facts(|facts, _| (facts.mirror.session.cwd.clone(), facts.mirror.mode));
         let _opening = self.opening.lock().await;
@@ -277,7 +277,7 @@ impl Hub {
         self.start(composed).await
     }
 
-    /// Starts the agent of a session, and waits until it is known what it begins with.
+    /// Starts the agent of a session, and waits until its initial state is known.
     async fn start(&self, composed: Composed) -> Result<Arc<LiveSession>, Problem> {
         let Composed { config, services, notices } = composed;
         if *self.closing.lock() {
@@ -332,7 +332,7 @@ impl Hub {
         }
     }
 
-    /// Closes sessions that nobody uses.
+    /// Closes unused sessions.
     async fn sweep(&self) {
         let _opening = self.opening.lock().await;
         for live in self.all() {
@@ -342,7 +342,7 @@ impl Hub {
         }
     }
 
-    /// Closes a session, so that another tau can open it. Aborts what runs.
+    /// Closes a session, so that another tau can open it. Aborts running work.
     ///
     /// # Errors
     /// When it is not open here.
@@ -353,28 +353,28 @@ impl Hub {
         Ok(())
     }
 
-    /// Takes no more sessions, lets what runs continue for `grace`, then ends everything.
+    /// Accepts no more sessions, lets running work continue for `grace`, then ends everything.
     pub async fn shut_down(&self, grace: Duration) {
         *self.closing.lock() = true;
         let all = self.all();
         let idle = async {
             for live in &all {
-                // What has ended is idle.
+                // An ended session is idle.
                 let _ = live.idle().await;
             }
         };
-        // What continues for longer is aborted.
+        // Work that takes longer is aborted.
         let _ = tokio::time::timeout(grace, idle).await;
         futures_util::future::join_all(self.all().iter().map(|live| live.end())).await;
     }
 
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     pub fn is_closing(&self) -> bool {
         *self.closing.lock()
     }
 }
 
-/// An agent that can be started, and what the user should know.
+/// An agent that can be started, and notices for the user.
 struct Composed {
     config: AgentConfig,
     services: Services,
@@ -410,7 +410,7 @@ fn compose_new(base: &Setup, new: NewSession, model: Option<Arc<Model>>) -> Resu
     Ok(composed)
 }
 
-/// Gives a session the mode of the one that it comes from, as far as the server allows it.
+/// Gives a session the mode of its parent, as far as the server allows it.
 fn inherit(composed: &mut Composed, mode: PermissionMode) {
     let behavior = &mut composed.config.behavior;
     behavior.permission_mode = mode.min(behavior.mode_ceiling);
@@ -444,8 +444,8 @@ fn composed(setup: Setup, session: Session) -> Result<Composed, Problem> {
     Ok(Composed { config: agent.config, services, notices })
 }
 
-/// A new session with what is in the file, up to the message of the user that `before` names, and the text
-/// of that message.
+/// A new session with the content of the file, up to the user's message named by `before`, and the text of
+/// that message.
 fn compose_fork(
     base: &Setup,
     file: &Path,
@@ -476,7 +476,7 @@ fn prompt_text(session: &Session, id: &str) -> Result<String, Problem> {
     })
 }
 
-/// A new session in `cwd` with what is in the file.
+/// A new session in `cwd` with the content of the file.
 fn compose_copy(base: &Setup, cwd: &Path, file: &Path) -> Result<Composed, Problem> {
     let setup = own_setup(base, cwd)?;
     let path = resolve(cwd, &file.to_string_lossy());
@@ -504,12 +504,12 @@ fn not_open(id: &str) -> Problem {
     Problem::conflict("not-open", format!("the session {id} is not open on this server"))
 }
 
-/// The server takes nothing new.
+/// The refusal during shutdown.
 pub(crate) fn about_to_end() -> Problem {
     Problem::unavailable("the server is about to end")
 }
 
-/// Runs what blocks where it holds up nobody.
+/// Runs blocking work where it delays nothing else.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {

@@ -1,5 +1,5 @@
-//! A live session: an agent, the log of its events, and what is known of it, shared by all its clients.
-//! What only attached screens have is in `attach`.
+//! A live session: an agent, its event log and facts, shared by all its clients. State of attached screens is
+//! in `attach`.
 
 mod attach;
 
@@ -36,17 +36,17 @@ pub(crate) struct LiveSession {
     last: watch::Sender<Position>,
     ended: watch::Sender<bool>,
     tickets: AtomicU64,
-    /// Held from the judgement of a prompt until the agent has taken it.
+    /// Held from the check of a prompt until the agent has accepted it.
     prompting: AsyncMutex<()>,
-    /// Clients that follow its events.
+    /// The number of clients that follow its events.
     clients: AtomicUsize,
-    /// What becomes of it when it ends.
+    /// The outcome of its end.
     fate: watch::Sender<Fate>,
-    /// What its attached screens ask about its files and settings.
+    /// The services for its attached screens: its files and settings.
     services: Arc<Services>,
 }
 
-/// What all clients share.
+/// The state shared by all clients.
 #[derive(Debug)]
 struct Board {
     log: EventLog,
@@ -57,7 +57,7 @@ struct Board {
     used: Instant,
 }
 
-/// The answer to a query, and when it holds.
+/// The answer to a query, and its moment in the events.
 pub(crate) type Answer = (Result<QueryAnswer, String>, Moment);
 
 /// A moment in the events.
@@ -65,7 +65,7 @@ pub(crate) type Answer = (Result<QueryAnswer, String>, Moment);
 pub(crate) struct Moment {
     /// The last event.
     pub last: Position,
-    /// The position before everything that is not complete then.
+    /// The position before everything incomplete at that moment.
     pub replay_from: Position,
 }
 
@@ -73,20 +73,20 @@ pub(crate) struct Moment {
 #[derive(Debug)]
 pub(crate) struct Ended;
 
-/// What becomes of a session that ends.
+/// The outcome of a session's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It can be opened again.
     #[default]
     Closed,
-    /// It is to be deleted, and whether that works is not known yet.
+    /// Its deletion is pending.
     BeingDeleted,
     Deleted,
-    /// It was to be deleted, and why it was not.
+    /// Its deletion failed, for this reason.
     NotDeleted(String),
 }
 
-/// A client that follows the events; counted as long as it lives.
+/// A client that follows the events; counted during its lifetime.
 #[derive(Debug)]
 pub(crate) struct Client(Arc<LiveSession>);
 
@@ -97,7 +97,8 @@ impl Drop for Client {
     }
 }
 
-/// The end of a session, also after a panic: it wakes whoever waits for it, so that the session can be opened again.
+/// The end of a session, even after a panic: it wakes everything that waits for it, so that the session can
+/// be opened again.
 struct Ending<F: FnOnce()> {
     live: Arc<LiveSession>,
     ended: Option<F>,
@@ -114,8 +115,8 @@ impl<F: FnOnce()> Drop for Ending<F> {
 }
 
 impl LiveSession {
-    /// A session with the agent of this handle; what it reports is folded until it ends. `each` gets
-    /// every event, and `ended` is called in the end.
+    /// A session with the agent of this handle, whose events are folded until it ends. `each` gets every
+    /// event, and `ended` is called at the end.
     pub fn start(
         id: String,
         facts: Facts,
@@ -160,14 +161,14 @@ impl LiveSession {
         session
     }
 
-    /// Takes an event: the answer to a query goes to whoever asked, everything else to all.
+    /// Handles an event: the answer to a query goes to its sender, everything else to all.
     fn take(&self, event: AgentEvent) {
         let mut board = self.board.lock();
         if let AgentEvent::Task(TaskEvent::Answered { ticket, answer }) = event {
             let last = board.log.last();
             let moment = Moment { last, replay_from: board.facts.replay_from(last) };
             if let Some(query) = board.queries.remove(&ticket) {
-                // Whoever asked may have left.
+                // The sender may have left.
                 let _ = query.send((answer, moment));
             }
             return;
@@ -181,12 +182,12 @@ impl LiveSession {
         self.last.send_replace(last);
     }
 
-    /// A turn to judge and send a prompt: no other one is sent meanwhile.
+    /// A turn to check and send a prompt: no other one is sent during it.
     pub async fn prompting(&self) -> AsyncGuard<'_, ()> {
         self.prompting.lock().await
     }
 
-    /// Adds an event that does not come from the agent.
+    /// Adds an event from a source other than the agent.
     pub fn note(&self, event: AgentEvent) {
         self.take(event);
     }
@@ -206,7 +207,7 @@ impl LiveSession {
         self.commands.send(command).await.map_err(|_| Ended)
     }
 
-    /// Sends a command from where nothing can wait.
+    /// Sends a command from a context that cannot wait.
     pub fn send_soon(self: &Arc<Self>, command: AgentCommand) {
         if let Err(mpsc::error::TrySendError::Full(command)) = self.commands.try_send(command) {
             let session = Arc::clone(self);
@@ -214,7 +215,7 @@ impl LiveSession {
         }
     }
 
-    /// Asks the agent; the answer, and the moment at which it holds.
+    /// Sends a query to the agent; returns the answer, and its moment in the events.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -224,7 +225,7 @@ impl LiveSession {
         answer.await.map_err(|_| Ended)
     }
 
-    /// Sends a command with a ticket; what gets its answer.
+    /// Sends a command with a ticket; returns the receiver of its answer.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -247,14 +248,14 @@ impl LiveSession {
         self.read_facts(|facts, _| facts.mirror.approvals.iter().any(|request| request.id == id))
     }
 
-    /// Notes that a question was answered; whether it waited.
+    /// Records that a question was answered; returns whether it was open.
     pub fn take_question(&self, id: &str) -> bool {
         let mut board = self.board.lock();
         let waited = board.facts.mirror.asks(id);
         board.facts.mirror.answered(id);
         board.opening.answered(id);
         if waited {
-            // No event says so, and on every other screen the question is still open.
+            // No event reports it, and on every other screen the question is still open.
             let last = board.log.last();
             board
                 .screens
@@ -263,7 +264,7 @@ impl LiveSession {
         waited
     }
 
-    /// What its attached screens ask about its files and settings.
+    /// The services for its attached screens: its files and settings.
     pub fn services(&self) -> Arc<Services> {
         Arc::clone(&self.services)
     }
@@ -273,7 +274,7 @@ impl LiveSession {
         self.board.lock().log.after(position, most)
     }
 
-    /// Waits until there is an event after this position, or none can come. False then.
+    /// Waits until there is an event after this position, or none can follow. False then.
     pub async fn wait_after(&self, position: Position) -> bool {
         let (mut last, mut ended) = (self.last.subscribe(), self.ended.subscribe());
         tokio::select! {
@@ -289,36 +290,36 @@ impl LiveSession {
         Client(Arc::clone(self))
     }
 
-    /// Notes that somebody uses it.
+    /// Records that it is in use.
     pub fn touch(&self) {
         self.board.lock().used = Instant::now();
     }
 
-    /// When it was used last.
+    /// Time of its last use.
     pub fn used_at(&self) -> Instant {
         self.board.lock().used
     }
 
-    /// For how long nobody has used it; `None` while somebody does, or it works.
+    /// Time since its last use; `None` while it has clients or is working.
     pub fn unused_for(&self) -> Option<Duration> {
         let board = self.board.lock();
         let is_used = board.facts.mirror.running || self.clients.load(Ordering::Relaxed) > 0;
         (!is_used).then(|| board.used.elapsed())
     }
 
-    /// Clients that follow its events.
+    /// The number of clients that follow its events.
     pub fn clients(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
     }
 
     /// Ends the agent, and waits until its session file is complete and closed.
     pub async fn end(&self) {
-        // It has ended if nobody takes the command.
+        // If the command is not accepted, it has already ended.
         let _ = self.commands.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// Ends the agent as [`Self::end`] does. Whoever is attached learns of the end once [`Self::settle`] was called.
+    /// Ends the agent like [`Self::end`]. Attached clients learn of the end once [`Self::settle`] was called.
     pub async fn end_to_delete(&self) {
         self.fate.send_replace(Fate::BeingDeleted);
         self.end().await;
@@ -329,14 +330,14 @@ impl LiveSession {
         self.fate.send_replace(fate);
     }
 
-    /// What has become of it; waits while it is being deleted.
+    /// The outcome of its end; waits while it is being deleted.
     pub async fn fate(&self) -> Fate {
         let mut fate = self.fate.subscribe();
         let settled = fate.wait_for(|fate| *fate != Fate::BeingDeleted).await;
         settled.map(|fate| fate.clone()).unwrap_or_default()
     }
 
-    /// Waits until all commands that were sent have taken effect; the moment then.
+    /// Waits until all commands sent so far have taken effect; returns that moment.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -344,7 +345,7 @@ impl LiveSession {
         self.ask(Query::Sync).await.map(|(_, moment)| moment)
     }
 
-    /// Waits until nothing runs.
+    /// Waits until nothing is running.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -353,7 +354,7 @@ impl LiveSession {
     }
 }
 
-/// The record of an event: as `rpc` has it where `rpc` has one, else the event as it is.
+/// The record of an event: the record of `rpc` if there is one, else the event itself.
 fn record(event: &AgentEvent) -> Value {
     match event {
         // Its messages are in the history.

@@ -27,16 +27,16 @@ use crate::process::crash;
 use crate::process::exit::{Exit, Refusal, fail, say, warn};
 use crate::process::signals::Signals;
 
-/// A session that no call has used for so long is closed.
+/// Time after which an unused session is closed.
 const IDLE: Duration = Duration::from_secs(3_600);
-/// Largest request, in bytes.
+/// Maximum size of a request, in bytes.
 const MAX_BODY: usize = 8 << 20;
-/// Requests a second from one address.
+/// Requests per second from one address.
 const RATE: u32 = 100;
-/// How long runs may continue once the client has left.
+/// Time for which runs may continue once the client has left.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Serves until the client leaves, or a signal ends it; how the program ends.
+/// Serves until the client leaves, or a signal ends it; returns the program's end.
 pub fn run(args: McpServeArgs) -> Exit {
     let flags = CliArgs {
         settings: SettingFlags(args.settings.0.clone()),
@@ -44,7 +44,7 @@ pub fn run(args: McpServeArgs) -> Exit {
         trust: args.trust,
         ..CliArgs::without_arguments()
     };
-    // Who speaks MCP is a program, and mostly a model itself.
+    // An MCP client is a program, and mostly a model itself.
     let setup = Setup::read(flags, FrontEndProfile { asks_user: false, ..PROFILE })
         .and_then(|setup| if setup.needs_server_model() { setup.with_model() } else { Ok(setup) });
     let setup = match setup {
@@ -77,7 +77,7 @@ fn watch_signals() -> Result<Signals, Refusal> {
     Signals::for_batch().map_err(|error| Refusal::config(format!("cannot watch for signals: {error}")))
 }
 
-/// The end that a signal or a crash asks for.
+/// The end requested by a signal or a crash.
 async fn ended(signals: &mut Signals) -> Exit {
     loop {
         tokio::select! {
@@ -94,7 +94,7 @@ async fn streams(hub: &Arc<Hub>) -> Result<Exit, Refusal> {
     let served = async {
         let running = tools.serve((tokio::io::stdin(), tokio::io::stdout())).await;
         match running {
-            // A client that leaves is the usual end.
+            // A leaving client is the usual end.
             Ok(running) => running.waiting().await.map(|_| Exit::Ok).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         }
@@ -122,7 +122,7 @@ async fn http(args: &McpServeArgs, hub: &Arc<Hub>, metrics: Arc<Metrics>) -> Res
         max_streams: u64::from(u32::MAX),
         log: LogFormat::Off,
     });
-    // Hosts and origins are checked before a request comes to the service.
+    // Hosts and origins are checked before a request reaches the service.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()

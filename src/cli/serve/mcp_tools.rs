@@ -1,4 +1,4 @@
-//! Sessions as tools of MCP: what each takes, what it does, and the state of a session as a result.
+//! Sessions as tools of MCP: their arguments, their effects, and results with the session's state.
 //!
 //! A tool that fails is a result with an error in words, which the model of the client can read. Only an
 //! unknown tool is an error of the protocol.
@@ -27,11 +27,11 @@ use tau_protocol::approval::{ApprovalAnswer, PermissionMode, RuleScope};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{QuestionAnswer, QuestionCommand, Queue, RunCommand};
 
-/// Seconds that a tool waits if the client does not say: clients give up after 60 as a rule.
+/// Default wait of a tool in seconds: clients usually give up after 60.
 const WAIT: u64 = 45;
-/// Longest wait, in seconds.
+/// Maximum wait, in seconds.
 const MAX_SECONDS: u64 = 3_600;
-/// Time between two progress notifications of a call that waits, for clients that want them.
+/// Interval of progress notifications of a waiting call, for clients that want them.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 const INSTRUCTIONS: &str = "Sessions of tau, a coding agent that works on files and runs commands in a directory. \
@@ -244,14 +244,14 @@ async fn decide(live: &Arc<LiveSession>, given: Answer) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Tells a client how far a run is, if it gave a token for that.
+/// Reports the progress of a run to a client, if it gave a token for that.
 struct Progress {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
 }
 
 impl Progress {
-    /// What the run has done, `waited` after the call; never ends, and only reports.
+    /// Reports the run's progress; never ends.
     async fn report(&self, live: &LiveSession, began: Instant) {
         let Some(token) = &self.token else { return std::future::pending().await };
         let calls_before = live.read_facts(|facts, _| facts.tool_calls);
@@ -259,7 +259,7 @@ impl Progress {
             tokio::time::sleep(PROGRESS).await;
             let (calls, tokens) =
                 live.read_facts(|facts, _| (facts.tool_calls - calls_before, facts.run.usage.total_tokens));
-            // Seconds, as they are what increases whatever the model does. How many there will be is not known.
+            // Seconds, since they increase regardless of the model. Their total is unknown.
             let progress = ProgressNotificationParam::new(token.clone(), began.elapsed().as_secs_f64())
                 .with_message(format!("working: {calls} tool calls, {tokens} tokens"));
             if self.peer.notify_progress(progress).await.is_err() {
@@ -270,7 +270,7 @@ impl Progress {
     }
 }
 
-/// Waits until nothing runs, something waits for an answer, or the time is over; the state then.
+/// Waits until nothing is running, there is an open question, or the time is over; returns the state then.
 async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress) -> Value {
     let began = Instant::now();
     let end = began + Duration::from_secs(seconds.unwrap_or(WAIT).min(MAX_SECONDS));
@@ -282,7 +282,7 @@ async fn wait(live: &Arc<LiveSession>, seconds: Option<u64>, progress: &Progress
     state(live)
 }
 
-/// Waits until nothing runs, something waits for an answer, or the time is over.
+/// Waits until nothing is running, there is an open question, or the time is over.
 async fn until(live: &Arc<LiveSession>, end: Instant) {
     loop {
         let (over, last) = live.read_facts(|facts, log| {
@@ -302,7 +302,7 @@ async fn until(live: &Arc<LiveSession>, end: Instant) {
     }
 }
 
-/// What a client sees of a session.
+/// The state of a session for clients.
 fn state(live: &LiveSession) -> Value {
     live.read_facts(|facts, _| {
         let waits = !facts.mirror.approvals.is_empty() || !facts.mirror.questions.is_empty();

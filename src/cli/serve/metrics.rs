@@ -1,4 +1,4 @@
-//! Counters, and `GET /metrics` in the text format of Prometheus
+//! Counters, and `GET /metrics`. The format is the text format of Prometheus
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use tau_protocol::message::{Message, StopReason};
 /// Upper bounds of the histogram of request times, in seconds.
 const BUCKETS: [f64; 8] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0];
 
-/// Everything that is counted.
+/// All counters.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(String, String, u16), RequestTimes>>,
@@ -42,7 +42,7 @@ struct RequestTimes {
     seconds: f64,
 }
 
-/// An open event stream; counted as long as it lives.
+/// An open event stream; counted during its lifetime.
 #[derive(Debug)]
 pub(crate) struct OpenStream(Arc<Metrics>);
 
@@ -52,7 +52,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// What is counted elsewhere.
+/// Numbers that are counted elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LiveCounts {
     pub sessions: usize,
@@ -61,14 +61,14 @@ pub(crate) struct LiveCounts {
 }
 
 impl Metrics {
-    /// Opens an event stream; `None` when `most` are open.
+    /// Opens an event stream; `None` when `most` are already open.
     pub fn open_stream(self: &Arc<Self>, most: u64) -> Option<OpenStream> {
         let open = self.streams.fetch_add(1, Ordering::Relaxed);
         let stream = OpenStream(Arc::clone(self));
         (open < most).then_some(stream)
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub fn request(&self, route: &str, method: &str, status: u16, time: Duration) {
         let mut requests = self.requests.lock();
         let times = requests.entry((route.to_owned(), method.to_owned(), status)).or_default();
@@ -80,18 +80,18 @@ impl Metrics {
         times.seconds += seconds;
     }
 
-    /// Counts events that were handed to a connection, and those that it missed.
+    /// Counts events that were sent to a connection, and missed ones.
     pub fn sent(&self, events: u64, missed: u64) {
         self.events_sent.fetch_add(events, Ordering::Relaxed);
         self.events_missed.fetch_add(missed, Ordering::Relaxed);
     }
 
-    /// Counts a session that was opened.
+    /// Counts an opened session.
     pub fn opened(&self) {
         self.sessions_opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts what an event reports.
+    /// Counts the facts in an event.
     pub fn event(&self, event: &AgentEvent) {
         self.events.fetch_add(1, Ordering::Relaxed);
         match event {
@@ -116,7 +116,7 @@ impl Metrics {
         }
     }
 
-    /// Everything as text.
+    /// All counters as text.
     pub fn text(&self, live: LiveCounts) -> String {
         let mut text = String::new();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed).to_string();

@@ -1,8 +1,8 @@
 //! `tau serve`: sessions over HTTP. Requests are commands, event streams are events.
 //!
-//! [`hub`] has the open sessions, each a [`live`] session with an [`event_log`] that all its clients
-//! read; [`routes`] are the requests, [`guard`] decides who may send them. What the server answers is in
-//! [`types`] and [`problem`], from which the OpenAPI document is made.
+//! [`hub`] has the open sessions, each a [`live`] session with an [`event_log`] that all its clients read;
+//! [`routes`] are the requests, [`guard`] checks their senders. The server's answers are in [`types`] and
+//! [`problem`], which the OpenAPI document is made from.
 
 pub(crate) mod accept;
 mod app;
@@ -52,7 +52,7 @@ use metrics::Metrics;
 use tau_agent::engine::behavior::OnAsk;
 use tau_protocol::run::{OnRepeat, RetryMode, SteerMode};
 
-/// How agents of this front end are composed: somebody can be asked, but nobody sees the terminal.
+/// The composition of this front end's agents: a user can be asked, but the terminal is not visible.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Refuse,
     retry: RetryMode::Interactive,
@@ -64,14 +64,14 @@ pub const PROFILE: FrontEndProfile = FrontEndProfile {
     connections: Connections::ForClients,
 };
 
-/// Where the token is if no file is named.
+/// The variable of the token if no file is named.
 const TOKEN: &str = "TAU_SERVE_TOKEN";
-/// Shortest token that is accepted, in bytes.
+/// Minimum length of a token, in bytes.
 const MIN_LEN: usize = 16;
-/// How long connections have to end after all sessions have.
+/// Time for connections to end after all sessions have.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Serves until a signal ends it; how the program ends.
+/// Serves until a signal ends it; returns the program's end.
 pub fn run(args: ServeArgs) -> Exit {
     let prepared = token(args.token_file.as_deref()).and_then(|token| {
         let flags = CliArgs {
@@ -100,7 +100,7 @@ pub fn run(args: ServeArgs) -> Exit {
     exit
 }
 
-/// The token of clients, and whether it was made here.
+/// The token of clients, and whether it was generated here.
 struct Token {
     text: String,
     is_new: bool,
@@ -191,8 +191,8 @@ async fn serve(args: &ServeArgs, setup: Setup, token: Token) -> Exit {
     exit
 }
 
-/// What is printed once the page can be opened: the link that opens it. A token that was made here is in
-/// its fragment, which browsers do not send.
+/// The output once the page can be opened: the link that opens it. A generated token is in its fragment,
+/// which browsers do not send.
 fn link(place: &str, token: &Token) -> String {
     let token = if token.is_new { format!("/#token={}", token.text) } else { String::new() };
     match place.parse::<SocketAddr>() {
@@ -204,7 +204,7 @@ fn link(place: &str, token: &Token) -> String {
     }
 }
 
-/// What is printed once a server that has no page is ready.
+/// The output once a server without a page is ready.
 fn greeting(address: &str, token: &Token) -> String {
     let token = if token.is_new { format!("token {}\n", token.text) } else { String::new() };
     format!("listening on {address}\n{token}")
@@ -227,12 +227,12 @@ async fn listen(args: &ServeArgs) -> Result<(Listener, String), Refusal> {
     Ok((Listener::Unix(listener), format!("unix:{}", path.display())))
 }
 
-/// Removes the socket of a server that has ended. One that somebody listens on stays, and binding fails.
+/// Removes the socket of an ended server. A socket in use stays, and binding fails.
 fn remove_stale(path: &Path) {
     use std::os::unix::fs::FileTypeExt as _;
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
     if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
-        // Binding reports what is wrong.
+        // Binding reports the fault.
         let _ = std::fs::remove_file(path);
     }
 }

@@ -1,7 +1,7 @@
-//! What a screen that joins a session late has to be sent: a fold over the events of the session.
+//! The initial events for a screen that joins a session late: a fold over the session's events.
 //!
-//! Everything that is complete becomes messages, as if the session had just been opened; what is not
-//! complete (an answer, calls, commands, what waits for the user) follows as events with their pieces joined.
+//! Everything complete becomes messages, as if the session had just been opened; incomplete parts (an answer,
+//! calls, commands, open questions) follow as events with their pieces joined.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use tau_protocol::event::{
 };
 use tau_protocol::message::{CompactionSummary, Message, Usage};
 
-/// Bytes of a command's output that are kept while it runs; of more than twice as much the end.
+/// Bytes of a running command's output that are kept; of more than twice as much, the end.
 const KEPT_OUTPUT: usize = 128 * 1024;
 
-/// What is known of a session.
+/// The facts about a session.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     session: SessionInfo,
     messages: Vec<Arc<Message>>,
     /// The titles of calls, by their ids.
     titles: BTreeMap<String, String>,
-    /// That there is more before the messages.
+    /// The event that there are messages before the loaded ones.
     history: Option<AgentEvent>,
-    /// What was used before the session was opened; `None` while that is not known.
+    /// The usage before the session was opened; `None` while unknown.
     before: Option<(Usage, bool)>,
-    /// What was used since.
+    /// The usage since.
     since: Usage,
-    /// The last event of each kind that says how things are.
+    /// The last event of each kind that reports a state.
     settings: [Option<AgentEvent>; 5],
     mode: PermissionMode,
     running: bool,
     calls: Vec<OpenCall>,
-    /// The beginning and the pieces of the answer that is being written.
+    /// The start and the pieces of the unfinished answer.
     answer: Vec<AgentEvent>,
-    /// Commands of the user that run: their beginning and their output.
+    /// Running commands of the user: their start and their output.
     shells: Vec<[AgentEvent; 2]>,
-    /// A compaction, a wait, a summary that is under way.
+    /// A compaction, a wait, or a summary in progress.
     busy: Option<AgentEvent>,
     /// The accepted plan.
     plan: Option<AgentEvent>,
-    /// What waits for the user.
+    /// Open questions to the user.
     waiting: Vec<AgentEvent>,
 }
 
@@ -59,12 +59,12 @@ struct OpenCall {
 }
 
 impl Opening {
-    /// What a session begins with.
+    /// The initial facts of a session.
     pub fn new(session: SessionInfo, mode: PermissionMode) -> Self {
         Opening { session, mode, ..Opening::default() }
     }
 
-    /// Takes an event.
+    /// Applies an event.
     pub fn take(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Session(SessionEvent::SessionOpened { session, messages, titles }) => {
@@ -90,7 +90,7 @@ impl Opening {
         }
     }
 
-    /// Takes an event of what the agent does.
+    /// Applies an event about the agent's work.
     fn work(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Run(RunEvent::AgentStart) => self.running = true,
@@ -131,7 +131,7 @@ impl Opening {
         }
     }
 
-    /// Takes an event of what happens beside answers and calls.
+    /// Applies an event other than one about answers and calls.
     fn happen(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Shell(ShellEvent::BashStart { id, .. }) => {
@@ -170,7 +170,7 @@ impl Opening {
             }
             AgentEvent::Questions(QuestionEvent::ApprovalEnded { id, .. }) => self.decided(id),
             AgentEvent::Questions(QuestionEvent::AskWithdrawn { id }) => self.answered(id),
-            // Taken before.
+            // Handled before.
             AgentEvent::Session(SessionEvent::SessionOpened { .. })
             | AgentEvent::Session(SessionEvent::HistoryAvailable { .. })
             | AgentEvent::Session(SessionEvent::SessionUsage { .. })
@@ -192,7 +192,7 @@ impl Opening {
             | AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })
             | AgentEvent::Turn(TurnEvent::ToolExecutionUpdate { .. })
             | AgentEvent::Turn(TurnEvent::ToolExecutionEnd { .. })
-            // What is over when it is reported.
+            // Events about something already over.
             | AgentEvent::Run(RunEvent::AgentEnd { .. })
             | AgentEvent::Turn(TurnEvent::TurnStart)
             | AgentEvent::Turn(TurnEvent::TurnEnd { .. })
@@ -209,7 +209,7 @@ impl Opening {
         }
     }
 
-    /// A question was answered.
+    /// Records that a question was answered.
     pub fn answered(&mut self, id: &str) {
         self.waiting.retain(|event| !matches!(event, AgentEvent::Questions(QuestionEvent::Asked { id: own, .. }) if own == id));
     }
@@ -231,7 +231,7 @@ impl Opening {
             session: session.clone(),
             messages: messages.to_vec(),
             titles: titles.clone(),
-            // Of a new one, nothing was used before.
+            // A new session has no earlier usage.
             before: (!session.resumed).then(|| (Usage::default(), true)),
             settings,
             mode: self.mode,
@@ -273,7 +273,7 @@ impl Opening {
             if own.as_ref() == id {
                 delta.push_str(piece);
                 if delta.len() > 2 * KEPT_OUTPUT {
-                    // A line begins outside of every control sequence.
+                    // A line begins outside every control sequence.
                     let from = delta.len().saturating_sub(KEPT_OUTPUT);
                     let cut = delta.as_bytes().iter().skip(from).position(|byte| *byte == b'\n');
                     let cut = cut.map_or(delta.len(), |at| from.saturating_add(at).saturating_add(1));
@@ -283,7 +283,7 @@ impl Opening {
         }
     }
 
-    /// The events that a screen begins with.
+    /// The initial events for a screen.
     pub fn events(&self) -> Vec<AgentEvent> {
         let opened = AgentEvent::Session(SessionEvent::SessionOpened {
             session: self.session.clone(),

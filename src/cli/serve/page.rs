@@ -1,8 +1,8 @@
-//! The page at `/`: files that are part of the program. It loads nothing from elsewhere, has no script in
-//! its HTML, and puts text of others into the document as text only.
+//! The page at `/`: files embedded in the program. It loads nothing from elsewhere, has no script in its
+//! HTML, and inserts foreign text into the document only as text.
 //!
-//! The files need no token. The page asks for it, or takes it from `/#token=…`, which browsers do not
-//! send, and sends it with each request, as other clients do.
+//! The files need no token. The page asks for it, or takes it from `/#token=…`, which browsers do not send,
+//! and sends it with each request, like other clients.
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, header};
@@ -10,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
 
-/// Where the files of the page are.
+/// The path of the page's files.
 pub(super) const FOLDER: &str = "/page/";
 
-/// What the browser may load and run: what comes from here.
+/// The sources that the browser may load and run: this server only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -37,7 +37,7 @@ pub(super) async fn index() -> Response {
     response("text/html; charset=utf-8", include_str!("page/index.html"))
 }
 
-/// A file that the document names.
+/// A file named by the document.
 pub(super) async fn file(Path(name): Path<String>) -> Result<Response, Problem> {
     let file = FILES.iter().find(|(known, ..)| *known == name);
     let (_, kind, text) = file.ok_or_else(|| Problem::not_found("the page has no such file"))?;
@@ -73,7 +73,7 @@ mod tests {
         }
         assert!(!html.contains("<style") && html.matches("<script").count() == 1, "{html}");
         assert!(!POLICY.contains("unsafe"));
-        // Every file that is named exists, and every file is named.
+        // Every named file exists, and every file is named.
         for (name, ..) in FILES {
             let path = format!("{FOLDER}{name}");
             let by_files = FILES.iter().any(|(_, _, text)| text.contains(&path));

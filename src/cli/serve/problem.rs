@@ -1,4 +1,4 @@
-//! Errors as clients get them: problem details (RFC 9457), as `application/problem+json`.
+//! Errors for clients: problem details (RFC 9457), as `application/problem+json`.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -28,7 +28,7 @@ impl Problem {
         Problem { kind, title, status: status.as_u16(), detail: detail.into(), retry_after: None }
     }
 
-    /// The request is not valid.
+    /// The request is invalid.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid-request", "The request is not valid", detail)
     }
@@ -38,12 +38,12 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "The token is missing or wrong", detail)
     }
 
-    /// The request comes from where none may come from.
+    /// The sender of the request is not allowed.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", "The request is not allowed", detail)
     }
 
-    /// What the path names does not exist.
+    /// The target of the path does not exist.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
@@ -63,32 +63,32 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body is too large", detail)
     }
 
-    /// The body has another type than the one that is read.
+    /// The body has an unsupported type.
     pub fn unsupported(detail: impl Into<String>) -> Self {
         let title = "The body has another type";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", title, detail)
     }
 
-    /// The request is understood, and cannot be done as it is.
+    /// The request is valid, but cannot be carried out.
     pub fn refused(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", "The request cannot be done", detail)
     }
 
-    /// Too many requests came.
+    /// There were too many requests.
     pub fn too_many(detail: impl Into<String>, seconds: u64) -> Self {
         let title = "There are too many requests";
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", title, detail);
         Problem { retry_after: Some(seconds), ..problem }
     }
 
-    /// The server can take no more, or is about to end.
+    /// The server is full, or shutting down.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         let title = "The server cannot take this now";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", title, detail);
         Problem { retry_after: Some(5), ..problem }
     }
 
-    /// Something failed that the request is not the cause of.
+    /// A failure that the request did not cause.
     pub fn failed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "failed", "The server failed", detail)
     }

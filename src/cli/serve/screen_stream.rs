@@ -1,7 +1,7 @@
-//! The stream of an attached screen: the events of the agent as they are, for tau itself.
+//! The stream of an attached screen: the agent's events, unchanged, for tau itself.
 //!
-//! It begins with a greeting; then comes the session as a whole, or what follows the last frame that the
-//! screen got. Where events in between are no longer kept, the session comes as a whole again.
+//! It begins with a greeting; then comes the session as a whole, or the events after the screen's last frame.
+//! If events in between were dropped, the session comes as a whole again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use tau_protocol::event::AgentEvent;
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 use tau_protocol::model::Model;
 
-/// Bytes of events that are handed to a connection at once.
+/// Bytes of events that are sent to a connection at once.
 const CHUNK: usize = 64 * 1024;
-/// Most bytes of pieces of a text that are sent as one.
+/// Maximum size of joined pieces of a text, in bytes.
 const JOINED: usize = 16 * 1024;
-/// Most bytes of the frame with the whole session: clients take events of 64 MiB.
+/// Maximum size of the frame with the whole session: clients accept events of 64 MiB.
 const MAX_SIZE: usize = 48 << 20;
-/// Longest silence of a stream.
+/// Maximum silence of a stream.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// The stream of a screen.
@@ -34,7 +34,7 @@ pub(crate) struct ScreenStream {
     session: Arc<LiveSession>,
     screen: Screen,
     state: State,
-    /// Whether the server is about to end.
+    /// Whether the server is shutting down.
     server_ends: Box<dyn Fn() -> bool + Send>,
     metrics: Arc<Metrics>,
     _client: Client,
@@ -42,17 +42,17 @@ pub(crate) struct ScreenStream {
 }
 
 enum State {
-    /// Nothing was sent. What the screen has already, if that is known.
+    /// Nothing was sent. The screen's last position, if known.
     New(Option<Position>),
     /// The session comes next, as a whole.
     Opening,
-    /// It has everything up to here.
+    /// The screen has everything up to this position.
     Following(Position),
     Over,
 }
 
 impl ScreenStream {
-    /// The stream of this screen, after what it got last.
+    /// The stream of this screen, after its last frame.
     pub fn new(
         session: &Arc<LiveSession>,
         name: &str,
@@ -128,7 +128,7 @@ impl ScreenStream {
         }
     }
 
-    /// The session as a whole; of one that is larger than a screen takes at once, the end.
+    /// The session as a whole; of a session too large for a screen, the end.
     fn opening(&self, position: Position, mut events: Vec<AgentEvent>) -> Bytes {
         loop {
             let frame = self.events(frame::OPENED, Some(position), events.clone());
@@ -147,7 +147,7 @@ impl ScreenStream {
         }
     }
 
-    /// A frame of events, and the place after them.
+    /// A frame of events, and the position after them.
     fn events(&self, name: &str, position: Option<Position>, events: Vec<AgentEvent>) -> Bytes {
         let id = position.map(|position| self.session.read_facts(|_, log| log.id(position)));
         let events = events.into_iter().map(for_screens).collect();
@@ -166,7 +166,7 @@ fn joined(events: impl Iterator<Item = AgentEvent>) -> Vec<AgentEvent> {
     all
 }
 
-/// An event without what stays on the server: where its models are reached, and how.
+/// An event without the parts that stay on the server: the addresses of its models, and the access to them.
 fn for_screens(event: AgentEvent) -> AgentEvent {
     match event {
         AgentEvent::Settings(SettingsEvent::ModelChanged { model }) => {
@@ -176,7 +176,7 @@ fn for_screens(event: AgentEvent) -> AgentEvent {
     }
 }
 
-/// A model as screens know it.
+/// A model in the form for screens.
 pub(crate) fn shown(model: &Model) -> Model {
     Model {
         base_url: String::new(),

@@ -1,7 +1,7 @@
-//! Connections that have not sent the token yet: how many there may be.
+//! Connections that have not sent the token yet, and their limit.
 //!
-//! When there are too many, the oldest is closed: whoever has the token sends it at once, so nobody is locked
-//! out by connections that wait.
+//! When there are too many, the oldest is closed: a client with the token sends it at once, so waiting
+//! connections cannot lock it out.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Connections without a token that may be open at a time.
+/// Maximum number of open connections without a token.
 const MAX_STRANGERS: usize = 128;
 
-/// The connections without a token, the oldest first.
+/// The connections without a token, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strangers(Arc<Mutex<VecDeque<(u64, CancellationToken)>>>);
 
 impl Strangers {
-    /// A connection that has just come.
+    /// Adds a connection.
     pub(super) fn enter(&self) -> Stranger {
         let mut open = self.0.lock();
         let id = open.back().map_or(0, |(id, _)| id.wrapping_add(1));
@@ -48,12 +48,12 @@ struct Entry {
 }
 
 impl Stranger {
-    /// The token came: this connection stays.
+    /// Keeps this connection, because it has sent the token.
     pub(crate) fn is_known(&self) {
         self.0.all.remove(self.0.id);
     }
 
-    /// Waits until the connection has to be closed.
+    /// Waits until the connection must be closed.
     pub(super) async fn closed(&self) {
         self.0.closed.cancelled().await;
     }

@@ -17,15 +17,15 @@ use super::metrics::{Metrics, OpenStream};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::RunCommand;
 
-/// Bytes of frames that are handed to a connection at once.
+/// Bytes of frames that are sent to a connection at once.
 const CHUNK: usize = 64 * 1024;
-/// Longest silence of a stream.
+/// Maximum silence of a stream.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// The events of a session for one client.
 pub(crate) struct EventStream {
     session: Arc<LiveSession>,
-    /// What the client has got.
+    /// The position of the last event sent.
     position: Position,
     /// Written before the events.
     first: Option<Bytes>,
@@ -35,20 +35,20 @@ pub(crate) struct EventStream {
     _counted: OpenStream,
 }
 
-/// Where a stream ends.
+/// The end of a stream.
 enum Until {
     /// With the session.
     Session,
-    /// With a run; `idle` is answered once nothing runs any more.
+    /// With a run; `idle` is answered once nothing is running.
     Run { idle: oneshot::Receiver<Answer>, guard: AbortGuard },
     /// After the last event of a run.
     Event { last: Position, guard: AbortGuard },
-    /// Here.
+    /// Now.
     Over,
 }
 
 impl Until {
-    /// Whether a run was waited for and is over.
+    /// Whether a run was awaited and is over.
     fn is_run_over(&mut self) -> bool {
         match self {
             Until::Run { idle, .. } => idle.try_recv().is_ok(),
@@ -71,11 +71,11 @@ impl Drop for AbortGuard {
     }
 }
 
-/// What a stream waits for.
+/// A cause of waking a stream.
 enum Wake {
     /// There are more events.
     More,
-    /// There can be no more.
+    /// There are no more events.
     Ended,
     /// The run is over; its last event.
     RunOver(Option<Position>),
@@ -88,7 +88,7 @@ pub(super) fn event_stream(frames: impl Stream<Item = Bytes> + Send + 'static) -
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        // Proxies would otherwise collect what is small.
+        // Proxies would otherwise buffer small pieces.
         (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     (headers, Body::from_stream(frames.map(Ok::<_, Infallible>))).into_response()
@@ -113,7 +113,7 @@ impl EventStream {
         }
     }
 
-    /// The same up to the end of a run, which `idle` reports; a client that leaves before aborts it.
+    /// Ends the stream with a run, which `idle` reports; a client that leaves before aborts it.
     pub fn of_run(mut self, idle: oneshot::Receiver<Answer>) -> Self {
         let session =
             self.session.read_facts(|facts, _| json!({ "type": "session", "session": facts.mirror.session }));
@@ -123,7 +123,7 @@ impl EventStream {
         self
     }
 
-    /// The same after a record that says how many events were missed before it began.
+    /// Starts the stream with a record of the number of missed events.
     pub fn after_gap(mut self) -> Self {
         self.first = Some(gap(None));
         self
@@ -170,7 +170,7 @@ impl EventStream {
                     self.until = Until::Over;
                     return is_run_over.then(|| frame(None, &done(&self.session)));
                 }
-                // The session is about to end.
+                // The session is ending.
                 Wake::RunOver(None) => self.until = Until::Session,
             }
         }
@@ -205,8 +205,7 @@ impl EventStream {
     }
 }
 
-/// The record in place of events that are no longer kept. Of events of an earlier opening of the
-/// session nobody knows how many there were.
+/// The record in place of dropped events. For an earlier opening of the session their number is unknown.
 fn gap(missed: Option<u64>) -> Bytes {
     frame(None, &json!({ "type": "gap", "missed": missed }))
 }

@@ -1,4 +1,4 @@
-//! What requests and responses hold. The OpenAPI document is made from these types.
+//! The types of requests and responses. The OpenAPI document is made from them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

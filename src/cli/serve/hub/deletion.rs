@@ -1,4 +1,4 @@
-//! Deleting sessions, whether they are open here or not.
+//! Deletes sessions, open here or not.
 
 use axum::http::StatusCode;
 
@@ -8,15 +8,15 @@ use crate::serve::problem::Problem;
 use tau_agent::session::lock::{self, Life};
 
 impl Hub {
-    /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Who follows it
-    /// learns of the end once that is done.
+    /// Closes a session and moves its file to the trash, or deletes it where there is no trash. Its followers
+    /// learn of the end once that is done.
     ///
     /// # Errors
     /// When there is no such session, another tau uses it, or the file cannot be removed.
     pub async fn delete(&self, id: &str) -> Result<(), Problem> {
         let (hub, id) = (self.own.upgrade(), id.to_owned());
         let hub = hub.ok_or_else(super::about_to_end)?;
-        // A client that leaves meanwhile does not stop it halfway.
+        // A client that leaves in the meantime does not stop it halfway.
         let deletion = tokio::spawn(async move { hub.close_and_remove(&id).await });
         deletion.await.map_err(|error| Problem::failed(error.to_string()))?
     }
@@ -37,10 +37,10 @@ impl Hub {
         removed
     }
 
-    /// Removes the file of a session that is not open here any more.
+    /// Removes the file of a session that is no longer open here.
     async fn remove(&self, id: &str, was_open: bool) -> Result<(), Problem> {
         let path = match self.file(id).await {
-            // Of a session without a message there is no file.
+            // A session without messages has no file.
             Err(problem) if was_open && problem.status == StatusCode::NOT_FOUND.as_u16() => return Ok(()),
             other => other?,
         };

@@ -1,4 +1,4 @@
-//! Attached screens of a live session: which commands came from them, and what is sent to only one of them.
+//! Attached screens of a live session: their commands, and events for only one of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,36 +12,36 @@ use tau_agent::{AgentCommand, AgentEvent};
 use tau_protocol::command::{QueueCommand, RunCommand, SessionChange, SessionCommand};
 use tau_protocol::event::{NoticeLevel, QueueEvent, SessionEvent, TaskEvent};
 
-/// Screens that are remembered; beyond them those that left first are forgotten.
+/// Maximum number of remembered screens; beyond it, the ones that left first are forgotten.
 const REMEMBERED: usize = 64;
-/// A screen that left so long ago is forgotten.
+/// Time after which a departed screen is forgotten.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The attached screens.
 #[derive(Debug, Default)]
 pub(super) struct Screens {
     by_name: BTreeMap<Arc<str>, Known>,
-    /// The screen that sent the last command after which messages may be returned.
+    /// The screen with the last command that may return messages.
     returns_to: Option<Arc<str>>,
 }
 
-/// What is known of a screen.
+/// The state of a screen.
 #[derive(Debug, Default)]
 struct Known {
     /// The number of its next command.
     next: u64,
-    /// Events for this screen alone, each with the number of the event that it follows.
+    /// Events for this screen alone, each with the number of the event before it.
     told: VecDeque<(Position, AgentEvent)>,
     bell: Arc<Notify>,
-    /// Held while its commands are taken, so that their order stays.
+    /// Held while its commands are accepted, to keep their order.
     turn: Arc<AsyncMutex<()>>,
-    /// Streams that it has open.
+    /// The number of its open streams.
     streams: usize,
     left: Option<Instant>,
 }
 
 impl Screens {
-    /// The screen that alone gets this event: it caused it, and would act on it.
+    /// The only screen that gets this event: it caused it, and would act on it.
     pub(super) fn addressee(&self, event: &AgentEvent) -> Option<Arc<str>> {
         match event {
             AgentEvent::Queue(QueueEvent::QueueReturned { .. })
@@ -62,7 +62,7 @@ impl Screens {
         }
     }
 
-    /// Tells every screen.
+    /// Sends an event to every screen.
     pub(super) fn tell_all(&mut self, after: Position, event: &AgentEvent) {
         for screen in self.by_name.values_mut() {
             screen.told.push_back((after, event.clone()));
@@ -82,7 +82,7 @@ impl Screens {
     }
 }
 
-/// The stream of a screen; it counts as attached as long as this lives.
+/// The stream of a screen; it counts as attached during this value's lifetime.
 #[derive(Debug)]
 pub(crate) struct Screen {
     session: Arc<LiveSession>,
@@ -106,14 +106,13 @@ impl Screen {
         self.session.board.lock().screens.by_name.get(&self.name).map_or(0, |screen| screen.next)
     }
 
-    /// The events with which a screen begins, and the last event that is in them.
+    /// The initial events for a screen, and the number of the last event in them.
     pub fn opening(&self) -> (Vec<AgentEvent>, Position) {
         let board = self.session.board.lock();
         (board.opening.events(), board.log.last())
     }
 
-    /// What follows a position: events for all, then those for this screen. At most about `most` bytes of
-    /// events.
+    /// The events after a position: for all, then for this screen. At most about `most` bytes of events.
     pub fn after(&self, position: Position, most: usize) -> (Following, Vec<AgentEvent>) {
         let mut board = self.session.board.lock();
         let mut following = board.log.after(position, most);
@@ -128,7 +127,7 @@ impl Screen {
         (following, told)
     }
 
-    /// Waits until there is something after this position; false when nothing can come any more.
+    /// Waits until there are events after this position; false when none can follow.
     pub async fn wait_after(&self, position: Position) -> bool {
         tokio::select! {
             more = self.session.wait_after(position) => more,
@@ -139,11 +138,11 @@ impl Screen {
 
 /// The outcome of a command of a screen.
 pub(crate) enum Route {
-    /// The agent gets it.
+    /// Pass it to the agent.
     Send(AgentCommand),
-    /// It asks something under a ticket: how the agent is asked.
+    /// A query with a ticket, and the way to send it to the agent.
     Ask(u64, Box<dyn FnOnce(u64) -> AgentCommand + Send>),
-    /// It is not done, and why.
+    /// Not carried out, for this reason.
     Refuse(String),
 }
 
@@ -171,7 +170,7 @@ impl LiveSession {
         self.board.lock().screens.by_name.get(name).map(|screen| screen.next)
     }
 
-    /// Carries out the next command of a screen. Nothing can come between sending it and counting it.
+    /// Carries out the next command of a screen. Sending and counting it are atomic.
     ///
     /// # Errors
     /// When the agent has ended.
@@ -189,7 +188,7 @@ impl LiveSession {
                 self.count(name);
                 let (session, name) = (Arc::clone(self), name.to_owned());
                 tokio::spawn(async move {
-                    // Without an answer the session has ended.
+                    // A missing answer means that the session has ended.
                     if let Ok((answer, moment)) = answer.await as Result<Answer, _> {
                         let answered = AgentEvent::Task(TaskEvent::Answered { ticket, answer });
                         session.board.lock().screens.tell(&name, moment.last, answered);
@@ -215,8 +214,8 @@ impl LiveSession {
     }
 }
 
-/// Whether messages may be returned for editing after this command, or it may fail in a way that only its
-/// screen should hear of.
+/// Whether messages may be returned for editing after this command, or it may fail in a way that concerns
+/// only its screen.
 fn may_return(command: &AgentCommand) -> bool {
     matches!(
         command,

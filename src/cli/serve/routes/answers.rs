@@ -1,4 +1,4 @@
-//! Answers to what the agent asks.
+//! Answers to the agent's questions.
 
 use axum::http::StatusCode;
 

@@ -1,5 +1,5 @@
-//! Requests of `tau attach`: the session for a whole screen. They are tau's own and not described to
-//! clients, since what they carry may change with every version.
+//! Requests of `tau attach`: the session for a whole screen. They are tau's own and undocumented for clients,
+//! since their content may change with every version.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
@@ -16,10 +16,10 @@ use crate::attach::wire::{
 };
 use tau_app::request::ShellReply;
 
-/// Longest name of a client, in bytes.
+/// Maximum length of a client's name, in bytes.
 const NAME: usize = 64;
 
-/// That the client speaks what is spoken here.
+/// The check that the client has this server's protocol version.
 pub(super) struct SameProtocol;
 
 impl FromRequestParts<App> for SameProtocol {
@@ -67,7 +67,7 @@ pub(super) async fn stream(
     Ok(stream.into_response())
 }
 
-/// Takes commands of a screen, in their order, each once.
+/// Accepts commands of a screen, in their order, each once.
 pub(super) async fn commands(
     State(app): State<App>,
     _: SameProtocol,

@@ -1,4 +1,4 @@
-//! The tree of a session, forks of it, going back in it, and its compaction.
+//! The tree of a session, its forks, undo in it, and its compaction.
 
 use axum::Json;
 use axum::extract::State;
@@ -113,7 +113,7 @@ async fn restored(
     .await
 }
 
-/// Sends a command and waits for the first event after it in which `seen` finds something.
+/// Sends a command and waits for the first later event that satisfies `seen`.
 async fn first<T>(
     live: &LiveSession,
     command: AgentCommand,

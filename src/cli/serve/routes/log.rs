@@ -1,5 +1,4 @@
-//! The log of requests, a line each on standard error. Neither tokens nor what follows a question mark
-//! is in it.
+//! The log of requests, a line each on standard error. It contains neither tokens nor query strings.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,10 +9,10 @@ use crate::args::serve::LogFormat;
 use crate::process::{plain, stderr};
 use tau_agent::session::entry::{iso, now};
 
-/// Longest path that is written, in characters.
+/// Maximum length of a path, in characters.
 const PATH: usize = 200;
 
-/// A request that was answered.
+/// An answered request.
 pub(super) struct Line<'a> {
     pub method: &'a str,
     pub path: &'a str,

@@ -1,4 +1,4 @@
-//! The routes, and what happens to every request before and after its handler.
+//! The routes, and the processing of every request before and after its handler.
 
 mod answers;
 mod attach;
@@ -25,7 +25,7 @@ use super::page;
 use super::problem::Problem;
 use super::strangers::Stranger;
 
-/// Paths that need no token: they say nothing of sessions.
+/// Paths that need no token: they reveal nothing about sessions.
 const OPEN: [&str; 3] = ["/", "/health", "/openapi.json"];
 
 /// All routes.
@@ -71,12 +71,12 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// Other routes, with the checks, headers and limits of these.
+/// Other routes, with the same checks, headers and limits.
 pub(crate) fn checked(app: App, others: Router) -> Router {
     others.layer(from_fn_with_state(app, around))
 }
 
-/// What happens around every handler: checks, headers, counting, the log.
+/// Wraps every handler: checks, headers, counting, the log.
 async fn around(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -96,7 +96,7 @@ async fn around(State(app): State<App>, request: Request, next: Next) -> Respons
     response
 }
 
-/// Checks who sends a request; the other origin that the response has to allow.
+/// Checks the sender of a request; returns the other origin that the response must allow.
 fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<HeaderValue>, Problem> {
     let (guard, headers) = (app.guard(), request.headers());
     guard.host(headers, request.uri())?;
@@ -110,7 +110,7 @@ fn check(app: &App, request: &Request, client: Option<IpAddr>) -> Result<Option<
             stranger.is_known();
         }
     }
-    // Last, so that a page elsewhere cannot use up what the user may send.
+    // Last, so that a page elsewhere cannot use up the user's quota.
     guard.rate(client, Instant::now())?;
     Ok(origin)
 }
@@ -127,7 +127,7 @@ fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
 }
 
-/// The name of a method as it is counted: a client can make up others.
+/// The counted name of a method: a client can invent others.
 fn known(method: &Method) -> &str {
     match method.as_str() {
         name @ ("GET" | "HEAD" | "POST" | "PATCH" | "PUT" | "DELETE" | "OPTIONS") => name,

@@ -11,7 +11,7 @@ use super::super::problem::Problem;
 use super::super::types::{EventFrame, ExportFormat};
 use super::{answers, branches, prompts, reading, server, sessions};
 
-/// What every request may be answered with: status and description.
+/// The responses that every request can have: status and description.
 const ALWAYS: [(&str, &str); 6] = [
     ("400", "The request is not valid"),
     ("401", "The token is missing or wrong"),
@@ -20,10 +20,10 @@ const ALWAYS: [(&str, &str); 6] = [
     ("500", "The server failed"),
     ("503", "The server cannot take this now"),
 ];
-/// The same of requests with a body.
+/// Further responses for requests with a body.
 const WITH_BODY: [(&str, &str); 2] = [("413", "The body is too large"), ("415", "The body is not JSON")];
 
-/// The same of requests about a session.
+/// Further responses for requests about a session.
 const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
 
 /// The document.
@@ -47,7 +47,7 @@ const OF_SESSION: [(&str, &str); 1] = [("404", "There is no such session")];
 )]
 struct Document;
 
-/// Adds what all requests have in common.
+/// Adds the parts common to all requests.
 struct SharedParts;
 
 impl Modify for SharedParts {
@@ -74,7 +74,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
 }
 
-/// Adds what the macro leaves out of types that are one of several: other fields are refused there, too.
+/// Adds a setting that the macro omits for variants: unknown fields are refused there, too.
 fn close(schema: &mut RefOr<Schema>) {
     let RefOr::T(Schema::OneOf(several)) = schema else { return };
     for item in &mut several.items {
@@ -86,7 +86,8 @@ fn close(schema: &mut RefOr<Schema>) {
     }
 }
 
-/// Adds responses where an operation has none of their status, and says of all that are errors what is in them.
+/// Adds responses where an operation has none with their status, and describes the content of all error
+/// responses.
 fn complete(operation: &mut Operation, added: &[(&str, &str)]) {
     let responses = &mut operation.responses.responses;
     for (status, description) in added {

@@ -1,4 +1,4 @@
-//! Prompts, messages for the queues, and stopping.
+//! Prompts, queued messages, and stopping.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ pub(super) async fn abort(AlreadyOpen(live): AlreadyOpen) -> Result<StatusCode, 
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Sends a prompt; the events of the run, or that it was taken.
+/// Sends a prompt; returns the events of the run, or that it was accepted.
 async fn run(
     app: &App,
     live: &Arc<LiveSession>,
@@ -126,7 +126,7 @@ async fn run(
         return Err(about_to_end());
     }
     let counted = if detach { None } else { Some(app.open_stream()?) };
-    // Until the agent has taken the prompt no other one may be judged by whether it works.
+    // Until the agent has accepted the prompt, no other one may be checked by the agent's state.
     let _turn = live.prompting().await;
     let (running, has_model, last) =
         live.read_facts(|facts, log| (facts.mirror.running, facts.mirror.model.is_some(), log.last()));

@@ -55,7 +55,7 @@ pub(super) async fn events(
         None => (Some(log.last()), true),
         Some(id) => (log.position(id), log.position(id).is_some()),
     });
-    // An id of an earlier opening names nothing here: all that there is follows.
+    // An id from an earlier opening is invalid here: all events follow.
     let stream = EventStream::live(&live, from.unwrap_or(0), app.metrics(), counted);
     Ok(if is_known { stream } else { stream.after_gap() }.into_response())
 }
@@ -76,7 +76,7 @@ pub(super) async fn history(
     let live = app.hub().find(&id);
     let path = match (app.hub().file(&id).await, &live) {
         (Ok(path), _) => Some(path),
-        // Of a session without a message there is no file.
+        // A session without messages has no file.
         (Err(_), Some(_)) => None,
         (Err(problem), None) => return Err(problem),
     };
@@ -116,10 +116,9 @@ fn read_page(path: &Path, before: Option<u64>) -> Result<HistoryOfSession, Probl
     })
 }
 
-/// Cuts a page off at a moment, so that the events after it follow without a message twice: what was
-/// written since is at its end.
+/// Cuts a page off at a moment, so that the later events repeat no message: newer messages are at its end.
 async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) -> Result<(), Problem> {
-    // Now the log has the events of everything that the page can have.
+    // Now the log has the events of everything that can be in the page.
     live.caught_up().await?;
     let since: HashSet<String> = live
         .after(moment.last, usize::MAX)
@@ -138,7 +137,7 @@ async fn cut(page: &mut HistoryOfSession, live: &LiveSession, moment: Moment) ->
     Ok(())
 }
 
-/// What tells a message from others of its time.
+/// The difference between a message and others of its time.
 fn name(message: &Value) -> String {
     let part = |name: &str| message.get(name).map(Value::to_string).unwrap_or_default();
     format!("{} {} {}", part("role"), part("timestamp"), part("toolCallId"))

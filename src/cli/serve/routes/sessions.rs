@@ -25,7 +25,7 @@ use tau_protocol::command::AgentCommand;
 use tau_protocol::command::{SessionChange, SessionCommand, SettingsCommand};
 use tau_protocol::session_row::SessionRow;
 
-/// Sessions on a page if nothing else is asked for.
+/// Default number of sessions on a page.
 const PAGE: u32 = 100;
 
 /// Makes a session.
@@ -106,7 +106,7 @@ pub(super) async fn list(
     let mut sessions: Vec<SessionSummary> = Vec::new();
     let saved: Vec<SessionSummary> =
         saved.into_iter().map(|row| summary(&row, live.remove(&row.id).as_deref())).collect();
-    // Those without a message have no file.
+    // Sessions without messages have no file.
     let is_here = |live: &&Arc<LiveSession>| {
         cwd.as_ref().is_none_or(|cwd| live.read_facts(|facts, _| facts.mirror.session.cwd == *cwd))
     };
@@ -251,7 +251,7 @@ fn waiting(live: &LiveSession) -> usize {
     live.read_facts(|facts, _| facts.mirror.approvals.len().saturating_add(facts.mirror.questions.len()))
 }
 
-/// An open session as it is now.
+/// The current state of an open session.
 pub(super) fn detail(live: &LiveSession) -> SessionDetail {
     let clients = live.clients();
     live.read_facts(|facts, log| SessionDetail {
