@@ -1,9 +1,9 @@
-//! A frame as bytes: what leads from the cells that are shown to the next ones.
+//! Encodes a frame as bytes: the difference between the displayed cells and the next ones.
 //!
-//! Rows that only moved are moved by the terminal (a scroll region, DECSTBM, and line feeds); of the
-//! others the cells that changed are written. The sequences are those of the VT100, which small terminals know, too
-//! (the Linux console, Emacs): not SU, SD, ECH and CHA.
-//! Links are OSC 8 (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>).
+//! Moved rows are moved by the terminal (a scroll region, DECSTBM, and line feeds); in the others, changed
+//! cells are written. The sequences are the VT100's, which small terminals support, too (the Linux console,
+//! Emacs): not SU, SD, ECH and CHA. Links are OSC 8
+//! (<https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda>).
 
 mod pen;
 mod shift;
@@ -17,15 +17,16 @@ use tau_view::frame::{Frame, KnownRows, Placed};
 use tau_view::link::Link;
 use tau_view::picture::PictureRow;
 
-/// What is seen on a blank cell too.
+/// The attributes that are visible on a blank cell.
 const SEEN_ON_BLANK: Modifier = Modifier::REVERSED
     .union(Modifier::UNDERLINED)
     .union(Modifier::SLOW_BLINK)
     .union(Modifier::RAPID_BLINK)
     .union(Modifier::CROSSED_OUT);
 
-/// Writes what leads from `shown` to `next`, which are of the same size; nothing when they look the
-/// same. The terminal's style is the default one before and after; where its cursor ends is open.
+/// Writes the difference between `shown` and `next`, which are of the same size; nothing when they look the
+/// same. The terminal's style is the default one before and after; the cursor's final position is
+/// unspecified.
 pub(super) fn encode(shown: &Frame, next: &Frame, out: &mut Vec<u8>) {
     let frames = FramePair::of(shown, next);
     let rows = 0..usize::from(next.area().height);
@@ -47,11 +48,10 @@ pub(super) fn encode(shown: &Frame, next: &Frame, out: &mut Vec<u8>) {
     pen.plain();
 }
 
-/// The same for a region of a screen that has other rows above: writes what leads from the rows that
-/// are `shown`, with the cursor at row `from` of them, to those of `next`; nothing when they look the
-/// same. Rows that do not exist are made by line feeds, at which the terminal scrolls, so `next` may
-/// have more rows than the screen. Where the cursor is afterwards: on that row of `next`, or where
-/// `cursor` says.
+/// Like [`encode`], for a region of a screen with other rows above it: writes the difference between the
+/// displayed rows `shown`, with the cursor at row `from` of them, and the rows of `next`; nothing when they
+/// look the same. Missing rows are made by line feeds, at which the terminal scrolls, so `next` may have more
+/// rows than the screen. The cursor ends on the returned row of `next`, or at `cursor`.
 pub(super) fn encode_region(
     shown: &Frame,
     next: &Frame,
@@ -84,7 +84,7 @@ struct FramePair<'a> {
     old: &'a Frame,
     new: &'a Frame,
     known: KnownRows<'a>,
-    /// One of them is more than cells.
+    /// Whether one of them has more than cells.
     has_layers: bool,
 }
 
@@ -94,8 +94,8 @@ impl<'a> FramePair<'a> {
         FramePair { old, new, known: KnownRows::of(old, new), has_layers }
     }
 
-    /// Whether a row of the old frame looks like one of the new. Mostly that is known without their cells; rows
-    /// that were drawn differently are taken to look different.
+    /// Whether a row of the old frame looks like one of the new. That is usually known without their cells;
+    /// rows that were drawn differently count as different.
     fn is_same_row(&self, old_y: usize, new_y: usize) -> bool {
         let alike = self.known.are_alike(old_y, new_y);
         if let Some(alike) = alike.filter(|alike| !alike || !self.has_layers) {
@@ -112,7 +112,7 @@ impl<'a> FramePair<'a> {
     }
 }
 
-/// Whether the same lies on two rows, wherever they are.
+/// Whether both rows have equal layers, regardless of their position.
 fn same_layer<T: PartialEq>(old: &[Placed<T>], new: &[Placed<T>]) -> bool {
     old.len() == new.len() && old.iter().zip(new).all(|(old, new)| old.lies_like(new))
 }
@@ -131,12 +131,12 @@ fn same(old: &Cell, new: &Cell) -> bool {
         && old.underline_color == new.underline_color
 }
 
-/// A cell of the default background on which nothing is seen.
+/// A cell of the default background without visible content.
 pub(super) fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && cell.bg == Color::Reset && !cell.modifier.intersects(SEEN_ON_BLANK)
 }
 
-/// The cells of a row, and what they are besides.
+/// The cells of a row, with its layers.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     cells: &'a [Cell],
@@ -145,13 +145,13 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// That of a frame.
+    /// The row of a frame.
     fn of(frame: &'a Frame, y: usize) -> Self {
         let y = u16::try_from(y).unwrap_or(u16::MAX);
         Row { cells: frame.row(y), links: frame.links.row(y), pictures: frame.pictures.row(y) }
     }
 
-    /// Cells and nothing besides.
+    /// Cells without layers.
     fn of_cells(cells: &'a [Cell]) -> Self {
         Row { cells, links: &[], pictures: &[] }
     }
@@ -160,10 +160,10 @@ impl<'a> Row<'a> {
         self.links.iter().find(|placed| placed.columns.contains(&x)).map(|placed| &placed.what)
     }
 
-    /// What is drawn on this row over its cells, and not on the other.
+    /// The layers drawn over this row's cells, and not over the other's.
     fn strips_besides(&self, other: Row<'a>) -> impl Iterator<Item = (&'a Placed<PictureRow>, &'a str)> {
         let own = |placed: &&Placed<PictureRow>| !other.pictures.iter().any(|known| known.lies_like(placed));
-        // Of a row that something is drawn over, a part cannot be shown.
+        // If a row is covered by a layer, a part of it cannot be shown.
         let whole =
             |placed: &&Placed<PictureRow>| placed.columns.len() == usize::from(placed.what.picture.columns);
         let strip = |placed: &'a Placed<PictureRow>| Some((placed, placed.what.strip()?));

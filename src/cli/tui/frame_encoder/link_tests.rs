@@ -1,4 +1,4 @@
-//! What a terminal that opens links has after the bytes of a frame is what the frame says.
+//! A terminal with link support shows the frame's content after its bytes.
 
 use proptest::prelude::*;
 use ratatui::layout::Rect;
@@ -10,7 +10,7 @@ const WIDTH: u16 = 20;
 const HEIGHT: u16 = 8;
 const TARGETS: [&str; 3] = ["https://a.b/c?d;e", "mailto:a@b.c", "https://other"];
 
-/// As much of a terminal as frames need.
+/// The parts of a terminal that frames need.
 struct Terminal {
     cells: Vec<Vec<(char, String)>>,
     at: (usize, usize),
@@ -73,7 +73,7 @@ impl Terminal {
     }
 }
 
-/// A row: its text, and where columns of it lead.
+/// A row: its text, and the targets of its columns.
 type TestRow = (String, Option<(u16, u16, usize)>);
 
 fn row() -> impl Strategy<Value = TestRow> {

@@ -1,4 +1,4 @@
-//! The pen that writes cells: where the terminal's cursor is, and in which style it writes.
+//! The pen that writes cells, with the terminal's cursor position and style.
 
 use std::cmp::Ordering;
 use std::io::Write;
@@ -11,9 +11,9 @@ use super::{Row, SEEN_ON_BLANK, is_blank, same};
 use crate::tui::widths::Kind;
 use tau_view::link::Link;
 
-/// Erases the row from the cursor on (EL).
+/// Erases the row from the cursor (EL).
 const ERASE_ROW: &[u8] = b"\x1b[K";
-/// How a cell looks apart from its character.
+/// The look of a cell apart from its character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CellStyle {
     fg: Color,
@@ -33,34 +33,34 @@ fn width_of(cell: &Cell) -> u16 {
     if cell.symbol().len() == 1 { 1 } else { cell.cell_width() }
 }
 
-/// Where the terminal's cursor is and how it writes.
+/// The terminal's cursor position and style.
 pub(super) struct Pen<'a> {
     out: &'a mut Vec<u8>,
     /// Columns of the screen.
     width: u16,
     style: CellStyle,
-    /// The row that is written.
+    /// The row being written.
     written: Row<'a>,
-    /// Where what is written leads.
+    /// The current link target.
     link: Option<&'a Link>,
-    /// `None` where it cannot be known: at the right edge, and after a character that terminals
-    /// do not agree on.
+    /// `None` where it is unknown: at the right edge, and after a character on whose width terminals
+    /// disagree.
     at: Option<(u16, u16)>,
     origin: Origin,
 }
 
-/// What rows are counted from.
+/// The origin of row numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
     /// The top of the screen.
     Screen,
-    /// A row that only the cursor's distance to it tells: `row`. The row `last` is the last one that
-    /// is known to be on the screen.
+    /// The row `row`, known only by the cursor's distance to it. The row `last` is the last one that is known
+    /// to be on the screen.
     Region { row: u16, last: u16 },
 }
 
 impl<'a> Pen<'a> {
-    /// A pen in the default style, somewhere.
+    /// A pen in the default style, at an unknown position.
     pub(super) fn new(out: &'a mut Vec<u8>, width: u16, origin: Origin) -> Self {
         Pen {
             out,
@@ -79,13 +79,13 @@ impl<'a> Pen<'a> {
         self.link_to(None);
     }
 
-    /// Erases the rows of a region from `y` on.
+    /// Erases the rows of a region from `y`.
     pub(super) fn erase_below(&mut self, y: u16) {
         self.jump(0, y);
         self.out.extend_from_slice(b"\x1b[J");
     }
 
-    /// The row of the region where the cursor is.
+    /// The cursor's row in the region.
     pub(super) fn region_row(&self) -> u16 {
         match self.origin {
             Origin::Region { row, .. } => row,
@@ -93,18 +93,18 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Writes the cells of a row that changed.
+    /// Writes the changed cells of a row.
     pub(super) fn row(&mut self, y: u16, old: Row<'a>, new: Row<'a>) {
         self.written = new;
-        // Cells covered by the wide character before them in the new row; cells whose wide character
-        // in the old row is no longer there: the terminal blanks what is left of it in its own way.
+        // Cells covered by the wide character before them in the new row; cells whose wide character in the
+        // old row is gone: the terminal blanks its rest in its own way.
         let (mut covered, mut broken) = (0, 0);
         let mut blanks = 0..0;
         let erased: Vec<Range<u16>> =
             old.strips_besides(new).map(|(placed, _)| placed.columns.clone()).collect();
         let is_bare = old.links.is_empty() && new.links.is_empty() && erased.is_empty();
         for (x, (was, cell)) in (0..).zip(old.cells.iter().zip(new.cells)) {
-            // Most cells: they need no closer look.
+            // Most cells need no closer check.
             if is_bare && x >= covered.max(broken) && cell.symbol().len() == 1 && same(was, cell) {
                 continue;
             }
@@ -155,7 +155,7 @@ impl<'a> Pen<'a> {
         self.at = Some((x, y));
     }
 
-    /// Goes to a cell, wherever the cursor is.
+    /// Moves to a cell from any position.
     pub(super) fn jump(&mut self, x: u16, y: u16) {
         let _ = match self.origin {
             Origin::Screen if x == 0 => write!(self.out, "\x1b[{}H", y + 1),
@@ -168,7 +168,7 @@ impl<'a> Pen<'a> {
         self.at = Some((x, y));
     }
 
-    /// Goes to a row of a region. One below its last row is made, and is blank.
+    /// Moves to a row of a region. A row below its last one is added, and is blank.
     pub(super) fn reach(&mut self, y: u16) {
         let Origin::Region { row, last } = self.origin else { return };
         let to = y.min(last);
@@ -186,8 +186,7 @@ impl<'a> Pen<'a> {
         self.origin = Origin::Region { row: y, last: last.max(y) };
     }
 
-    /// Whether cells that did not change are blank, and so few that writing them is the shortest way
-    /// past them.
+    /// Whether unchanged cells are blank, and so few that writing them is the shortest way past them.
     fn can_write_blanks(&self, cells: Range<u16>) -> bool {
         cells.len() <= 3
             && self.link.is_none()
@@ -203,12 +202,12 @@ impl<'a> Pen<'a> {
 
     fn write(&mut self, cell: &Cell) {
         let wanted = CellStyle::of(cell);
-        // On a blank only the background and some attributes are seen.
+        // On a blank only the background and some attributes are visible.
         let seen = |style: CellStyle| (style.bg, style.underline, style.modifier & SEEN_ON_BLANK);
         if cell.symbol() != " " || seen(wanted) != seen(self.style) {
             self.restyle(wanted);
         }
-        // Some terminals draw these in one cell: what the other one showed must not stay.
+        // Some terminals draw these in one cell: the old content of the other one must not stay.
         let taken = width_of(cell);
         if taken > 1 && Kind::of(cell.symbol()).is_some() {
             let _ = write!(self.out, "\x1b[{taken}X");
@@ -218,7 +217,7 @@ impl<'a> Pen<'a> {
         self.at = self.at.filter(|(x, _)| taken == 1 && x + 1 < width).map(|(x, y)| (x + 1, y));
     }
 
-    /// Blank cells: up to the end of the row they are erased, which leaves the cursor where it is.
+    /// Writes blank cells: up to the end of the row they are erased, which does not move the cursor.
     fn blanks(&mut self, cells: Range<u16>, y: u16) {
         let count = cells.end.saturating_sub(cells.start);
         if count == 0 {
@@ -237,7 +236,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Makes what is written next lead there.
+    /// Sets the link target of further text.
     fn link_to(&mut self, link: Option<&'a Link>) {
         if link == self.link {
             return;
@@ -249,7 +248,7 @@ impl<'a> Pen<'a> {
         self.link = link;
     }
 
-    /// Selects a style (SGR), with as few parameters as lead to it.
+    /// Selects a style (SGR) with as few parameters as possible.
     fn restyle(&mut self, wanted: CellStyle) {
         if wanted == self.style {
             return;
@@ -257,7 +256,7 @@ impl<'a> Pen<'a> {
         let mut from = self.style;
         self.out.extend_from_slice(b"\x1b[");
         let begin = self.out.len();
-        // An attribute cannot be taken away reliably but with all the others.
+        // An attribute can only be reset reliably together with all others.
         if !wanted.modifier.contains(from.modifier) || wanted == CellStyle::default() {
             from = CellStyle::default();
             if wanted != from {

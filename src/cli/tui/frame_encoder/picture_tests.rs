@@ -1,4 +1,4 @@
-//! Pictures that are drawn over cells: they are written once, and nothing of them stays.
+//! Pictures drawn over cells: they are written once, and are removed completely.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn picture() -> Arc<PreparedPicture> {
     Arc::new(PreparedPicture { columns: 10, rows: 3, pixels: PreparedPixels::Strips(strips) })
 }
 
-/// A frame with rows of the picture from `top` on, and text above and below.
+/// A frame with the picture's rows from `top`, and text above and below.
 fn frame(picture: &Arc<PreparedPicture>, top: i32) -> Frame {
     let mut frame = Frame::blank(Rect::new(0, 0, 20, 8));
     for y in 0..8_i32 {

@@ -1,11 +1,11 @@
-//! Rows that the terminal moves: which move saves most.
+//! Row moves by the terminal: finds the one that saves most.
 
 use std::io::Write;
 use std::ops::Range;
 
 use super::FramePair;
 
-/// Rows that must be saved for the terminal to be asked to move some.
+/// Minimum number of saved rows for a move.
 const WORTH: usize = 3;
 
 /// Rows `top..bottom` move up by `by`, or down when it is negative.
@@ -18,15 +18,15 @@ pub(super) struct Shift {
 
 impl Shift {
     /// Line feeds at the last row of a scroll region, or the reverse at its first: unlike SU and SD, every
-    /// terminal knows them.
+    /// terminal supports them.
     pub(super) fn write(self, out: &mut Vec<u8>) {
         let (edge, feed) = if self.by > 0 { (self.bottom, "\n") } else { (self.top + 1, "\x1bM") };
         let feeds = feed.repeat(self.by.unsigned_abs());
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(out, "\x1b[{};{}r\x1b[{edge}H{feeds}\x1b[r", self.top + 1, self.bottom);
     }
 
-    /// The row that is at `y` afterwards; `None` where it is blank.
+    /// The row that ends up at `y`; `None` where it is blank.
     pub(super) fn source(self, y: usize) -> Option<usize> {
         let rows = self.top..self.bottom;
         if !rows.contains(&y) {
@@ -36,7 +36,7 @@ impl Shift {
     }
 }
 
-/// The move that saves most rows from being written, when it is worth it.
+/// The move that saves most rows from being written, if it is worthwhile.
 pub(super) fn find_shift(frames: &FramePair<'_>, changed: &[bool]) -> Option<Shift> {
     // Not all terminals move pictures with the text.
     if [frames.old, frames.new]

@@ -1,4 +1,4 @@
-//! What a terminal shows after the bytes of a frame is what the frame says.
+//! The terminal shows the frame's content after its bytes.
 
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
@@ -20,7 +20,7 @@ fn terminal() -> vt100::Parser {
     vt100::Parser::new(HEIGHT.try_into().unwrap(), WIDTH.try_into().unwrap(), 0)
 }
 
-/// The bytes as a small terminal takes them: Emacs's knows no more than these control sequences.
+/// The bytes as a small terminal sees them: Emacs's supports only these control sequences.
 fn for_small_terminal(bytes: &[u8]) -> Vec<u8> {
     let text = std::str::from_utf8(bytes).unwrap();
     let mut kept = String::new();
@@ -115,7 +115,7 @@ fn style() -> impl Strategy<Value = Style> {
         .prop_map(|(fg, bg, modifier)| Style::new().fg(fg).bg(bg).add_modifier(modifier))
 }
 
-/// What happens to a screen from one frame to the next.
+/// A change of the screen from one frame to the next.
 #[derive(Clone, Debug)]
 enum Change {
     /// Rows from `top` on move up or down by some.
@@ -208,10 +208,10 @@ fn a_letter_costs_a_letter() {
     assert_eq!(step(&mut shown, &lines(&["hello"])), b"\x1b[1;7H   ");
 }
 
-/// A terminal with opinions of its own on how wide clusters are, of two rows.
+/// A two-row terminal with its own ideas about the width of clusters.
 struct OddTerminal {
     widths: Widths,
-    /// What begins in each cell, with its width.
+    /// The text that begins in each cell, with its width.
     cells: [Vec<Option<(String, usize)>>; 2],
     at: (usize, usize),
 }
@@ -225,7 +225,7 @@ impl OddTerminal {
         }
     }
 
-    /// Carries out a sequence; what follows it.
+    /// Carries out a sequence; returns the rest.
     fn control<'a>(&mut self, part: &'a str) -> &'a str {
         let sequence = part.strip_prefix('[').unwrap();
         let (parameters, rest) = sequence.split_at(sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap());
@@ -244,7 +244,7 @@ impl OddTerminal {
         rest.as_str()
     }
 
-    /// Erases a cell, and with it all of what is drawn there.
+    /// Erases a cell, together with any text drawn across it.
     fn erase(&mut self, x: usize) {
         let row = &mut self.cells[self.at.1];
         for start in 0..=x.min(row.len() - 1) {
@@ -271,7 +271,7 @@ impl OddTerminal {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
-    /// Whatever the terminal does with emoji, every cluster begins where the frame has it.
+    /// On any terminal's treatment of emoji, every cluster begins where the frame has it.
     #[test]
     fn clusters_keep_their_cells_on_every_terminal(
         widths in prop::array::uniform7(prop::sample::select(vec![1_u16, 2, 4])),
@@ -324,7 +324,7 @@ fn rows_that_are_kept_reach_the_screen_as_all_others() {
     let text = rows(0..40);
     let mut frames = [blank(), blank()];
     let mut terminal = terminal();
-    // The first row on the screen; whether the rows are rendered again; a row that is marked.
+    // The first row on the screen; whether the rows are rendered again; a marked row.
     for (top, again, marked) in [
         (0, false, None),
         (0, false, Some(3)),
