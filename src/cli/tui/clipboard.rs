@@ -1,8 +1,8 @@
-//! The clipboard of this machine: set and read by the program that the desktop has for it. Reading
-//! ([`paste`]) turns to the terminal where there is no such program.
+//! The clipboard of this machine: set and read by the desktop's program for it. Reading ([`paste`]) falls
+//! back to the terminal where there is no such program.
 //!
-//! A program rather than a library: on Wayland and X11 whoever sets the clipboard has to stay and hand
-//! it out; these programs do that in the background, also after tau has ended.
+//! A program rather than a library: on Wayland and X11 the setter of the clipboard must stay to serve it;
+//! these programs do that in the background, even after tau has ended.
 
 mod content;
 mod paste;
@@ -18,25 +18,25 @@ use paste::Reading;
 pub(crate) use paste::paste;
 use tau_tools::process::ChildEnv;
 
-/// How long a program may take to read the text and end.
+/// Time limit for a program to read the text and end.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A program that takes a text for a clipboard on its standard input, and how one hands it out.
+/// A program that sets a clipboard from its standard input, and its way to read one.
 struct ClipboardProgram {
-    /// The variable that says its clipboard is there; empty for always.
+    /// The variable that indicates its clipboard; empty for always.
     needs: &'static str,
     command: &'static [&'static str],
     /// The clipboard's name for the user.
     name: &'static str,
-    /// Whether it is of use to someone who sits at another machine.
+    /// Whether it is useful to a remote user.
     remote: bool,
     reading: Reading,
 }
 
 const DESKTOP: &str = "clipboard";
 
-/// In the order in which they are tried. tmux ignores what programs send for the clipboard unless
-/// it is configured otherwise, but takes it from its own command and passes it on to its terminal.
+/// In the order in which they are tried. tmux ignores clipboard sequences of programs unless it is configured
+/// otherwise, but accepts text from its own command and passes it on to its terminal.
 const PROGRAMS: &[ClipboardProgram] = &[
     #[cfg(target_os = "macos")]
     ClipboardProgram {
@@ -88,8 +88,8 @@ const PROGRAMS: &[ClipboardProgram] = &[
     },
 ];
 
-/// Hands `text` to the first clipboard of this machine that takes it; its name for the user. `None`
-/// if there is no clipboard: no desktop, no program for it, or the user is connected over ssh.
+/// Gives `text` to the first clipboard of this machine that accepts it; returns its display name. `None` if
+/// there is no clipboard: no desktop, no program for it, or the user is connected over ssh.
 ///
 /// # Errors
 /// A sentence for the user: there is a clipboard, but its program failed.
@@ -105,17 +105,17 @@ pub async fn copy(text: &str) -> Result<Option<String>, String> {
     failed.map_or(Ok(None), Err)
 }
 
-/// Which way copied text goes besides the terminal itself.
+/// The path of copied text besides the terminal itself.
 pub(crate) struct CopyRoute {
-    /// The program that takes it; `None` without one.
+    /// The program that accepts it; `None` without one.
     pub program: Option<&'static str>,
-    /// Why this program, or why no program.
+    /// The reason for this program, or for having none.
     pub reason: &'static str,
-    /// What to install, on a desktop without such a program.
+    /// The program to install, on a desktop without one.
     pub missing: Option<&'static str>,
 }
 
-/// The way [`copy`] would go now. Nothing is run.
+/// The path that [`copy`] would use now. Nothing is run.
 pub(crate) fn route() -> CopyRoute {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_installed = |program: &str| std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
@@ -140,7 +140,7 @@ fn route_of(is_set: impl Fn(&str) -> bool, is_installed: impl Fn(&str) -> bool) 
     CopyRoute { program: chosen.map(|program| name(program)), reason, missing }
 }
 
-/// Whether the environment has the variable, and something is in it.
+/// Whether the variable is set and not empty.
 fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
@@ -156,11 +156,11 @@ fn usable(is_set: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static Clipbo
     })
 }
 
-/// How a program for the clipboard ended.
+/// The end of a program for the clipboard.
 struct Finished {
-    /// `None` if it was ended because it wrote too much.
+    /// `None` if it was ended because of too much output.
     status: Option<ExitStatus>,
-    /// What it wrote; empty for one that has an input.
+    /// Its output; empty for a program with an input.
     output: Vec<u8>,
 }
 
@@ -169,7 +169,7 @@ struct Finished {
 async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Result<Option<Finished>, String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
     let (stdin, stdout) = match input {
-        // What stays in the background keeps its output open.
+        // A process that stays in the background keeps its output open.
         Some(_) => (Stdio::piped(), Stdio::null()),
         None => (Stdio::null(), Stdio::piped()),
     };
@@ -190,7 +190,7 @@ async fn run(command: &[&str], input: Option<&str>, patience: Duration) -> Resul
     };
     let finished = async {
         if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
-            // A program that ends early says so by its status.
+            // A program that ends early reports it by its status.
             let _ = pipe.write_all(text.as_bytes()).await;
         }
         let mut output = Vec::new();

@@ -1,10 +1,10 @@
-//! Decodes the bytes that a terminal sends into keys, mouse events, pastes and answers. Pure; the
-//! bytes may be cut anywhere.
+//! Decodes the bytes that a terminal sends into keys, mouse events, pastes and answers. Pure; the bytes may
+//! be split anywhere.
 //!
-//! Sources: xterm's control sequences (ctlseqs) and the kitty keyboard protocol. Where a sequence
-//! ends is decided by `tools/vt/sequence`; this module decides whether an ESC begins one or was
-//! typed. Unknown sequences are skipped as a whole, so that they never become text. What the
-//! numbers in sequences mean is in [`csi`] [`answers`] and [`clipboard`]; reading the bytes is [`super::input`].
+//! Sources: xterm's control sequences (ctlseqs) and the kitty keyboard protocol. Where a sequence ends is
+//! decided by `tools/vt/sequence`; this module decides whether an ESC begins one or was typed. Unknown
+//! sequences are skipped as a whole, so that they never become text. The meaning of numbers in sequences is
+//! in [`csi`], [`answers`] and [`clipboard`]; reading the bytes is [`super::input`].
 
 mod answers;
 mod clipboard;
@@ -16,22 +16,22 @@ use super::event::TerminalEvent;
 use tau_app::key::{Key, KeyCode, Mods};
 use tau_tools::vt::sequence::{self, Csi, Leading, Token};
 
-/// A paste that is longer is given in several parts, in bytes.
+/// A longer paste is delivered in several parts; in bytes.
 const PASTE_PART: usize = 8 << 20;
-/// The longest sequence that is waited for, in bytes.
+/// Maximum length of an incomplete sequence, in bytes.
 const MAX_LEN: usize = 4096;
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// What is kept of an answer that is too long, in bytes: enough to know what it is.
+/// The part of an overlong answer that is kept, in bytes: enough to identify it.
 const CLIPBOARD_REST: usize = 64;
 
-/// What was read and not yet understood.
+/// Bytes read but not yet decoded.
 #[derive(Debug, Default)]
 pub struct InputDecoder {
     pending: Vec<u8>,
     collecting: Collecting,
 }
 
-/// What is read until its end is found.
+/// A sequence that is collected until its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Collecting {
     #[default]
@@ -41,25 +41,25 @@ enum Collecting {
     Clipboard,
 }
 
-/// What the first bytes are.
+/// The meaning of the first bytes.
 enum Step {
-    /// The beginning of something.
+    /// An incomplete prefix.
     More,
-    /// So many bytes, which mean this or nothing.
+    /// This many bytes, with this meaning or none.
     Took(usize, Option<TerminalEvent>),
-    /// So many bytes, after which something is collected.
+    /// This many bytes, after which a sequence is collected.
     Collect(usize, Collecting),
 }
 
 impl InputDecoder {
-    /// Takes bytes and gives what they mean.
+    /// Decodes bytes and reports their meaning.
     pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(TerminalEvent)) {
         let seen = self.pending.len();
         self.pending.extend_from_slice(bytes);
         let mut done = 0;
         loop {
             let rest = self.pending.get(done..).unwrap_or_default();
-            // Only what is new can hold an end, but for its first bytes.
+            // An end can only be in new bytes, or across their start.
             let from = seen.saturating_sub(done + PASTE_END.len());
             let step = match self.collecting {
                 Collecting::Nothing => step(rest),
@@ -83,13 +83,13 @@ impl InputDecoder {
         self.bound(tell);
     }
 
-    /// Whether a pause would make a key of what was read: an Esc may begin a sequence.
+    /// Whether a pause would turn the bytes into a key: an Esc may begin a sequence.
     pub fn is_undecided(&self) -> bool {
         self.collecting == Collecting::Nothing
             && matches!(self.pending.as_slice(), [0x1b] | [0x1b, _] | [0x1b, 0x1b, _])
     }
 
-    /// Nothing followed for a moment: what is undecided was typed.
+    /// Handles a pause: undecided bytes were typed.
     pub fn pause(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         if !self.is_undecided() {
             return;
@@ -106,7 +106,7 @@ impl InputDecoder {
         }
     }
 
-    /// Keeps what waits from growing without end.
+    /// Limits the size of pending bytes.
     fn bound(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         let most = match self.collecting {
             Collecting::Nothing => MAX_LEN,
@@ -118,7 +118,7 @@ impl InputDecoder {
         }
         match self.collecting {
             Collecting::Nothing => self.pending.clear(),
-            // What is left cannot be read, and says so at its end.
+            // The rest is unreadable, and is reported at its end.
             Collecting::Clipboard => {
                 self.pending.truncate(CLIPBOARD_REST);
                 self.pending.push(b'?');
@@ -127,7 +127,7 @@ impl InputDecoder {
         }
     }
 
-    /// Tells the part of a paste that has come, but for what may be the beginning of its end.
+    /// Reports the received part of a paste, except a possible start of its end marker.
     fn tell_part(&mut self, tell: &mut dyn FnMut(TerminalEvent)) {
         let keep = self.pending.len() - PASTE_END.len();
         let keep = (keep.saturating_sub(3)..=keep).find(|at| is_boundary(&self.pending, *at)).unwrap_or(keep);
@@ -137,13 +137,13 @@ impl InputDecoder {
     }
 }
 
-/// Whether no character and no CRLF is cut before `at`.
+/// Whether a cut before `at` splits neither a character nor a CRLF.
 fn is_boundary(bytes: &[u8], at: usize) -> bool {
     let continues = bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
     !continues && at.checked_sub(1).and_then(|before| bytes.get(before)) != Some(&b'\r')
 }
 
-/// The paste at the start of `rest`, where it is whole.
+/// The paste at the start of `rest`, if complete.
 fn paste(rest: &[u8], from: usize) -> Step {
     let from = from.min(rest.len());
     let end = memchr::memmem::find(rest.get(from..).unwrap_or_default(), PASTE_END);
@@ -152,7 +152,7 @@ fn paste(rest: &[u8], from: usize) -> Step {
     Step::Took(end + PASTE_END.len(), Some(TerminalEvent::Paste(text)))
 }
 
-/// The answer about the clipboard at the start of `rest`, where it is whole.
+/// The answer about the clipboard at the start of `rest`, if complete.
 fn clipboard_answer(rest: &[u8], from: usize) -> Step {
     match clipboard::end(rest, from.min(rest.len())) {
         clipboard::End::More => Step::More,
@@ -164,7 +164,7 @@ fn clipboard_answer(rest: &[u8], from: usize) -> Step {
     }
 }
 
-/// Terminals send pasted line ends as CR, some as CRLF.
+/// Unifies the line ends of pastes: terminals send CR, some CRLF.
 pub fn unify_line_ends(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -216,7 +216,7 @@ fn character(bytes: &[u8]) -> Step {
     }
 }
 
-/// What follows an Esc.
+/// Decodes the bytes after an Esc.
 fn escaped(rest: &[u8]) -> Step {
     let length = |step: Step| match step {
         Step::Took(length, said) => Step::Took(length + 1, said),
@@ -227,7 +227,7 @@ fn escaped(rest: &[u8]) -> Step {
         [] => Step::More,
         [b'[', ..] => length(control_sequence(rest)),
         [b'O', key @ ..] => length(single_shift(key)),
-        // Old terminals put a second Esc before the sequence of a key that is held with Alt.
+        // Old terminals send a second Esc before the sequence of a key with Alt.
         [0x1b] | [0x1b, b'[' | b'O'] => Step::More,
         [0x1b, b'[' | b'O', ..] => length(with_alt(escaped(rest.get(1..).unwrap_or_default()))),
         [0x1b, ..] => key(1, Key::plain(KeyCode::Esc)),
@@ -294,7 +294,7 @@ fn string(rest: &[u8]) -> Step {
     if clipboard::begins(rest) {
         return Step::Collect(1, Collecting::Clipboard);
     }
-    // No answer holds what keys send: where one does, its end was lost, and the key is one.
+    // No answer contains a key's sequence: otherwise its end was lost, and the key is one.
     let key =
         rest.iter().position(|byte| matches!(byte, 0x00..=0x06 | 0x08 | 0x09 | 0x0b..=0x17 | 0x19 | 0x7f));
     match (sequence::after_escape(rest), key) {

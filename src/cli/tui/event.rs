@@ -1,42 +1,42 @@
-//! What comes from the terminal, in the terms of `app::key`.
+//! Events of the terminal, in terms of `app::key`.
 
 use tau_app::key::{Key, Mouse};
 use tau_app::terminal_facts::TerminalAnswer;
 
-/// Something that came from the terminal.
+/// An event of the terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TerminalEvent {
     Key(Key),
     Mouse(Mouse),
-    /// Pasted text, with `\n` for every kind of line end. Control characters are still in it.
+    /// Pasted text, with `\n` for every kind of line end. Control characters are not removed yet.
     Paste(String),
     /// The window was entered.
     FocusGained,
     /// The window was left.
     FocusLost,
-    /// The terminal answered a question about itself.
+    /// The terminal answered a query about itself.
     Answer(TerminalAnswer),
-    /// The terminal answered a question about its clipboard.
+    /// The terminal answered a query about its clipboard.
     Clipboard(ClipboardAnswer),
-    /// The terminal is closed; nothing follows.
+    /// The terminal is closed; no events follow.
     Ended,
 }
 
-/// What the terminal says about its clipboard.
+/// The terminal's answer about its clipboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClipboardAnswer {
-    /// Whether it hands out content by type (OSC 5522).
+    /// Whether it supports content by type (OSC 5522).
     KnowsTypes(bool),
     /// Its text (OSC 52).
     Text(Vec<u8>),
     /// A part of the content of a type (OSC 5522).
     Part { mime_type: String, bytes: Vec<u8> },
-    /// All parts have come (OSC 5522).
+    /// All parts have arrived (OSC 5522).
     Done,
-    /// It does not hand out the content, with a word such as `EPERM` (OSC 5522).
+    /// It refuses the content, with a word such as `EPERM` (OSC 5522).
     Refused(String),
-    /// An answer that is no base64, or too large.
+    /// An answer that is not base64, or too large.
     Unreadable,
-    /// It has answered what was asked after the clipboard.
+    /// It has answered the query after the clipboard's.
     NothingMore,
 }

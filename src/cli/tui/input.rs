@@ -1,9 +1,9 @@
-//! What the terminal says: keys, mouse, pastes and focus, in the words of `app::key`.
+//! The terminal's input: keys, mouse, pastes and focus, in terms of `app::key`.
 //!
-//! The loop of the screen reads by itself, as a thread in between would be one more to wake up for each
-//! key. It reads only what is there, so nothing the terminal does stops the program, and only where
-//! it asks for the next event: while an editor has the terminal, nobody takes the editor's keys. The
-//! bytes are decoded by [`super::decode`]; what a key means is not known here.
+//! The screen's loop reads it directly, as a thread in between would have to be woken for each key. It reads
+//! only available bytes, so that the terminal never blocks the program, and only when the loop asks for the
+//! next event: while an editor has the terminal, its keys are not taken. The bytes are decoded by
+//! [`super::decode`]; the meaning of keys is not known here.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,9 +19,9 @@ use super::decode::InputDecoder;
 use super::event::TerminalEvent;
 use tau_tools::process::pty::watched;
 
-/// How long an Esc may be the beginning of a sequence.
+/// Time for which an Esc may be the start of a sequence.
 const ESC_PAUSE: Duration = Duration::from_millis(20);
-/// Bytes that are read at once; a terminal has rarely more than 4 KB.
+/// Size of a read in bytes; a terminal rarely has more than 4 KB.
 const READ: usize = 16 * 1024;
 
 /// The reading end of the terminal.
@@ -30,14 +30,14 @@ pub struct TerminalInput {
     terminal: AsyncFd<OwnedFd>,
     decoder: InputDecoder,
     buffer: Vec<u8>,
-    /// What was decoded and not yet asked for.
+    /// Decoded events that were not requested yet.
     decoded: VecDeque<TerminalEvent>,
-    /// When an Esc that may begin a sequence was typed as such.
+    /// The time at which an Esc counts as typed, rather than as the start of a sequence.
     decide_at: Option<Instant>,
 }
 
 impl TerminalInput {
-    /// Reads standard input, which must be a terminal. Called in the runtime that waits for it.
+    /// Reads standard input, which must be a terminal. Must be called in the runtime that waits for it.
     ///
     /// # Errors
     /// The system cannot wait for the terminal.
@@ -51,7 +51,7 @@ impl TerminalInput {
         })
     }
 
-    /// The next thing the terminal says. Safe to drop before it answers.
+    /// The next event of the terminal. Safe to drop before it completes.
     pub async fn next(&mut self) -> TerminalEvent {
         loop {
             if let Some(event) = self.decoded.pop_front() {
@@ -74,7 +74,7 @@ impl TerminalInput {
         }
     }
 
-    /// What has come; never waits, and leaves it to [`Self::next`] to find that the terminal is gone.
+    /// An available event, if any; never waits, and leaves it to [`Self::next`] to detect a closed terminal.
     pub fn try_next(&mut self) -> Option<TerminalEvent> {
         if self.decoded.is_empty()
             && let Ok(count) = read_ready(self.terminal.get_ref().as_fd(), &mut self.buffer)
@@ -84,12 +84,12 @@ impl TerminalInput {
         self.decoded.pop_front()
     }
 
-    /// What came together with the last event; never waits.
+    /// An event that arrived together with the last one; never waits.
     pub fn waiting(&mut self) -> Option<TerminalEvent> {
         self.decoded.pop_front()
     }
 
-    /// Waits for bytes and decodes them. Safe to drop before it is done.
+    /// Waits for bytes and decodes them. Safe to drop before it completes.
     async fn read(&mut self) -> io::Result<()> {
         let buffer = &mut self.buffer;
         let count = self
@@ -107,7 +107,7 @@ impl TerminalInput {
     }
 }
 
-/// Reads what is there; "would block" where nothing is, also from a terminal that would make the reader wait.
+/// Reads available bytes; "would block" if there are none, even from a terminal that would block the reader.
 /// Zero bytes are a Ctrl+D that was typed before the terminal was raw.
 fn read_ready(terminal: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     let mut polled = [PollFd::new(&terminal, PollFlags::IN)];

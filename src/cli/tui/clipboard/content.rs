@@ -1,9 +1,9 @@
-//! Pasted content: how large it may be, and the errors.
+//! Pasted content: its size limit, and the errors.
 
 use crate::tui::decode::unify_line_ends;
 use tau_app::request::Pasted;
 
-/// The most that is pasted, in bytes; pictures may not be larger either.
+/// Maximum size of a paste, in bytes; it applies to pictures, too.
 pub(super) const MAX_SIZE: usize = 20 << 20;
 
 /// The error for an empty clipboard.

@@ -1,5 +1,4 @@
-//! Pasting: what is on the clipboard of this machine, read by the program that the desktop has for it,
-//! or else on that of the terminal.
+//! Pasting: reads the clipboard of this machine with the desktop's program, else the terminal's.
 
 use std::time::Duration;
 
@@ -10,11 +9,11 @@ use crate::tui::call::Call;
 use crate::tui::files::picture_of;
 use tau_app::request::Pasted;
 
-/// How long a program may take to hand out the clipboard, which it may have to ask another for.
+/// Time limit for a program to output the clipboard, which it may have to request from another one.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long tmux is given to get the clipboard of its terminal.
+/// Time limit for tmux to get the clipboard of its terminal.
 const TMUX_TIMEOUT: Duration = Duration::from_millis(300);
-/// Pictures that models accept, best first: their types, and what else lists of types call them.
+/// Pictures that models accept, best first: their types, and their other names in lists of types.
 const PICTURES: [(&str, &str); 4] = [
     ("image/png", "PNGf"),
     ("image/jpeg", "image/jpeg"),
@@ -22,9 +21,9 @@ const PICTURES: [(&str, &str); 4] = [
     ("image/gif", "image/gif"),
 ];
 
-/// How a program hands out a clipboard: commands, empty where it cannot.
+/// The ways in which a program outputs a clipboard: commands, empty where unsupported.
 pub(super) struct Reading {
-    /// Lists the types of what is there.
+    /// Lists the types of the content.
     pub types: &'static [&'static str],
     /// Writes a picture; its type is the last argument.
     pub picture: &'static [&'static str],
@@ -32,10 +31,10 @@ pub(super) struct Reading {
     pub text: &'static [&'static str],
 }
 
-/// What is on the clipboard.
+/// The content of the clipboard.
 ///
 /// # Errors
-/// A sentence for the user: there is nothing, or it cannot be read, and what to do.
+/// A sentence for the user: it is empty, or cannot be read, and a remedy.
 pub async fn paste(call: &Call) -> Result<Pasted, String> {
     for program in usable(is_set) {
         if program.remote {
@@ -50,7 +49,7 @@ pub async fn paste(call: &Call) -> Result<Pasted, String> {
     terminal::read(call).await
 }
 
-/// What the program hands out; `None` when it is not installed.
+/// The program's output; `None` when it is not installed.
 async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, String> {
     let Reading { types, picture, text } = &program.reading;
     let types = match types {
@@ -76,7 +75,7 @@ async fn read(program: &ClipboardProgram) -> Result<Option<Pasted>, String> {
     }
 }
 
-/// What AppleScript prints for data, `«data PNGf` and hexadecimal digits, as the data.
+/// Decodes AppleScript's output of data, `«data PNGf` and hexadecimal digits.
 fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
     let text = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().strip_prefix("«data PNGf"));
     let Some(digits) = text.and_then(|text| text.strip_suffix('»')) else { return bytes };
@@ -84,8 +83,8 @@ fn unwrapped(bytes: Vec<u8>) -> Vec<u8> {
     pairs.map_while(|pair| u8::from_str_radix(pair?, 16).ok()).collect()
 }
 
-/// What a command prints. Nothing when it fails, as all of them do where there is nothing of the kind;
-/// `None` when it is not installed.
+/// The output of a command. Empty when it fails, as all of them do without matching content; `None` when it
+/// is not installed.
 async fn run(command: &[&str]) -> Result<Option<Vec<u8>>, String> {
     let ran = super::run(command, None, TIMEOUT).await;
     let Some(finished) = ran.map_err(|error| format!("cannot paste: {error}"))? else { return Ok(None) };

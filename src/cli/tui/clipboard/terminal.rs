@@ -1,6 +1,6 @@
-//! The clipboard of the terminal, which is that of the user also over SSH: pictures and text from
-//! terminals that know kitty's protocol (OSC 5522), text from others (OSC 52). Most hand it out only
-//! when they are set so, and say nothing otherwise.
+//! The clipboard of the terminal, which is the user's even over SSH. Pictures and text come from terminals
+//! with kitty's protocol (OSC 5522), text from others (OSC 52). Most allow reading only when configured to,
+//! and do not answer otherwise.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::tui::files::picture_of;
 use crate::tui::questions::{ClipboardAsk, ClipboardQuestion};
 use tau_app::request::Pasted;
 
-/// How long a terminal may take to answer.
+/// Time limit for a terminal's answer.
 const ANSWER: Duration = Duration::from_secs(1);
-/// How long a terminal may take for its text. Some ask the user first.
+/// Time limit for a terminal's text. Some ask the user first.
 const TEXT: Duration = Duration::from_secs(4);
-/// How long a terminal that knows OSC 5522 may take: it asks the user, and says what the answer was.
+/// Time limit for a terminal with OSC 5522: it asks the user, and reports the decision.
 const CONTENT: Duration = Duration::from_secs(60);
 
-/// Where terminals are told to hand out their clipboard: a part of what they call themselves in `TERM`,
+/// The settings that let terminals share their clipboard: a part of the terminal's name in `TERM`,
 /// `TERM_PROGRAM` or `LC_TERMINAL`, and the setting.
 const SETTINGS: [(&str, &str); 6] = [
     ("kitty", "add read-clipboard to clipboard_control in kitty.conf"),
@@ -34,10 +34,10 @@ const SETTINGS: [(&str, &str); 6] = [
     ("xterm", "if it is xterm: XTerm*allowWindowOps: true"),
 ];
 
-/// What is on the terminal's clipboard.
+/// The content of the terminal's clipboard.
 ///
 /// # Errors
-/// A sentence for the user, with what to do.
+/// A sentence for the user, with a remedy.
 pub(super) async fn read(call: &Call) -> Result<Pasted, String> {
     let term = std::env::var("TERM").unwrap_or_default();
     if !answers_questions(&term, is_set("TMUX")) {
@@ -48,7 +48,7 @@ pub(super) async fn read(call: &Call) -> Result<Pasted, String> {
     if terminal.knows_types().await { terminal.content().await } else { terminal.text().await }
 }
 
-/// A talk with the terminal about its clipboard.
+/// An exchange with the terminal about its clipboard.
 struct Terminal<'a> {
     call: &'a Call,
     sender: UnboundedSender<ClipboardAnswer>,
@@ -56,7 +56,7 @@ struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
-    /// Asks; until when the answers are waited for.
+    /// Sends a question; returns the deadline for answers.
     async fn ask(&self, question: ClipboardQuestion, patience: Duration) -> Instant {
         self.call.ask_terminal(ClipboardAsk { question, answers: self.sender.clone() }).await;
         Instant::now() + patience
@@ -130,7 +130,7 @@ impl Terminal<'_> {
     }
 }
 
-/// What to do where the terminal keeps its clipboard.
+/// The remedy where the terminal does not share its clipboard.
 fn setting() -> String {
     let names = ["TERM", "TERM_PROGRAM", "LC_TERMINAL"].map(|name| std::env::var(name).unwrap_or_default());
     let known = SETTINGS.iter().find(|(part, _)| names.iter().any(|name| name.contains(part)));

@@ -1,13 +1,13 @@
-//! What the terminal answers when it is asked about itself.
+//! The terminal's answers to queries about itself.
 
 use tau_app::background::Background;
 use tau_app::terminal_facts::TerminalAnswer;
 use tau_tools::vt::sequence::{Csi, StringKind};
 
-/// The most of a terminal's name and version that is kept, in characters.
+/// Maximum length of a terminal's name and version, in characters.
 const VERSION_CHARS: usize = 100;
 
-/// A control sequence as an answer; `None` for keys and for answers to questions that tau does not ask.
+/// A control sequence as an answer; `None` for keys and for answers to queries that tau does not send.
 pub fn from_csi(csi: &Csi<'_>) -> Option<TerminalAnswer> {
     if !csi.intermediates.is_empty() {
         return None;
@@ -22,7 +22,7 @@ pub fn from_csi(csi: &Csi<'_>) -> Option<TerminalAnswer> {
             let pixels = |text: &str| text.parse::<u16>().ok().filter(|pixels| *pixels > 0);
             Some(TerminalAnswer::CellPixels { width: pixels(width)?, height: pixels(height)? })
         }
-        // Of the first row it would be a key: F3 with modifiers.
+        // In the first row it would be a key: F3 with modifiers.
         'R' => {
             let (row, column) = csi.parameters.split_once(';')?;
             let column = column.parse::<u16>().ok()?.checked_sub(1)?;

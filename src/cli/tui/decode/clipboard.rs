@@ -1,9 +1,9 @@
-//! What the terminal says about its clipboard: its text (OSC 52, xterm), or its content by type
+//! The terminal's answers about its clipboard. They hold its text (OSC 52, xterm), or its content by type
 //! (OSC 5522, <https://sw.kovidgoyal.net/kitty/clipboard/>).
 //!
-//! These answers may be large, so they are collected as they come. What is in them is base64 and
-//! parameters: the first byte of another kind is their end, so one that is never ended takes no more
-//! than the keys up to the next control character.
+//! These answers may be large, so they are collected as they arrive. They consist of base64 and parameters:
+//! the first byte of another kind ends them, so an unterminated answer swallows no more than the keys up to
+//! the next control character.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -12,30 +12,30 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::super::event::ClipboardAnswer;
 use tau_tools::vt::sequence::Csi;
 
-/// The longest answer that is kept, in bytes: 20 MB as base64.
+/// Maximum length of an answer, in bytes: 20 MB as base64.
 pub const MAX_LEN: usize = 28 << 20;
 
 const TEXT: &str = "52;";
 const CONTENT: &str = "5522;";
 
-/// Whether a control string begins like an answer. `rest` is what follows the Esc.
+/// Whether a control string begins like an answer. `rest` follows the Esc.
 pub fn begins(rest: &[u8]) -> bool {
     let is = |name: &str| rest.strip_prefix(b"]").is_some_and(|rest| rest.starts_with(name.as_bytes()));
     is(TEXT) || is(CONTENT)
 }
 
-/// Where an answer ends.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Not yet.
     More,
     /// After this many bytes of data; this many bytes with the terminator.
     At { data: usize, length: usize },
-    /// After this many bytes comes something else.
+    /// A byte of another kind follows after this many bytes.
     Broken(usize),
 }
 
-/// Where the answer at the start of `rest` ends, when the bytes before `from` are known to be data.
+/// The end of the answer at the start of `rest`, when the bytes before `from` are known to be data.
 pub fn end(rest: &[u8], from: usize) -> End {
     let unread = rest.get(from..).unwrap_or_default();
     let Some(data) = unread.iter().position(|byte| !matches!(byte, b' '..=b'~')).map(|at| at + from) else {
@@ -49,7 +49,7 @@ pub fn end(rest: &[u8], from: usize) -> End {
     }
 }
 
-/// What a whole answer says; `None` for parts that say nothing.
+/// The meaning of a complete answer; `None` for parts without any.
 pub fn meaning(data: &[u8]) -> Option<ClipboardAnswer> {
     let data = std::str::from_utf8(data).ok()?;
     if let Some(data) = data.strip_prefix(TEXT) {
@@ -80,7 +80,7 @@ pub fn meaning(data: &[u8]) -> Option<ClipboardAnswer> {
     }
 }
 
-/// Whether the terminal knows OSC 5522 (DECRPM of that mode).
+/// Whether the terminal supports OSC 5522 (DECRPM of that mode).
 pub fn from_csi(csi: &Csi<'_>) -> Option<ClipboardAnswer> {
     let state =
         csi.parameters.strip_prefix("?5522;").filter(|_| csi.intermediates == "$" && csi.last == 'y')?;

@@ -1,4 +1,4 @@
-//! What control sequences mean: the numbers of xterm and of the kitty keyboard protocol.
+//! The meaning of control sequences: xterm's numbers and the kitty keyboard protocol.
 
 use super::super::event::TerminalEvent;
 use tau_app::key::{Key, KeyCode, Mods, Mouse, MouseButton, MouseKind};
@@ -25,9 +25,9 @@ pub fn meaning(csi: &Csi<'_>) -> Option<TerminalEvent> {
 #[derive(Debug, Default)]
 struct Fields {
     number: u32,
-    /// The character that the key gives with shift.
+    /// The key's character with shift.
     shifted: Option<u32>,
-    /// The character that the key gives on a US keyboard, where it is another.
+    /// The key's character on a US keyboard, where different.
     base: Option<u32>,
     modifiers: u32,
     /// 1 press, 2 repeat, 3 release.
@@ -78,7 +78,7 @@ fn key(fields: &Fields, last: u8) -> Option<Key> {
         b'~' if fields.number == 27 => unicode(&Fields { number: fields.third, ..Fields::default() }, mods),
         b'~' => tilde(fields.number).map(|code| Key::new(code, mods)),
         b'Z' => Some(Key::new(KeyCode::Tab, mods.with(Mods::SHIFT))),
-        // Any other first number is a report, such as of the cursor's place.
+        // Any other first number is a report, such as the cursor's position.
         _ if fields.number != 1 => None,
         _ => letter(last).map(|code| Key::new(code, mods)),
     }
@@ -107,7 +107,7 @@ fn tilde(number: u32) -> Option<KeyCode> {
         4 | 8 => KeyCode::End,
         5 => KeyCode::PageUp,
         6 => KeyCode::PageDown,
-        // The gaps in the numbers are those of the VT220's keyboard.
+        // The gaps in the numbers come from the VT220's keyboard.
         11..=15 => function(number - 10)?,
         17..=21 => function(number - 11)?,
         23..=26 => function(number - 12)?,
@@ -134,8 +134,8 @@ fn unicode(fields: &Fields, mods: Mods) -> Option<Key> {
     Some(Key::new(code, mods))
 }
 
-/// A key that types. With shift its other character counts, and shift only where that does not
-/// show it.
+/// A key that types. With shift, its shifted character counts, and shift itself only if that does not show
+/// it.
 fn typed(fields: &Fields, mods: Mods) -> Option<Key> {
     let visible = |number| char::from_u32(number).filter(|c| !c.is_control());
     let own = visible(fields.number)?;
@@ -148,8 +148,8 @@ fn typed(fields: &Fields, mods: Mods) -> Option<Key> {
     }
 }
 
-/// Whether a chord is named after the key's place on a US keyboard: Ctrl+C is the key of C where that
-/// types с (Cyrillic) or ב. A layout that has the Latin letter elsewhere, such as Dvorak, keeps its own.
+/// Whether a chord is named by the key's place on a US keyboard: Ctrl+C is C's key where that types с
+/// (Cyrillic) or ב. A layout with the Latin letter elsewhere, such as Dvorak, keeps its own.
 fn is_chord_of_base(own: char, base: char, mods: Mods) -> bool {
     const LATIN_END: char = '\u{250}';
     [Mods::CTRL, Mods::ALT, Mods::SUPER].iter().any(|held| mods.has(*held))
@@ -187,7 +187,7 @@ fn functional(number: u32) -> Option<KeyCode> {
     }
 }
 
-/// `CSI < button ; column ; row M` (pressed) or `m` (released); places count from 1.
+/// `CSI < button ; column ; row M` (pressed) or `m` (released); positions count from 1.
 fn sgr_mouse(parameters: &str, last: u8) -> Option<Mouse> {
     let mut numbers = parameters.split(';').map(|number| number.parse::<u16>().ok());
     let bits = numbers.next()??;
@@ -203,7 +203,7 @@ fn sgr_mouse(parameters: &str, last: u8) -> Option<Mouse> {
     }
 }
 
-/// `CSI M` and three bytes; a release does not say of which button.
+/// `CSI M` and three bytes; a release does not give its button.
 pub(crate) fn old_mouse(bytes: [u8; 3]) -> Option<Mouse> {
     let [bits, column, row] = bytes.map(u16::from);
     let (bits, column, row) = (bits.checked_sub(32)?, column.checked_sub(33)?, row.checked_sub(33)?);
@@ -221,7 +221,7 @@ fn mouse(bits: u16, column: u16, row: u16) -> Option<Mouse> {
         66 => MouseKind::ScrollLeft,
         67 => MouseKind::ScrollRight,
         0..=2 => MouseKind::Down(button(bits)?),
-        // A movement; without a button it is of no interest.
+        // A movement; irrelevant without a button.
         32..=34 => MouseKind::Drag(button(bits)?),
         _ => return None,
     };

@@ -1,10 +1,10 @@
-//! What each terminal sends for each key, and that cutting the bytes changes nothing.
+//! Each terminal's sequences for keys, and that splitting the bytes changes nothing.
 
 use super::super::event::ClipboardAnswer;
 use super::*;
 use proptest::prelude::*;
 
-/// What `bytes` mean, as text: keys by name, the rest in brackets.
+/// The meaning of `bytes` as text: keys by name, the rest in brackets.
 fn decoded(pieces: &[&[u8]], ending: Ending) -> String {
     let mut decoder = InputDecoder::default();
     let mut said = Vec::new();
@@ -30,7 +30,7 @@ enum Ending {
     Open,
 }
 
-/// `bytes` mean `expected`, whole and byte by byte.
+/// Checks that `bytes` mean `expected`, whole and byte by byte.
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
     assert_eq!(decoded(&[bytes.as_bytes()], Ending::Pause), expected, "{bytes:?}");
@@ -111,10 +111,10 @@ fn chords_of_keyboards_with_another_alphabet_are_those_of_the_key() {
     check("\x1b[39::119;5u\x1b[47::113;5u\x1b[305::105;5u", "ctrl+w ctrl+q ctrl+i");
     // Without a modifier, or with shift only, it is text.
     check("\x1b[1089::99u\x1b[1089:1057:99;2u\x1b[1089::99;1u", "с С с");
-    // Where the Latin letter is elsewhere (Dvorak, AZERTY, QWERTZ), it is what counts; so are accented ones.
+    // Where the Latin letter is elsewhere (Dvorak, AZERTY, QWERTZ), it counts; so do accented ones.
     check("\x1b[99::105;5u\x1b[97::113;5u\x1b[122::121;5u\x1b[45:95:39;6u", "ctrl+c ctrl+a ctrl+z ctrl+_");
     check("\x1b[246::59;3u\x1b[232:55:55;6u\x1b[233::50;3u", "alt+ö ctrl+7 alt+é");
-    // Fields that are no characters are passed over.
+    // Fields that are not characters are skipped.
     check("\x1b[1089::;5u\x1b[1089::7;5u\x1b[1089::1099;5u", "ctrl+с ctrl+с ctrl+с");
 }
 
@@ -126,7 +126,7 @@ fn the_mouse() {
         "\x1b[<64;5;6M\x1b[<65;5;6M\x1b[<69;5;6M",
         "[ScrollUp 4 5 up] [ScrollDown 4 5 up] [ScrollDown 4 5 shift+up]",
     );
-    // Movement without a button, further buttons, places that do not exist.
+    // Movement without a button, further buttons, invalid positions.
     check("\x1b[<35;1;1M\x1b[<128;1;1M\x1b[<0;0;1M\x1b[<0;1M\x1b[<0;99999;1M", "");
     check("\x1b[M !!\x1b[M#\"!\x1b[M`!!", "[Down(Left) 0 0 up] [Up(Left) 1 0 up] [ScrollUp 0 0 up]");
 }
@@ -151,7 +151,7 @@ fn focus_and_answers_never_become_text() {
     check("\x1bP>|xterm(390)\x1b\\", "[Answer(Version(\"xterm(390)\"))]");
     check("\x1bP1$r0m\x1b\\\x1b_Gi=1;OK\x1b\\\x1b[6;0;8t\x1b[6;1t\x1b[99999;99999R", "");
     check("\x1b[?7u\x1b[>0;95;0c\x1b[0n\x1b[?2026;2$y\x1b[48;24;80t", "");
-    // Broken ones end where they break.
+    // Broken ones end where they are cut.
     check("\x1b[12\x1b[A\x1b[1;\ra", "up enter a");
     check("\x1b]11;rgb\x1b[Ax", "up x");
     check("\x1b]11;rgb:ff\x03\x1bP>|x\r\x1b]11;y\x7fz\x07", "ctrl+c enter backspace z ctrl+g");
@@ -162,7 +162,7 @@ fn answers_about_the_clipboard() {
     check("\x1b]52;c;aGk=\x1b\\x\x1b]52;;\x07y", "[Clipboard(Text([104, 105]))] x [Clipboard(Text([]))] y");
     check("\x1b]5522;type=read:status=OK\x1b\\\x1b]5522;type=read:status=DONE\x07", "[Clipboard(Done)]");
     check("\x1b[?5522;2$y\x1b[?5522;0$y", "[Clipboard(KnowsTypes(true))] [Clipboard(KnowsTypes(false))]");
-    // Broken ones end where they break.
+    // Broken ones end where they are cut.
     check("\x1b]52;c;aGk=\x1b[Ax\x1b]52;c;ab\rc", "up x enter c");
 }
 
@@ -226,7 +226,7 @@ fn an_endless_sequence_is_given_up() {
 }
 
 proptest! {
-    /// Any bytes, cut anywhere, mean the same; and nothing is kept for ever.
+    /// Any bytes, split anywhere, mean the same, and nothing is kept forever.
     #[test]
     fn cutting_changes_nothing(
         parts in prop::collection::vec(
