@@ -1,4 +1,4 @@
-//! The terminal as an object: the one owner of everything that is written to it.
+//! The terminal as an object: the only writer of its output.
 //!
 //! Frames ([`frames`], [`inline`]), the title, the clipboard and the bell ([`side_channels`]) and questions
 //! ([`super::questions`]) go through typed methods here and nowhere else, so no text reaches the
@@ -31,10 +31,10 @@ pub use frames::{Drawn, Painted};
 use inline::InlineScreen;
 pub use side_channels::Copied;
 
-/// A terminal that takes longer than this for a frame misses the next ones.
+/// A terminal that takes longer than this for a frame skips the next ones.
 const TIMEOUT: Duration = Duration::from_millis(40);
 
-/// Whether mouse events are ours or the terminal's own.
+/// Whether mouse events go to tau or to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MouseCapture {
     On,
@@ -47,7 +47,7 @@ impl MouseCapture {
     }
 }
 
-/// What frames are drawn on.
+/// The surface of frames.
 #[derive(Debug)]
 enum Surface {
     Full(Box<FullScreen>),
@@ -61,7 +61,7 @@ impl Surface {
             ScreenKind::Inline | ScreenKind::Reader => {
                 let reflows = inline::reflows(|name| std::env::var(name).ok());
                 let region = InlineScreen::new(reflows);
-                // For screen readers there are no lists that lie on other rows.
+                // For screen readers there are no lists that cover other rows.
                 Surface::Inline(Box::new(if kind == ScreenKind::Inline { region.asking() } else { region }))
             }
         }
@@ -82,28 +82,28 @@ pub struct Tty {
     output: TerminalWriter,
     surface: Surface,
     mouse: MouseCapture,
-    /// The title that was last set.
+    /// The last title.
     title: String,
     /// Notifications and progress.
     pub announcer: Announcer,
-    /// When progress was last shown; `None` when it is not.
+    /// Time of the last progress report; `None` when it is hidden.
     progress: Option<Instant>,
-    /// [`Tty::suspend`] came back; the signal that brought it back is still to be reported.
+    /// [`Tty::suspend`] returned; the signal that continued the program must still be reported.
     continued: bool,
-    /// How wide it draws characters.
+    /// Its width of characters.
     widths: Widths,
-    /// What the terminal was asked.
+    /// The queries sent to the terminal.
     pub(super) questions: Questions,
     /// Bytes of one frame; kept for its capacity.
     scratch: Vec<u8>,
 }
 
 impl Tty {
-    /// Takes the terminal: raw mode, a screen of that kind, bracketed paste, kitty keyboard flags,
-    /// focus reports, the mouse if wanted. Nothing is asked, so nothing is waited for.
+    /// Takes the terminal: raw mode, a screen of that kind, bracketed paste, kitty keyboard flags, focus
+    /// reports, the mouse if wanted. It sends no queries, so nothing is awaited.
     ///
     /// # Errors
-    /// Standard input or output is no terminal.
+    /// Standard input or output is not a terminal.
     pub fn enter(kind: ScreenKind, mouse: MouseCapture) -> io::Result<Self> {
         let mut tty = Tty {
             output: TerminalWriter::default(),
@@ -118,7 +118,7 @@ impl Tty {
             scratch: Vec::with_capacity(16 * 1024),
         };
         if kind != ScreenKind::Full {
-            // Where the shell's last line has no end, this wraps, and the first row is one of its own.
+            // If the shell's last line is unterminated, this wraps, so that the first row is a new one.
             let line = " ".repeat(usize::from(size().width.saturating_sub(1)));
             tty.send(format!("{line}\r").as_bytes())?;
         }
@@ -133,7 +133,8 @@ impl Tty {
         self.send(bytes.as_bytes())
     }
 
-    /// What takes the mouse, or leaves it to the terminal. The shell's screen is scrolled by the terminal.
+    /// The sequence that captures the mouse, or leaves it to the terminal. The shell's screen is scrolled by
+    /// the terminal.
     fn mouse_modes(&self) -> &'static str {
         let bytes = match (&self.surface, self.mouse) {
             (Surface::Full(_), MouseCapture::On) => modes::set(TerminalMode::Mouse),
@@ -142,22 +143,22 @@ impl Tty {
         bytes.unwrap_or_default()
     }
 
-    /// Takes the mouse or leaves it, and announces things in the way that is wanted, from now on.
+    /// Applies the settings of the mouse and of notifications from now on.
     ///
     /// # Errors
     /// The terminal is gone.
     pub(crate) fn use_for(&mut self, terminal_use: TerminalUse) -> io::Result<()> {
-        // In the former way; whoever wants it shows it again.
+        // In the former way; it is shown again if wanted.
         self.show_progress(false)?;
         self.announcer = Announcer::of_terminal(terminal_use);
         self.mouse = MouseCapture::wanted(terminal_use.mouse);
         self.send(self.mouse_modes().as_bytes())
     }
 
-    /// Gives the terminal back as it was. Idempotent; dropping does the same.
+    /// Gives the terminal back in its former state. Idempotent; dropping does the same.
     pub fn leave(&mut self) {
         if self.output.is_stuck() {
-            // A sequence may be half out: let the rest follow if it goes quickly.
+            // A sequence may be incomplete: send the rest if that is quick.
             let _ = self.output.send(b"", TIMEOUT);
             self.output.give_up();
         }
@@ -168,7 +169,7 @@ impl Tty {
             let _ = self.send(bytes.as_bytes());
         }
         if self.questions.close() {
-            // The shell would take the answers for what its user typed.
+            // The shell would treat the answers as typed.
             let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         }
         if let Surface::Full(screen) = &mut self.surface
@@ -181,7 +182,7 @@ impl Tty {
         self.forget();
     }
 
-    /// What is on the screen is not known any more.
+    /// Forgets the screen's content, which is unknown now.
     fn forget(&mut self) {
         match &mut self.surface {
             Surface::Full(screen) => screen.forget(),
@@ -189,7 +190,7 @@ impl Tty {
         }
     }
 
-    /// Asks what was not asked yet, in one write; the answers come as input.
+    /// Sends the queries that were not sent yet, in one write; the answers come as input.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -217,8 +218,8 @@ impl Tty {
         self.send(text.as_bytes())
     }
 
-    /// Gives the terminal back, stops this program's process group, and takes the terminal again
-    /// when the shell lets it continue in the foreground.
+    /// Gives the terminal back, stops this program's process group, and takes the terminal again when the
+    /// shell continues it in the foreground.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -229,7 +230,7 @@ impl Tty {
         self.leave();
         loop {
             rustix::process::kill_current_process_group(Signal::STOP)?;
-            // Continued in the background (`bg`): the terminal is not ours to touch.
+            // Continued in the background (`bg`): the terminal must not be touched.
             if in_foreground() {
                 break;
             }
@@ -239,8 +240,8 @@ impl Tty {
         Ok(Suspended::Back)
     }
 
-    /// Takes the terminal again after it was given back, or after the program was stopped by a
-    /// signal that cannot be caught. The next frame is a complete one.
+    /// Takes the terminal again after it was given back, or after the program was stopped by a signal that
+    /// cannot be caught. The next frame is a complete one.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -251,14 +252,13 @@ impl Tty {
         self.take_back()
     }
 
-    /// Sets every mode again. Raw mode is not left in between: what is typed just then would be
-    /// read as lines.
+    /// Sets every mode again. Raw mode is not left in between: keys typed just then would be read as lines.
     fn take_back(&mut self) -> io::Result<()> {
         let undo = modes::undo();
         self.send(undo.as_bytes())?;
         self.set_modes()?;
         self.forget();
-        // It was taken back with the other modes; whoever wants it shows it again.
+        // It was reset with the other modes; it is shown again if wanted.
         self.progress = None;
         let title = std::mem::take(&mut self.title);
         if !title.is_empty() {
@@ -281,23 +281,23 @@ impl Drop for Tty {
     }
 }
 
-/// What became of a wish to be suspended.
+/// The result of a request to suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Suspended {
-    /// It was, and is back.
+    /// The program was suspended, and is back.
     Back,
-    /// There is no shell that could bring it back; nothing was done.
+    /// There is no shell that could continue it; nothing was done.
     NoShell,
 }
 
-/// The terminal's size; 80x24 where it does not know.
+/// The terminal's size; 80x24 if unknown.
 pub fn size() -> Rect {
     let known = rustix::termios::tcgetwinsize(super::output::terminal()).ok();
     let (columns, rows) = known.map_or((0, 0), |size| (size.ws_col, size.ws_row));
     if columns == 0 || rows == 0 { Rect::new(0, 0, 80, 24) } else { Rect::new(0, 0, columns, rows) }
 }
 
-/// A session leader has no shell above it: once stopped it would stay so.
+/// Whether a shell could continue the program. A session leader has none: once stopped it would stay so.
 fn has_shell() -> bool {
     let group = rustix::process::getpgrp();
     rustix::process::getsid(None).is_ok_and(|session| session != group)

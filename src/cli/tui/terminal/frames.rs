@@ -1,7 +1,7 @@
-//! Frames: what leads from the one that is shown to the next.
+//! Frames: writes the difference between the displayed one and the next.
 //!
-//! A frame is compared with the one before; when nothing differs nothing is written, and otherwise it
-//! is one write inside a synchronised update.
+//! A frame is compared with the previous one; if nothing differs, nothing is written, and otherwise it is one
+//! write inside a synchronised update.
 
 use std::io;
 use std::time::Duration;
@@ -21,38 +21,38 @@ use super::kept_pictures::KeptPictures;
 use super::{Surface, TIMEOUT, Tty, size};
 use tau_view::frame::Frame;
 
-/// What became of a frame.
+/// The result of drawing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drawn {
     /// It was sent, in this many bytes.
     Frame(usize),
-    /// It looks like the one before. Nothing was written.
+    /// It looks like the previous one. Nothing was written.
     Unchanged,
-    /// The terminal has not yet taken an earlier frame, or is given back. Nothing was drawn;
-    /// try again later.
+    /// The terminal has not yet accepted an earlier frame, or is given back. Nothing was drawn; try again
+    /// later.
     Busy,
 }
 
-/// What is to be known of a frame besides its cells.
+/// The properties of a frame besides its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Painted {
-    /// Where the cursor is; `None` hides it.
+    /// The cursor's position; `None` hides it.
     pub cursor: Option<(u16, u16)>,
-    /// Rows at the top that are finished, on the shell's screen.
+    /// The number of finished rows at the top, on the shell's screen.
     pub finished: u16,
-    /// What is below them there is soon gone, and may lie on rows that are finished.
+    /// The rows below them are transient there, and may cover finished rows.
     pub floats: bool,
 }
 
 impl Tty {
-    /// Draws one frame. `fill` fills it; it is of the terminal's present size, and blank or as it was filled
+    /// Draws one frame. `fill` fills it; it has the terminal's present size, and is blank or as it was filled
     /// before. On the shell's screen its height may change.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn draw(&mut self, fill: impl FnOnce(&mut Frame) -> Painted) -> io::Result<Drawn> {
         if !modes::is_set(self.surface.mode()) {
-            // A panic in another task has already given the terminal back.
+            // A panic in another task has already restored the terminal.
             return Ok(Drawn::Busy);
         }
         if self.output.is_stuck() && self.output.send(b"", Duration::ZERO)? == WriteOutcome::Part {
@@ -85,7 +85,7 @@ impl Tty {
         Ok(Drawn::Frame(self.scratch.len()))
     }
 
-    /// Draws as wide as the terminal does from now on.
+    /// Uses the terminal's widths from now on.
     pub(crate) fn set_widths(&mut self, widths: Widths) {
         if self.widths != widths {
             self.widths = widths;
@@ -93,8 +93,8 @@ impl Tty {
         }
     }
 
-    /// Prints the samples of [`KINDS`], of which nothing is seen, and asks for the cursor behind each.
-    /// Nothing on the shell's screen, where a row that is not ours would be written over.
+    /// Prints the samples of [`KINDS`] invisibly, and queries the cursor's position behind each. Does nothing
+    /// on the shell's screen, where it would overwrite a row of others.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -105,7 +105,7 @@ impl Tty {
         self.send(&bytes)
     }
 
-    /// On the shell's screen, rows that there are for what is soon gone.
+    /// On the shell's screen, the rows available for transient content.
     pub(crate) fn room(&self) -> Option<u16> {
         match &self.surface {
             Surface::Full(_) => None,
@@ -113,7 +113,7 @@ impl Tty {
         }
     }
 
-    /// The terminal has told in which row the cursor was; whether it was asked for that.
+    /// Handles the cursor's row as reported by the terminal; returns whether that was requested.
     pub(crate) fn told_row(&mut self, row: u16) -> bool {
         match &mut self.surface {
             Surface::Full(_) => false,
@@ -124,9 +124,9 @@ impl Tty {
         }
     }
 
-    /// Makes the next frame a complete one, whatever is on the screen. To be called whenever the
-    /// terminal was resized: it may have been small for a moment and have lost what it showed,
-    /// although the size is again the one before.
+    /// Makes the next frame a complete one, regardless of the screen's content. Must be called whenever the
+    /// terminal was resized: it may have been small for a moment and have lost its content, although the size
+    /// is the same again.
     pub(crate) fn redraw(&mut self) {
         match &mut self.surface {
             Surface::Full(screen) => screen.stale = true,
@@ -135,23 +135,23 @@ impl Tty {
     }
 }
 
-/// A screen that tau has to itself.
+/// A screen of tau's own.
 #[derive(Debug, Default)]
 pub(super) struct FullScreen {
     shown: Frame,
     pub(super) next: Frame,
-    /// Where the cursor is shown; `None` when it is hidden.
+    /// The position of the visible cursor; `None` when it is hidden.
     cursor: Option<(u16, u16)>,
-    /// The screen holds something that `shown` does not know of.
+    /// The screen may have content unknown to `shown`.
     stale: bool,
-    /// The pictures that the terminal was given.
+    /// The pictures uploaded to the terminal.
     pictures: KeptPictures,
     /// Bytes of the cells of a frame; kept for its capacity.
     cells: Vec<u8>,
 }
 
 impl FullScreen {
-    /// Makes the buffers as large as the terminal; a change makes what is shown worthless.
+    /// Resizes the buffers to the terminal; a change invalidates the displayed content.
     pub(super) fn fit(&mut self, area: Rect) {
         if self.next.area() != area {
             self.next.resize(area);
@@ -164,13 +164,13 @@ impl FullScreen {
         }
     }
 
-    /// The samples: concealed, within an update, and in a blank row, which is blank again afterwards.
-    /// `None` without such a row.
+    /// The samples: concealed, within an update, and in a blank row, which is blank again afterwards. `None`
+    /// without such a row.
     fn samples(&self) -> io::Result<Option<Vec<u8>>> {
         let shown = &self.shown;
         let blank =
             |y: &u16| shown.row(*y).iter().all(frame_encoder::is_blank) && shown.pictures.row(*y).is_empty();
-        // Of the first row the answer would be a key.
+        // In the first row the answer would be a key.
         let Some(y) = (1..shown.area().height).find(blank) else { return Ok(None) };
         let mut bytes = Vec::new();
         queue!(bytes, BeginSynchronizedUpdate, SetAttribute(Attribute::Hidden))?;
@@ -185,19 +185,19 @@ impl FullScreen {
         Ok(Some(bytes))
     }
 
-    /// Forgets what is shown: the terminal was another program's.
+    /// Forgets the displayed content: the terminal was used by another program.
     pub(super) fn forget(&mut self) {
         self.pictures.forget();
         self.stale = true;
         self.cursor = None;
     }
 
-    /// What takes the pictures out of the terminal's memory.
+    /// The sequences that delete the pictures from the terminal's memory.
     pub(super) fn delete_pictures(&mut self) -> String {
         self.pictures.forget()
     }
 
-    /// Writes what leads from the shown frame to the next one; nothing when they are the same.
+    /// Writes the difference between the displayed frame and the next one; nothing when they are equal.
     pub(super) fn compose(&mut self, cursor: Option<(u16, u16)>, out: &mut Vec<u8>) -> io::Result<()> {
         let area = self.next.area();
         let cursor = cursor.filter(|(x, y)| *x < area.width && *y < area.height);
@@ -218,7 +218,7 @@ impl FullScreen {
         queue!(out, BeginSynchronizedUpdate)?;
         let hidden = self.cursor.is_none();
         if changed && !hidden {
-            // Where updates are not synchronised the cursor would be seen running about.
+            // Without synchronised updates the cursor would visibly jump about.
             queue!(out, Hide)?;
         }
         if self.stale {

@@ -1,15 +1,14 @@
-//! The shell's screen: finished rows are printed, and below them a region is kept up to date.
+//! The shell's screen: finished rows are printed, and a region below them is kept up to date.
 //!
-//! The region is found by the cursor, which is always in it; nothing depends on where on the screen it
-//! is. It grows by line feeds, so what is above moves into the terminal's scrollback as any output
-//! does. The rows at the top of a frame that are finished stay where they were written and are no part
-//! of the region any more.
+//! The region is found by the cursor, which is always in it; its position on the screen does not matter. It
+//! grows by line feeds, so the rows above move into the terminal's scrollback like any output. Finished rows
+//! at the top of a frame stay where they were written and leave the region.
 //!
-//! A list that is soon gone would push rows into the scrollback and leave blank ones when it closes. So it
-//! lies on rows above the region instead, as far as it is known what they show; closing it shows them again.
-//! What is finished meanwhile is held below it, too, and printed then. Rows below the region are free for it as well:
-//! those that the region had before, and those that the terminal tells of when it is asked where the cursor is. How many
-//! rows there are for a list is what [`InlineScreen::room`] says.
+//! A transient list would push rows into the scrollback and leave blank ones when it closes. Therefore it
+//! covers rows above the region instead, as far as their content is known; closing it restores them. Rows
+//! finished in the meantime are held below it, too, and printed then. It can also use rows below the region:
+//! former rows of the region, and rows that the terminal reports when asked for the cursor's position. The
+//! number of rows for a list is [`InlineScreen::room`].
 
 use std::borrow::Cow;
 use std::io;
@@ -26,22 +25,22 @@ use tau_view::frame::Frame;
 /// The region.
 #[derive(Debug, Default)]
 pub(super) struct InlineScreen {
-    /// What is on its rows; without rows nothing is known to be there.
+    /// The content of its rows; without rows nothing is known.
     shown: Frame,
-    /// Where the cursor is in it.
+    /// The cursor's position in it.
     cursor: Cursor,
-    /// The finished rows above it that are on the screen for certain.
+    /// The finished rows above it that are certainly on the screen.
     above: Frame,
-    /// Finished rows that a list lies on, in order: they follow those above, and are not on the screen.
+    /// Finished rows covered by a list, in order: they follow the ones above, and are not on the screen.
     covered: Frame,
-    /// Rows below it that are blank for certain.
+    /// The number of rows below it that are certainly blank.
     free: u16,
-    /// Whether the terminal is asked about those.
+    /// Whether the terminal is queried about those.
     asks: bool,
     place: Place,
     /// The terminal may have moved or cut the rows.
     stale: bool,
-    /// Whether the terminal wraps rows that have become too long for it.
+    /// Whether the terminal wraps rows that have become too long.
     reflows: bool,
 }
 
@@ -49,16 +48,17 @@ pub(super) struct InlineScreen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cursor {
     row: u16,
-    /// Its column where it is shown.
+    /// Its column when visible.
     shown_at: Option<u16>,
 }
 
-/// What the terminal has told about where the region is.
+/// The terminal's report on the region's position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
     Unknown,
-    /// It was asked: rows between the cursor and the end of the region then, and by how many the end has moved since.
+    /// The query is pending: rows between the cursor and the end of the region then, and the movement of the
+    /// end since.
     Asked {
         below: u16,
         moved: i32,
@@ -66,42 +66,42 @@ enum Place {
     Told,
 }
 
-/// What is written for a frame.
+/// The output of a frame.
 struct Laying<'a> {
-    /// What is on the rows that are written to: those of the region, and of those above that it takes.
+    /// The content of the rows to overwrite: rows of the region, and rows above that it takes.
     shown: Cow<'a, Frame>,
-    /// Rows that it takes.
+    /// The number of rows that it takes.
     taken: u16,
-    /// What is to be there.
+    /// The new content.
     rows: Cow<'a, Frame>,
-    /// Finished rows that are below it.
+    /// Finished rows covered by it.
     covered: Frame,
-    /// Finished rows at the top of it.
+    /// The number of finished rows at its top.
     visible: u16,
 }
 
 impl InlineScreen {
-    /// A region without rows, in a terminal that wraps rows that have become too long, or does not.
+    /// A region without rows; `reflows` tells whether the terminal wraps rows that have become too long.
     pub(super) fn new(reflows: bool) -> Self {
         InlineScreen { reflows, ..InlineScreen::default() }
     }
 
-    /// The same, which asks the terminal where it is.
+    /// Makes the region query the terminal for its position.
     pub(super) fn asking(self) -> Self {
         InlineScreen { asks: true, ..self }
     }
 
-    /// The rows are to be written again: the terminal was resized.
+    /// Marks the rows to be written again, because the terminal was resized.
     pub(super) fn redraw(&mut self) {
         self.stale = true;
     }
 
-    /// Rows that there are for the region without any that leaves the screen or stays blank afterwards.
+    /// The rows available for the region without moving any off the screen or leaving blank ones afterwards.
     pub(super) fn room(&self) -> u16 {
         self.above.area().height.saturating_add(self.shown.area().height).saturating_add(self.free)
     }
 
-    /// Whether the terminal is to be asked where the cursor is. Not in the first row, whose number is a key.
+    /// Whether to query the terminal for the cursor's position. Not in the first row, whose number is a key.
     pub(super) fn begins_to_ask(&mut self) -> bool {
         let begins = self.asks && self.place == Place::Unknown && self.above.area().height > 0;
         if begins {
@@ -111,29 +111,31 @@ impl InlineScreen {
         begins
     }
 
-    /// The terminal tells in which row the cursor was when it was asked, on a screen of so many rows.
+    /// Handles the terminal's report of the cursor's row at the time of the query, on a screen of `screen`
+    /// rows.
     pub(super) fn told(&mut self, row: u16, screen: u16) {
         let Place::Asked { below, moved } = self.place else { return };
         self.place = Place::Told;
-        // Where rows have left the screen since, there are more.
+        // If rows have left the screen since, there are more.
         let end = i32::from(row) + i32::from(below) + moved + 1;
         let free = u16::try_from(i32::from(screen) - end).unwrap_or(0);
         self.free = self.free.max(free);
     }
 
-    /// Forgets what is shown: the terminal was another program's, and the cursor is below its output.
+    /// Forgets the displayed content: the terminal was used by another program, and the cursor is below its
+    /// output.
     pub(super) fn forget(&mut self) {
         let covered = std::mem::take(&mut self.covered);
         *self = InlineScreen { covered, asks: self.asks, ..InlineScreen::new(self.reflows) };
     }
 
-    /// Takes the region from the screen; the cursor is where it began. What it lies on is shown again.
+    /// Removes the region from the screen; the cursor is at its start. Covered rows are restored.
     pub(super) fn erase(&mut self) -> String {
         let mut bytes = Vec::new();
         if self.covered.area().height > 0 {
             let width = self.covered.area().width;
             let blank = Frame::blank(Rect { width, height: 1, ..Rect::default() });
-            // In memory, which takes any number of bytes.
+            // Memory accepts any number of bytes.
             let _ = self.compose(&blank, Painted::default(), u16::MAX, &mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned() + &self.erase_region()
@@ -148,14 +150,14 @@ impl InlineScreen {
         match rows {
             0 => String::new(),
             1 => format!("{up}\r\x1b[0m\x1b[K"),
-            // Not erased from the first row on: where that is the first one of the screen, tmux takes it
-            // for a screen to be kept in the scrollback.
+            // Not erased from the first row: if that is the first one of the screen, tmux would store the
+            // screen in the scrollback.
             _ => format!("{up}\r\x1b[0m\x1b[K\x1b[B\x1b[J\x1b[A"),
         }
     }
 
-    /// Writes what leads from what is shown to the next frame, on a screen of so many rows; nothing when that
-    /// looks the same.
+    /// Writes the difference between the displayed content and the next frame, on a screen of that many rows;
+    /// nothing when they look the same.
     pub(super) fn compose(
         &mut self,
         next: &Frame,
@@ -172,7 +174,7 @@ impl InlineScreen {
         if stale {
             self.go_back(area.width, &mut cells);
         }
-        // The cursor stays in the region, which begins below what is finished.
+        // The cursor stays in the region, which begins below the finished rows.
         let finished = painted.finished.min(area.height - 1);
         let Laying { shown, taken, rows, covered, visible } =
             self.lay(next, finished, painted.floats, screen);
@@ -216,7 +218,7 @@ impl InlineScreen {
         Ok(())
     }
 
-    /// The region ends elsewhere: so many rows were written where others were.
+    /// Records that the region's end moved: `after` rows were written in place of `before`.
     fn ends_elsewhere(&mut self, before: u16, after: u16) {
         self.free = self.free.saturating_add(before).saturating_sub(after);
         if let Place::Asked { moved, .. } = &mut self.place {
@@ -224,8 +226,8 @@ impl InlineScreen {
         }
     }
 
-    /// Divides what is finished into rows that are seen and rows that a list lies on. The region ends where it
-    /// ended, as long as there are rows for it.
+    /// Divides the finished rows into visible ones and ones covered by a list. The region's end does not
+    /// move, as long as there are rows for it.
     fn lay<'a>(&'a self, next: &'a Frame, finished: u16, floats: bool, screen: u16) -> Laying<'a> {
         let Rect { width, height, .. } = next.area();
         let none = Frame::blank(Rect { width, height: 0, ..Rect::default() });
@@ -243,7 +245,7 @@ impl InlineScreen {
         pool.push_rows(next, 0..finished);
         let all = pool.area().height;
         let visible = match floats {
-            // No more than a screen is held back.
+            // At most a screen's worth is held back.
             true => (known + taken).saturating_sub(region).max(all.saturating_sub(screen)).min(all),
             false => all,
         };
@@ -256,7 +258,7 @@ impl InlineScreen {
         Laying { shown: Cow::Owned(shown), taken, rows: Cow::Owned(rows), covered, visible }
     }
 
-    /// Goes to where the region begins, in a terminal of a new width: what is there is written again.
+    /// Moves to the start of the region, in a terminal of a new width: its content is written again.
     fn go_back(&mut self, width: u16, out: &mut Vec<u8>) {
         let above = self.rows_above(width);
         if above > 0 {
@@ -265,13 +267,13 @@ impl InlineScreen {
         out.extend_from_slice(b"\r\x1b[K");
         self.cursor.row = 0;
         self.shown = Frame::blank(Rect { width, height: 1, ..Rect::default() });
-        // Where the terminal has put those above is not known, nor what is below.
+        // The terminal's placement of the rows above and below is unknown.
         self.above = Frame::default();
         (self.free, self.place) = (0, Place::Unknown);
         self.covered = self.covered.wrapped(width);
     }
 
-    /// Rows between the beginning of the region and the cursor, in a terminal of a new width.
+    /// The number of rows between the start of the region and the cursor, in a terminal of a new width.
     fn rows_above(&self, width: u16) -> u16 {
         let rows = (0..self.shown.area().height).map(|y| self.shown.row(y));
         let used = |row: &[ratatui::buffer::Cell]| {

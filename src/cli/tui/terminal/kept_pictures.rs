@@ -1,20 +1,19 @@
-//! Pictures that the terminal keeps (the kitty graphics protocol), and draws where it finds their
-//! placeholders.
+//! Pictures kept by the terminal (kitty graphics protocol) and drawn at their placeholders.
 
 use std::collections::BTreeSet;
 
 use tau_view::frame::Frame;
 use tau_view::picture::PreparedPixels;
 
-/// From this many on, those that are not on the screen are deleted.
+/// Number of pictures from which the ones that are not on the screen are deleted.
 const KEPT: usize = 32;
 
-/// The numbers of the pictures that the terminal was given.
+/// The numbers of the pictures uploaded to the terminal.
 #[derive(Debug, Default)]
 pub(super) struct KeptPictures(BTreeSet<u32>);
 
 impl KeptPictures {
-    /// Writes what gives the terminal the pictures of a frame that it does not have.
+    /// Writes the uploads of a frame's pictures that the terminal does not have.
     pub(super) fn upload(&mut self, frame: &Frame, out: &mut Vec<u8>) {
         if frame.pictures.iter().next().is_none() {
             return;
@@ -38,7 +37,7 @@ impl KeptPictures {
         }
     }
 
-    /// Forgets all of them; what deletes them.
+    /// Forgets all of them; returns the sequences that delete them.
     pub(super) fn forget(&mut self) -> String {
         let tmux = !self.0.is_empty() && within_tmux();
         std::mem::take(&mut self.0).into_iter().map(|number| passed(&deletion(number), tmux)).collect()
@@ -54,8 +53,8 @@ fn deletion(number: u32) -> String {
     format!("\x1b_Ga=d,d=I,i={number},q=2\x1b\\")
 }
 
-/// The sequences, through tmux where that is in between: each by itself, as it takes a few thousand
-/// bytes at a time.
+/// The sequences, wrapped for tmux if necessary: each by itself, as it accepts a few thousand bytes at a
+/// time.
 fn passed(sequences: &str, tmux: bool) -> String {
     if !tmux {
         return sequences.to_owned();

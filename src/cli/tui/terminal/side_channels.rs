@@ -1,4 +1,4 @@
-//! What is written outside of frames: the title, the clipboard, notifications and progress.
+//! Output outside frames: the title, the clipboard, notifications and progress.
 
 use std::fmt::Write as _;
 use std::io;
@@ -11,23 +11,23 @@ use super::{Tty, plain};
 use tau_app::effect::TERMINAL_COPY;
 use tau_app::geometry::CursorShape;
 
-/// Some terminals take progress away that is not reported again for a while.
+/// Some terminals hide progress that is not reported again for a while.
 const PROGRESS_AGAIN: Duration = Duration::from_secs(5);
 /// Titles are cut here; no terminal shows more.
 const TITLE_CHARS: usize = 120;
 
-/// What became of a text for the clipboard.
+/// The result of a text for the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// Sent. Whether the terminal allows it is not known.
+    /// Sent. Whether the terminal allows it is unknown.
     Sent,
-    /// Longer than a terminal takes; nothing was sent.
+    /// Longer than a terminal accepts; nothing was sent.
     TooLong,
 }
 
 impl Tty {
-    /// Sets the window's title. Control characters are left out; the former title comes back
-    /// at the end. Setting the same title again writes nothing.
+    /// Sets the window's title. Control characters are left out; the former title is restored at the end.
+    /// Setting the same title again writes nothing.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -42,8 +42,8 @@ impl Tty {
         Ok(())
     }
 
-    /// Hands `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the
-    /// terminal around it: tmux takes the one, the other or neither, as it is configured.
+    /// Passes `text` to the terminal for the clipboard (OSC 52). Inside tmux it is also sent to the terminal
+    /// around it: tmux accepts the one, the other or neither, depending on its configuration.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -60,7 +60,7 @@ impl Tty {
         Ok(Copied::Sent)
     }
 
-    /// Tells the user, who looks elsewhere, in the way that is set.
+    /// Notifies the user, who is looking elsewhere, in the configured way.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -69,7 +69,7 @@ impl Tty {
         self.send(bytes.as_bytes())
     }
 
-    /// Gives the cursor a shape. Costs nothing while it has that shape.
+    /// Sets the cursor's shape. Costs nothing if it is unchanged.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -88,8 +88,7 @@ impl Tty {
         self.send(new.or(gone).unwrap_or_default().as_bytes())
     }
 
-    /// Shows that something is under way, or no longer, where that is wanted. Costs nothing while
-    /// nothing changes.
+    /// Shows or hides progress, if enabled. Costs nothing while nothing changes.
     ///
     /// # Errors
     /// The terminal is gone.

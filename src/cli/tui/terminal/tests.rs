@@ -1,4 +1,4 @@
-//! What is written to the terminal: frames, and text outside of frames.
+//! Output to the terminal: frames, and text outside frames.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn screen(width: u16, height: u16) -> FullScreen {
     screen
 }
 
-/// The bytes that lead from the frame before to `line` with the cursor at `cursor`.
+/// The bytes that turn the previous frame into `line` with the cursor at `cursor`.
 fn step(screen: &mut FullScreen, line: &str, cursor: Option<(u16, u16)>) -> String {
     let mut out = Vec::new();
     screen.next.reset();

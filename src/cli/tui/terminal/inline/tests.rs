@@ -1,4 +1,4 @@
-//! What a terminal holds, scrollback and screen, after frames on the shell's screen.
+//! The terminal's content, scrollback and screen, after frames on the shell's screen.
 
 use proptest::prelude::*;
 use ratatui::style::Style;
@@ -12,7 +12,7 @@ const HEIGHT: u16 = 6;
 struct Shell {
     terminal: vt100::Parser,
     region: InlineScreen,
-    /// What was printed for good.
+    /// The permanently printed rows.
     printed: Vec<String>,
 }
 
@@ -24,12 +24,12 @@ impl Shell {
         Shell { terminal, region: InlineScreen::new(false), printed }
     }
 
-    /// Draws a frame; its bytes.
+    /// Draws a frame; returns its bytes.
     fn draw(&mut self, finished: &[String], live: &[String], cursor: Option<(u16, u16)>) -> Vec<u8> {
         self.draw_as(finished, live, cursor, false)
     }
 
-    /// The same with a region that lies on what is above it, or does not.
+    /// Draws a frame whose region covers the rows above it, or does not.
     fn draw_as(
         &mut self,
         finished: &[String],
@@ -53,7 +53,7 @@ impl Shell {
         out
     }
 
-    /// All rows that the terminal holds, without empty ones at the end.
+    /// All rows of the terminal, without empty ones at the end.
     fn rows(&mut self) -> Vec<String> {
         let width = self.terminal.screen().size().1.get();
         let screen = self.terminal.screen_mut();
@@ -97,7 +97,7 @@ enum Step {
         finished: Vec<String>,
         list: Vec<String>,
     },
-    /// The terminal gets another width, and cuts what is too long.
+    /// The terminal gets another width, and cuts overlong rows.
     Resize {
         width: u16,
     },
@@ -130,7 +130,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Frame { finished, live, cursor } => {
-                    // Rows that fit whatever the width.
+                    // Rows that fit any width.
                     let fit = |row: String| row.chars().take(4).collect::<String>();
                     let (finished, live): (Vec<_>, Vec<_>) =
                         (finished.into_iter().map(fit).collect(), live.into_iter().map(fit).collect());
@@ -151,7 +151,7 @@ proptest! {
                     if finished.is_empty() && list.len() <= usize::from(room) {
                         prop_assert_eq!(shell.terminal.screen().scrollback_len(), above, "there was room");
                     }
-                    // Closing it shows what it was on, at its place.
+                    // Closing it restores the rows that it covered, in place.
                     shown = texts(&["> "]);
                     shell.draw(&[], &shown, None);
                 }
@@ -186,7 +186,7 @@ fn a_frame_like_the_one_before_writes_nothing_and_small_changes_little() {
     assert!(shell.draw(&[], &live, Some((2, 1))).is_empty());
     let moved = shell.draw(&[], &live, Some((3, 1)));
     assert_eq!(String::from_utf8(moved).unwrap(), "\x1b[?2026h\x1b[?25l\r\x1b[3C\x1b[?25h\x1b[?2026l");
-    // What was live stays where it is when it is finished: it is not written again.
+    // Live rows stay in place when they are finished: they are not written again.
     let frame = shell.draw(&live[..1], &texts(&["> ", "footer", "more"]), Some((2, 0)));
     let text = String::from_utf8(frame).unwrap();
     assert!(text.contains("more") && !text.contains("answering") && !text.contains("footer"), "{text:?}");
@@ -241,13 +241,13 @@ fn rows_below_are_free_once_the_terminal_has_told_where_the_cursor_is() {
         shell.draw(&rows, &live, Some((2, 0)));
         assert!(shell.region.begins_to_ask() && !shell.region.begins_to_ask());
         let row = shell.terminal.screen().cursor_position().0;
-        // What is printed before the answer comes is counted.
+        // Rows printed before the answer arrives are counted.
         shell.draw(&vec![rows[0].clone(); more], &live, Some((2, 0)));
         shell.region.told(row, HEIGHT);
         assert_eq!(shell.region.free, free, "after {printed} rows and {more}");
         let room = shell.region.room();
         assert_eq!(room, shell.region.above.area().height + 1 + free);
-        // Said without having been asked, it means nothing.
+        // Without a query, the report is meaningless.
         shell.region.told(1, HEIGHT);
         assert_eq!(shell.region.room(), room);
         shell.region.redraw();
@@ -271,7 +271,7 @@ fn a_list_leaves_the_screen_as_it_was() {
     shell.draw(&[], &live, Some((2, 0)));
     assert_eq!(shell.terminal.screen().contents(), before);
     assert_eq!(shell.terminal.screen().scrollback_len(), above);
-    // What is finished while it is open comes once it is closed.
+    // Rows finished while it is open are printed once it is closed.
     shell.draw_as(&[], &list, None, true);
     shell.draw_as(&texts(&["new 1", "new 2"]), &list, None, true);
     assert!(!shell.terminal.screen().contents().contains("new"));
@@ -279,7 +279,7 @@ fn a_list_leaves_the_screen_as_it_was() {
     shell.draw(&texts(&["new 4"]), &live, Some((2, 0)));
     assert_eq!(shell.rows(), shell.wanted(&live));
     assert_eq!(shell.rows().last().map(String::as_str), Some("footer"));
-    // It is taken away with everything that it was on.
+    // It is removed together with everything that it covered.
     shell.draw_as(&texts(&["new 5"]), &list, None, true);
     let bytes = shell.region.erase();
     shell.terminal.process(bytes.as_bytes());
