@@ -1,15 +1,15 @@
 //! The timer of the screen's loop: [`Alarm`].
 //!
-//! A frame of a stream is mostly waking up. A timer of tokio wakes its thread twice for most waits of some ten
-//! milliseconds, the first time to be sorted again, and wakes the thread that sets it, too. One of the kernel
-//! (timerfd) does neither. On systems without one, tokio is used.
+//! Most of the cost of a stream's frame is waking up. A timer of tokio wakes its thread twice for most waits
+//! of some ten milliseconds, the first time only to be sorted again, and also wakes the thread that sets it.
+//! A kernel timer (timerfd) does neither. On systems without one, tokio is used.
 
 use std::time::Instant;
 
 #[cfg(target_os = "linux")]
 use self::kernel::KernelTimer;
 
-/// A timer that is set again and again.
+/// A timer that is set repeatedly.
 #[derive(Debug)]
 pub(super) struct Alarm {
     #[cfg(target_os = "linux")]
@@ -17,7 +17,7 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// Called in the runtime that waits for it.
+    /// Must be called in the runtime that waits for it.
     pub(super) fn new() -> Self {
         Alarm {
             #[cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ impl Alarm {
         }
     }
 
-    /// Waits until then. Safe to drop before.
+    /// Waits until the instant. Cancel safe.
     pub(super) async fn until(&mut self, at: Instant) {
         #[cfg(target_os = "linux")]
         if let Some(timer) = &mut self.timer
@@ -52,7 +52,7 @@ mod kernel {
     #[derive(Debug)]
     pub(super) struct KernelTimer {
         timer: AsyncFd<OwnedFd>,
-        /// What it is set to, unless it has said so.
+        /// The pending time, until it is reported.
         at: Option<Instant>,
     }
 
@@ -74,7 +74,7 @@ mod kernel {
                     self.set(left)?;
                     self.at = Some(at);
                 }
-                // This may be about an earlier time, which it was set to before.
+                // This may concern an earlier setting of the timer.
                 self.timer.readable().await?.clear_ready();
                 self.at = None;
             }
@@ -100,7 +100,7 @@ mod tests {
         let begun = Instant::now();
         let after = |milliseconds| begun + Duration::from_millis(milliseconds);
         alarm.until(begun).await;
-        // Left before its time, twice, and then set to an earlier one.
+        // Cancelled before its time, twice, and then set to an earlier one.
         for late in [600_000, 500_000] {
             assert!(tokio::time::timeout(Duration::from_millis(1), alarm.until(after(late))).await.is_err());
         }

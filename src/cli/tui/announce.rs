@@ -1,8 +1,8 @@
-//! Notifications and progress: what the terminal shows of tau while the user looks at another window.
+//! Notifications and progress: tau's signs in the terminal for a user in another window.
 //!
-//! From settings and the environment to bytes. A terminal that does not know a sequence ignores
-//! it, or shows a wrong one (to some, OSC 9 is always a notification), so `auto` uses what is known
-//! of the terminal and the bell otherwise.
+//! From settings and the environment to bytes. A terminal that does not support a sequence ignores it, or
+//! misinterprets it (to some, OSC 9 is always a notification), so `auto` uses known features of the terminal
+//! and the bell otherwise.
 
 use super::modes::TerminalMode;
 use crate::process::plain;
@@ -10,7 +10,7 @@ use tau_app::geometry::TerminalUse;
 use tau_protocol::screen_settings::Notify;
 use tau_protocol::screen_settings::Support;
 
-/// Characters of a notification at most.
+/// Maximum number of characters in a notification.
 const NOTIFICATION_CHARS: usize = 120;
 
 /// The sequences that this terminal understands.
@@ -19,7 +19,7 @@ pub struct Announcer {
     /// Never `Auto`.
     way: Notify,
     progress: bool,
-    /// tau runs within tmux, which passes on what is wrapped for it.
+    /// tau runs within tmux, which passes on wrapped sequences.
     tmux: bool,
 }
 
@@ -46,7 +46,7 @@ impl Announcer {
                 "ghostty" | "WezTerm" => Notify::Osc777,
                 _ if term.contains("kitty") || is_set("KITTY_WINDOW_ID") => Notify::Osc99,
                 _ if term.starts_with("foot") || term.starts_with("rxvt-unicode") => Notify::Osc777,
-                // What a terminal around tmux has left in the environment.
+                // Variables left in the environment by a terminal around tmux.
                 _ if is_set("GHOSTTY_RESOURCES_DIR") || is_set("WEZTERM_PANE") => Notify::Osc777,
                 _ if value("LC_TERMINAL") == "iTerm2" => Notify::Osc9,
                 _ => Notify::Bell,
@@ -79,7 +79,7 @@ impl Announcer {
         sequence
     }
 
-    /// The mode that shows progress; `None` when it is not to be shown.
+    /// The mode that shows progress; `None` if disabled.
     pub(super) fn progress(self) -> Option<TerminalMode> {
         self.progress.then_some(if self.tmux { TerminalMode::TmuxProgress } else { TerminalMode::Progress })
     }

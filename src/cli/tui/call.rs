@@ -1,5 +1,4 @@
-//! What a request needs besides its fields: where replies go, whether it is still wanted, and a way to
-//! ask the terminal for its clipboard.
+//! The context of a request: where replies go, cancellation, and the terminal's clipboard.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +8,7 @@ use tokio::sync::mpsc;
 use super::questions::ClipboardAsk;
 use tau_app::request::{ShellReply, Ticket};
 
-/// What a request needs besides its fields.
+/// The context of a request besides its fields.
 pub struct Call {
     ticket: Ticket,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
@@ -18,7 +17,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call whose replies go to `replies`, and questions for the terminal to `asks`.
+    /// A call that sends replies to `replies`, and questions for the terminal to `asks`.
     pub(crate) fn new(
         ticket: Ticket,
         replies: mpsc::Sender<(Ticket, ShellReply)>,
@@ -52,7 +51,7 @@ impl Call {
         let _ = self.asks.send(ask).await;
     }
 
-    /// The same call for a thread of its own.
+    /// An equivalent call for a separate thread.
     pub fn share(&self) -> Call {
         let (replies, asks) = (self.replies.clone(), self.asks.clone());
         Call { ticket: self.ticket, replies, asks, cancelled: Arc::clone(&self.cancelled) }

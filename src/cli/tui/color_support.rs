@@ -1,20 +1,20 @@
-//! Which colours the terminal shows, and whether it answers questions: what the environment says.
+//! The terminal's colours, and whether it answers queries, from the environment.
 
 use tau_view::color::ColorDepth;
 
-/// Whether a terminal can be asked about itself: not where it would print the question or never answer.
+/// Whether a terminal can be queried: not if it would print the query or never answer.
 pub(crate) fn answers_questions(term: &str, tmux: bool) -> bool {
     let kind = term.split(['-', '.', '+']).next().unwrap_or_default();
     match kind {
         "" | "dumb" | "unknown" | "linux" | "cons25" | "vt100" | "vt102" | "vt220" | "vt52" | "ansi"
         | "eterm" | "emacs" | "sun" | "wsvt25" => false,
-        // GNU screen answers nothing; tmux may call itself the same and does.
+        // GNU screen answers nothing; tmux may have the same name and does answer.
         "screen" => tmux,
         _ => true,
     }
 }
 
-/// The colours the terminal says it has, and what says so.
+/// The terminal's colours, and the evidence for them.
 pub(crate) fn detected_colors() -> (ColorDepth, String) {
     let value = |name: &str| std::env::var(name).unwrap_or_default();
     let (term, colorterm) = (value("TERM"), value("COLORTERM"));

@@ -1,4 +1,4 @@
-//! Opens text and files in the user's editor. Leave the terminal first.
+//! Opens text and files in the user's editor. The terminal must be left first.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,7 +7,7 @@ use tau_app::request::EditorSource;
 use tau_tools::paths;
 use tau_tools::process::ChildEnv;
 
-/// Editors that take the line to begin at as an argument of its own, `+12`.
+/// Editors that take the first line as a separate argument, `+12`.
 const PLUS: [&str; 17] = [
     "vi",
     "vim",
@@ -32,7 +32,8 @@ const COLON: [&str; 5] = ["hx", "helix", "subl", "zed", "zeditor"];
 /// Editors that do so behind a flag.
 const GOTO: [&str; 5] = ["code", "codium", "code-insiders", "cursor", "windsurf"];
 
-/// Opens `text` in `$VISUAL` or `$EDITOR`, as a file whose name ends like this; what was written there, `None` when nothing changed.
+/// Opens `text` in `$VISUAL` or `$EDITOR`, as a file with this name ending; returns the new text, `None` when
+/// nothing changed.
 ///
 /// # Errors
 /// A sentence for the user.
@@ -45,7 +46,7 @@ pub async fn edit(text: &str, ending: &str, env: &ChildEnv) -> Result<Option<Str
     Ok(Some(edited).filter(|edited| edited.trim_end() != text.trim_end()))
 }
 
-/// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Paths begin at `dir`.
+/// Opens a file, or text, in `$VISUAL` or `$EDITOR`. Relative paths start at `dir`.
 ///
 /// # Errors
 /// A sentence for the user.
@@ -79,7 +80,7 @@ fn editor() -> Result<String, String> {
     editor.ok_or_else(|| "no editor is set; set VISUAL or EDITOR".to_owned())
 }
 
-/// The arguments that open a file at a line, where it is known how the editor takes it.
+/// The arguments that open a file at a line, if the editor's syntax is known.
 fn arguments(editor: &str, file: &Path, line: Option<u32>) -> Vec<OsString> {
     let program = editor.split_whitespace().next().and_then(|program| program.rsplit('/').next());
     let is_one_of = |names: &[&str]| program.is_some_and(|program| names.contains(&program));

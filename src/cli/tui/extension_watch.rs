@@ -1,7 +1,7 @@
-//! Extensions that change on disk are loaded again while the screen is open.
+//! Reloads extensions that change on disk while the screen is open.
 //!
-//! Where the kernel reports changes of directories, it is the only one that wakes this: nothing runs while
-//! nothing changes. Elsewhere the files are looked at after a key was pressed, at most once in a while.
+//! If the kernel reports changes of directories, only that wakes this: nothing runs while nothing changes.
+//! Elsewhere the files are checked after a key press, with a minimum interval.
 
 #[cfg(target_os = "linux")]
 mod inotify;
@@ -37,14 +37,14 @@ use tau_protocol::event::NoticeLevel;
 use tau_protocol::extension::ExtensionKind;
 use tau_protocol::query::Query;
 
-/// How long nothing may change before files are read: an editor writes in several steps.
+/// Time without changes before files are read: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);
-/// After this time they are read even if they still change.
+/// Time after which they are read even if they still change.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// Shortest time between two looks at the files where no changes are reported.
+/// Minimum interval between checks of the files where no changes are reported.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What a change of extensions means for the user and the agent.
+/// The effects of changed extensions on the user and the agent.
 #[derive(Debug, PartialEq)]
 pub(super) struct ExtensionNews {
     pub(super) level: NoticeLevel,
@@ -61,7 +61,7 @@ pub(super) struct ExtensionWatch {
 }
 
 impl ExtensionWatch {
-    /// Begins to follow the files of what was loaded, in the runtime that this is called in.
+    /// Starts watching the files of loaded extensions, in the current runtime.
     pub(super) fn start(services: Arc<Services>) -> Self {
         let (sender, news) = mpsc::channel(1);
         let user_is_here = Arc::new(Notify::new());
@@ -69,24 +69,24 @@ impl ExtensionWatch {
         ExtensionWatch { news, user_is_here }
     }
 
-    /// Follows nothing: the extensions are those of a server.
+    /// Watches nothing: the extensions belong to a server.
     pub(super) fn of_server() -> Self {
         let (_, news) = mpsc::channel(1);
         ExtensionWatch { news, user_is_here: Arc::new(Notify::new()) }
     }
 
-    /// The next change that was taken over. Cancel safe.
+    /// The next applied change. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<ExtensionNews> {
         self.news.recv().await
     }
 
-    /// A key was pressed, or the window got the focus.
+    /// Records a key press, or that the window got the focus.
     pub(super) fn user_came(&self) {
         self.user_is_here.notify_one();
     }
 }
 
-/// Watches the directories of what is loaded, and loads it again when something in them has changed.
+/// Watches the directories of the loaded extensions, and reloads when something in them has changed.
 async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user_is_here: Arc<Notify>) {
     let mut origin = services.setup.lock().extensions.origin();
     let share = Arc::clone(&services);
@@ -96,7 +96,7 @@ async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user
         known
     });
     let Ok(mut known) = first.await else { return };
-    // The start of the program comes first. What was changed meanwhile is found below.
+    // The start of the program comes first. Changes in the meantime are found below.
     sleep(QUIET).await;
     let mut by_others = false;
     loop {
@@ -119,7 +119,7 @@ async fn follow(services: Arc<Services>, news: mpsc::Sender<ExtensionNews>, user
         {
             return;
         }
-        // If this has found other places, they are watched from now on, and looked at once more.
+        // If other places were found, they are watched from now on, and checked once more.
         by_others = false;
         if origin.has_changed().unwrap_or_default() {
             continue;
@@ -148,21 +148,21 @@ async fn settle(watch: &mut Option<DirectoryWatch>) {
     }
 }
 
-/// What is known of the files besides what is loaded.
+/// The facts about the files besides the loaded extensions.
 #[derive(Default)]
 struct Known {
     cwd: PathBuf,
-    /// Paths that had an effect in this directory: they may come back.
+    /// Paths that had an effect in this directory: they may reappear.
     earlier: BTreeSet<PathBuf>,
     servers: Vec<ConfiguredServer>,
     /// The directories whose settings are used.
     trusted: Vec<PathBuf>,
-    /// What is wrong with folders and files of extensions.
+    /// The faults in folders and files of extensions.
     problems: Vec<String>,
 }
 
 impl Known {
-    /// The places to watch: those of now, and of what is gone where it was.
+    /// The places to watch: the current ones, and the former places of removed files.
     fn with_earlier(&mut self, from: &Origin) -> Places {
         let Places { skills, prompts, files, .. } = &from.places;
         let folders = skills.iter().chain(prompts).map(|place| &place.folder);
@@ -172,7 +172,7 @@ impl Known {
         places
     }
 
-    /// Looks at everything there is besides what is loaded; what it was before.
+    /// Reads everything besides the loaded extensions; returns the previous state.
     fn look(&mut self, setup: &Setup) -> Known {
         let origin = setup.extensions.origin().borrow().clone();
         let is_elsewhere = self.cwd != origin.cwd;
@@ -188,12 +188,12 @@ impl Known {
         std::mem::replace(self, now)
     }
 
-    /// Loads everything again: what is different. `by_others`: it was just loaded from other places, because
-    /// the user has changed what is trusted or set; what follows from that is known to the user and the agent.
+    /// Reloads everything; returns the differences. `by_others`: it was just loaded from other places,
+    /// because the user has changed trust or settings; the user and the agent already know the consequences.
     fn reload(&mut self, services: &Services, by_others: bool) -> Option<ExtensionNews> {
         let setup = services.setup.lock().clone();
         let before = setup.extensions.loaded();
-        // It also takes over which extensions are off.
+        // It also applies which extensions are off.
         if let Err(refusal) = setup.reread() {
             let text = format!("extensions are not reloaded: {}", refusal.text);
             let level = NoticeLevel::Warning;
@@ -254,7 +254,7 @@ impl Known {
     }
 }
 
-/// The servers that files name now and did not before, and so on.
+/// The servers that were added to the files, and so on.
 fn server_changes(old: &[ConfiguredServer], new: &[ConfiguredServer]) -> Vec<ExtensionChange> {
     let find = |servers: &[ConfiguredServer], name: &str| {
         servers.iter().find(|found| found.server.name == name).cloned()

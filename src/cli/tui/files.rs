@@ -16,16 +16,16 @@ use tau_tools::access::FileFilter;
 use tau_tools::regular_files::read_capped;
 use tau_tools::{ignore_files, paths};
 
-/// Files that are considered, at most.
+/// Maximum number of considered files.
 const FILES: usize = 100_000;
-/// Rows that are returned.
+/// Maximum number of returned rows.
 const ROWS: usize = 50;
-/// A walk is used again for this long.
+/// Time for which a walk is reused.
 const FRESH: Duration = Duration::from_secs(5);
-/// The largest picture that is accepted, in bytes.
+/// Maximum size of a picture, in bytes.
 const PICTURE: u64 = 20 * 1024 * 1024;
 
-/// What gives the rules on files when they are needed.
+/// A source of the rules on files.
 type FilterOf<'a> = &'a dyn Fn() -> Arc<dyn FileFilter>;
 
 /// The files of the project, read when they are first needed.
@@ -37,7 +37,7 @@ pub struct FileIndex {
 /// A file or folder of the project.
 struct IndexedFile {
     path: String,
-    /// The same with composed characters, where that is another text.
+    /// The path with composed characters, where different.
     composed: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl IndexedFile {
         IndexedFile { path, composed }
     }
 
-    /// Their order: hidden ones last, those in folders after those beside them.
+    /// The sort key: hidden ones last, paths in folders after their siblings.
     fn place(path: &str) -> (bool, usize, &str) {
         (is_hidden(path), path.matches('/').count(), path)
     }
@@ -59,7 +59,7 @@ impl AsRef<str> for IndexedFile {
     }
 }
 
-/// The text with composed characters (NFC), if it may be another one.
+/// The text with composed characters (NFC), if it may differ.
 fn composed(text: &str) -> Option<String> {
     (!text.is_ascii()).then(|| text.nfc().collect())
 }
@@ -74,8 +74,8 @@ impl FileIndex {
         FileIndex { root, walked: Mutex::new(None) }
     }
 
-    /// The files that match, best first, and what the query names as a path: also what is hidden or ignored,
-    /// and what is elsewhere. What rules deny is left out.
+    /// The files that match, best first, and the files that the query names as a path, even if hidden,
+    /// ignored or elsewhere. Files with denied access are left out.
     pub fn find(&self, query: &str, rules: FilterOf<'_>, stop: &dyn Fn() -> bool) -> FileMatches {
         let mut named = if query.is_empty() { Vec::new() } else { complete(&self.root, query, &*rules()) };
         if query.starts_with(['/', '~']) || query.split('/').any(|part| part == "..") {
@@ -113,8 +113,8 @@ impl FileIndex {
     }
 }
 
-/// The files that are not hidden, and the hidden ones that git tracks. What `.gitignore` leaves out is left
-/// out, and what rules deny.
+/// The files that are not hidden, and the hidden ones that git tracks, without files excluded by `.gitignore`
+/// or denied by rules.
 fn walk(root: &Path, rules: &dyn FileFilter, stop: &dyn Fn() -> bool) -> Vec<IndexedFile> {
     let shows = shows(root, rules);
     let mut files: Vec<String> = ignore_files::walk(root)
@@ -136,7 +136,7 @@ fn walk(root: &Path, rules: &dyn FileFilter, stop: &dyn Fn() -> bool) -> Vec<Ind
     files.into_iter().map(IndexedFile::new).collect()
 }
 
-/// What rules do not deny, by its path from a folder on.
+/// Whether rules do not deny a path below a folder.
 fn shows(folder: &Path, rules: &dyn FileFilter) -> impl Fn(&Path) -> bool + use<> {
     let filter = rules.below("read", folder);
     move |below: &Path| {
@@ -158,8 +158,8 @@ fn tracked_hidden(root: &Path) -> BTreeSet<String> {
     hidden
 }
 
-/// Ways to complete a path, in order; folders end in a slash. Of very many the first are returned and
-/// the last, so that what all begin with can be seen.
+/// Completions of a path, in order; folders end in a slash. Of very many the first and the last are returned,
+/// to show their common prefix.
 pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String> {
     if prefix == "~" {
         return vec!["~/".to_owned()];
@@ -195,7 +195,7 @@ pub fn complete(cwd: &Path, prefix: &str, rules: &dyn FileFilter) -> Vec<String>
     names.into_iter().map(marked).collect()
 }
 
-/// Reads pictures by the first of several lists of paths whose files are there.
+/// Reads pictures from the first of several lists of paths whose files exist.
 ///
 /// # Errors
 /// A sentence for the user.

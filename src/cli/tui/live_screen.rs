@@ -1,4 +1,4 @@
-//! The screen and what it shows: facts are folded into the model, frames drawn from it.
+//! The screen and its model: folds facts into the model and draws frames from it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,24 +17,24 @@ use tau_app::terminal_facts::TerminalAnswer;
 use tau_app::{Effect, Model, Msg, Stamped, update};
 use tau_view::{self, Drawing, Memo};
 
-/// Frames at most for what is left to print at the end.
+/// Maximum number of frames for the rest to print at the end.
 const REST: usize = 100;
 
-/// The screen and what it shows.
+/// The screen with its model.
 pub struct LiveScreen {
     pub tty: Tty,
     pub memo: Memo,
-    /// Taken only while a message is folded.
+    /// Absent only while a message is folded.
     model: Option<Model>,
     clock: Clock,
     recording: Option<Recording>,
     measuring: Measuring,
     title: String,
-    /// Prepares what the memo lacks.
+    /// Prepares the pictures missing in the memo.
     pub(super) pictures: PictureWorker,
-    /// Effects that wait to be performed.
+    /// Effects to carry out.
     pub(super) effects: VecDeque<Effect>,
-    /// What is shown is not what the model says.
+    /// The screen does not show the current model.
     pub(super) dirty: bool,
 }
 
@@ -52,7 +52,7 @@ impl Clock {
 }
 
 impl LiveScreen {
-    /// A screen that shows the model of the start.
+    /// A screen with the initial model.
     pub(crate) fn new(
         mut tty: Tty,
         memo: Memo,
@@ -78,7 +78,7 @@ impl LiveScreen {
         }
     }
 
-    /// Folds a fact; its effects wait in line.
+    /// Folds a fact; its effects are queued.
     ///
     /// # Errors
     /// The recording cannot be written.
@@ -95,7 +95,7 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Draws a frame and folds what it found out.
+    /// Draws a frame and folds its layout facts.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -111,7 +111,7 @@ impl LiveScreen {
         for job in self.memo.missing_pictures() {
             self.pictures.start(job)?;
         }
-        // A terminal that does not take bytes at the moment is tried again with the next frame.
+        // If the terminal does not accept bytes at the moment, the next frame tries again.
         let again = drawn == Drawn::Busy || drawing.more;
         self.dirty = again;
         let before = self.effects.len();
@@ -123,7 +123,7 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Prints what is finished and was not yet printed, before the end.
+    /// Prints finished entries that were not printed yet, before the end.
     pub(crate) fn print_rest(&mut self) {
         let is_inline = |model: &Model| model.boot.screen != ScreenKind::Full;
         self.dirty = self.model.as_ref().is_some_and(is_inline);
@@ -134,18 +134,18 @@ impl LiveScreen {
         }
     }
 
-    /// Shows a picture that was missing.
+    /// Adds a picture that was missing.
     pub(super) fn add_picture(&mut self, (key, outcome): PictureDone) {
         self.memo.add_picture(key, outcome);
         self.dirty = true;
     }
 
-    /// What the model needs from the shell.
+    /// The model's needs from the shell.
     pub fn wants(&self) -> Wants {
         self.model.as_ref().map(Model::wants).unwrap_or_default()
     }
 
-    /// Shows the window's title, when it has changed.
+    /// Sets the window's title, if it has changed.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -157,8 +157,8 @@ impl LiveScreen {
         Ok(())
     }
 
-    /// Asks the terminal about itself: what was not asked yet. For its background only where
-    /// `background` says that the theme depends on it.
+    /// Sends the terminal the queries about itself that were not sent yet. Asks for the background only if
+    /// `background` is set, because the theme depends on it.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -166,7 +166,7 @@ impl LiveScreen {
         self.tty.ask(|question| background || question != TerminalQuestion::Background)
     }
 
-    /// Takes what came from the terminal.
+    /// Handles an event of the terminal.
     ///
     /// # Errors
     /// The recording cannot be written.
@@ -191,7 +191,7 @@ impl LiveScreen {
         if let TerminalAnswer::CursorAt { row, .. } = answer
             && self.tty.told_row(row)
         {
-            // The next frame learns of the room.
+            // The next frame uses the new room.
             self.dirty = true;
             return Ok(());
         }
@@ -203,7 +203,7 @@ impl LiveScreen {
                 self.dirty = true;
             }
         }
-        // What is known already is not drawn again.
+        // Known answers do not redraw.
         let is_news = |model: &Model| model.terminal.with(&answer) != model.terminal;
         if self.model.as_ref().is_some_and(is_news) {
             self.fold(Msg::TerminalAnswered(answer))?;

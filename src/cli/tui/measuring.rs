@@ -1,9 +1,8 @@
-//! How wide characters are on the terminal at hand: measured once, and remembered for each terminal.
+//! Measures the width of characters on the terminal, once per terminal version.
 //!
-//! After the first frame, the samples of [`super::widths`] are printed where nothing is seen of them,
-//! each followed by the question where the cursor is. The answers are kept in a file of the cache with
-//! what the terminal calls itself, so that the next start knows them at once; when the terminal says
-//! that it is another version, they are measured again.
+//! After the first frame, the samples of [`super::widths`] are printed invisibly, each followed by a query
+//! for the cursor's position. The answers are stored in a cache file with the terminal's name and version, so
+//! that the next start has them at once; when the terminal reports another version, they are measured again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,23 +13,23 @@ use super::widths::{KINDS, Widths};
 use tau_agent::settings::private_files::{read_capped, write_private};
 use tau_app::terminal_facts::TerminalAnswer;
 
-/// The largest file that is read, in bytes.
+/// Maximum size of the file, in bytes.
 const MAX_SIZE: u64 = 64 << 10;
-/// The most terminals that are remembered.
+/// Maximum number of remembered terminals.
 const TERMINALS: usize = 100;
-/// What tells terminals apart before they are asked.
+/// The variables that distinguish terminals before they are queried.
 const VARIABLES: [&str; 5] =
     ["TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LC_TERMINAL", "LC_TERMINAL_VERSION"];
 
-/// What is remembered of a terminal.
+/// The remembered facts about a terminal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// What it calls itself when it is asked (XTVERSION); empty when it does not answer.
+    /// Its own name and version (XTVERSION); empty when it does not answer.
     pub version: String,
     pub widths: Widths,
 }
 
-/// Measures the terminal, unless what it does is known.
+/// Measures the terminal, unless its widths are known.
 #[derive(Debug)]
 pub(crate) struct Measuring {
     file: PathBuf,
@@ -41,14 +40,14 @@ pub(crate) struct Measuring {
 
 #[derive(Debug)]
 enum State {
-    /// The terminal is asked what it is.
+    /// The terminal is asked for its version.
     Asking,
-    /// The samples are printed; the columns that have come.
+    /// The samples are printed; the columns received so far.
     Measuring(Vec<u16>),
     Over,
 }
 
-/// What follows from an answer.
+/// The next step after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Nothing,
@@ -59,18 +58,18 @@ pub(crate) enum Next {
 }
 
 impl Measuring {
-    /// For the terminal that the environment names; what is known of terminals is in `file`.
+    /// For the terminal named by the environment; `file` has the known terminals.
     pub(crate) fn new(file: PathBuf) -> Self {
         let known = remembered(&file);
         Measuring { file, known, version: String::new(), state: State::Asking }
     }
 
-    /// The widths that are known; those of Unicode before anything is.
+    /// The known widths, or else Unicode's.
     pub(crate) fn widths(&self) -> Widths {
         self.known.as_ref().map(|known| known.widths).unwrap_or_default()
     }
 
-    /// Takes an answer of the terminal.
+    /// Handles an answer of the terminal.
     pub(crate) fn take(&mut self, answer: &TerminalAnswer) -> Next {
         match (&mut self.state, answer) {
             (State::Asking, TerminalAnswer::Version(version)) => version.clone_into(&mut self.version),
@@ -87,7 +86,7 @@ impl Measuring {
             {
                 columns.push(*column);
             }
-            // Before the first column it is the end of something else.
+            // Before the first column it ends another query.
             (State::Measuring(columns), TerminalAnswer::Attributes { .. }) if !columns.is_empty() => {
                 let widths = Widths::measured(columns);
                 self.state = State::Over;
@@ -121,7 +120,7 @@ impl Measuring {
     }
 }
 
-/// What is remembered of the terminal that the environment names.
+/// The remembered facts about the terminal named by the environment.
 pub(crate) fn remembered(file: &Path) -> Option<Remembered> {
     terminals(file).remove(&key())
 }
@@ -131,7 +130,7 @@ fn terminals(file: &Path) -> BTreeMap<String, Remembered> {
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// The terminal, as far as the environment says what it is.
+/// The terminal's identity, as far as the environment tells it.
 fn key() -> String {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_set = |name: &&str| !variable(name).is_empty();

@@ -1,9 +1,8 @@
-//! The full-screen front end: the loop that folds facts into the model, performs the effects
-//! that come out, and draws.
+//! The full-screen front end: its loop folds facts, carries out effects, and draws.
 //!
-//! One task does all of it; whatever takes time runs in a task of its own and reports by message.
-//! A key is drawn at once; what the agent reports is drawn at most once a frame. When nothing
-//! happens, nothing runs and nothing is written.
+//! A single task does all of it; slow work runs in separate tasks and reports by message. A key is drawn at
+//! once; the agent's events are drawn at most once per frame. When nothing happens, nothing runs and nothing
+//! is written.
 
 mod alarm;
 mod announce;

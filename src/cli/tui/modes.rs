@@ -1,9 +1,8 @@
-//! The modes that are set on the terminal, and the one way to take them back.
+//! The modes that are set on the terminal, and the one way to undo them.
 //!
-//! Which modes are set is known to a few process-wide bits, because they must be undone from
-//! anywhere: the end of the program, a panic hook, a signal. [`restore`] may be called any
-//! number of times from any thread; each mode is undone once. [`super::terminal::Tty`] is the
-//! only one that sets them.
+//! The set modes are recorded in a few process-wide bits, because they must be undone from anywhere: the end
+//! of the program, a panic hook, a signal. [`restore`] may be called any number of times from any thread;
+//! each mode is undone once. Only [`super::terminal::Tty`] sets them.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -21,50 +20,49 @@ pub enum TerminalMode {
     Screen = 2,
     Mouse = 4,
     Title = 8,
-    /// The terminal shows that something is under way.
+    /// The terminal shows that work is in progress.
     Progress = 16,
-    /// The same, through tmux.
+    /// Like `Progress`, through tmux.
     TmuxProgress = 32,
     BlockCursor = 64,
     BarCursor = 128,
-    /// As `Screen`, on the shell's screen.
+    /// Like `Screen`, on the shell's screen.
     Inline = 256,
 }
 
 static SET: AtomicU16 = AtomicU16::new(0);
-/// On the shell's screen: the distance from the cursor to the row below what is shown; 0 without that.
+/// On the shell's screen: the distance from the cursor to the row below tau's rows; otherwise 0.
 static BELOW: AtomicU16 = AtomicU16::new(0);
 /// The terminal's settings before raw mode.
 static FORMER: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// How long the way out waits for a terminal that does not read.
+/// Time limit of the way out for a terminal that does not read.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Alternate screen, bracketed paste, kitty keyboard flags (disambiguate, event types,
-/// alternate keys), focus reports, hidden cursor. A terminal that does not know one ignores it.
-/// The keyboard flags come after the alternate screen, since each screen has its own stack.
+/// Alternate screen, bracketed paste, kitty keyboard flags (disambiguate, event types, alternate keys), focus
+/// reports, hidden cursor. A terminal ignores unsupported ones. The keyboard flags come after the alternate
+/// screen, since each screen has its own stack.
 const SCREEN_ON: &str = "\x1b[?1049h\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[2J";
-/// The end of a frame that may be half out and of its colours, then [`SCREEN_ON`] backwards.
+/// The end of a possibly incomplete frame and of its colours, then [`SCREEN_ON`] in reverse.
 const SCREEN_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l\x1b[?1049l";
-/// The same on the shell's screen. Rows do not wrap: one that a terminal takes for wider than it is must
-/// not push those below down.
+/// The modes on the shell's screen. Rows do not wrap: a row that a terminal considers too wide must not push
+/// the ones below down.
 const INLINE_ON: &str = "\x1b[?2004h\x1b[>7u\x1b[?1004h\x1b[?25l\x1b[?7l";
 const INLINE_OFF: &str = "\x1b[?2026l\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1004l\x1b[<1u\x1b[?2004l";
-/// Buttons, movement with a button held, positions beyond column 223. Not `?1003`, which would
-/// report every movement.
+/// Buttons, movement with a button held, positions beyond column 223. Not `?1003`, which would report every
+/// movement.
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 /// The window's title is kept on the terminal's own stack.
 const TITLE_ON: &str = "\x1b[22;0t";
 const TITLE_OFF: &str = "\x1b[23;0t";
-/// Progress that is not known in numbers, and none; from ConEmu:
-/// <https://conemu.github.io/en/AnsiEscapeCodes.html>.
+/// Indeterminate progress, and none; from ConEmu: <https://conemu.github.io/en/AnsiEscapeCodes.html>.
 const PROGRESS_ON: &str = "\x1b]9;4;3;0\x1b\\";
 const PROGRESS_OFF: &str = "\x1b]9;4;0;0\x1b\\";
 const TMUX_PROGRESS_ON: &str = "\x1bPtmux;\x1b\x1b]9;4;3;0\x1b\x1b\\\x1b\\";
 const TMUX_PROGRESS_OFF: &str = "\x1bPtmux;\x1b\x1b]9;4;0;0\x1b\x1b\\\x1b\\";
 
-/// Shapes of the cursor (DECSCUSR) that do not blink, and the one that the user has set.
+/// Steady shapes of the cursor (DECSCUSR), and the user's own one.
 const BLOCK_CURSOR: &str = "\x1b[2 q";
 const BAR_CURSOR: &str = "\x1b[6 q";
 const OWN_CURSOR: &str = "\x1b[0 q";
@@ -74,7 +72,7 @@ pub(crate) fn is_set(mode: TerminalMode) -> bool {
     SET.load(Ordering::SeqCst) & mode as u16 != 0
 }
 
-/// Marks `mode` as set; the sequence to send first, `None` if it was set already.
+/// Marks `mode` as set; returns the sequence to send first, `None` if it was already set.
 pub fn set(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_or(mode as u16, Ordering::SeqCst);
     (before & mode as u16 == 0).then_some(match mode {
@@ -90,7 +88,7 @@ pub fn set(mode: TerminalMode) -> Option<&'static str> {
     })
 }
 
-/// Marks `mode` as not set; the sequence to send, `None` if it was not set.
+/// Marks `mode` as not set; returns the sequence to send, `None` if it was not set.
 pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
     let before = SET.fetch_and(!(mode as u16), Ordering::SeqCst);
     (before & mode as u16 != 0).then_some(match mode {
@@ -105,11 +103,11 @@ pub(crate) fn unset(mode: TerminalMode) -> Option<&'static str> {
     })
 }
 
-/// Takes raw mode, also when something else has changed the terminal's settings meanwhile. What
-/// was typed before stays to be read.
+/// Enters raw mode, even if another program has changed the terminal's settings in the meantime. Earlier
+/// input remains readable.
 ///
 /// # Errors
-/// Standard input is no terminal.
+/// Standard input is not a terminal.
 pub(crate) fn enter_raw() -> io::Result<()> {
     let stdin = rustix::stdio::stdin();
     let mut former = FORMER.lock();
@@ -131,7 +129,7 @@ fn leave_raw() {
     }
 }
 
-/// What undoes every mode but raw mode, in the reverse order of setting them.
+/// The sequences that undo every mode but raw mode, in reverse order of setting them.
 pub(crate) fn undo() -> String {
     let modes = [
         TerminalMode::BarCursor,
@@ -151,14 +149,14 @@ pub(crate) fn undo() -> String {
     below + &modes.into_iter().filter_map(unset).collect::<String>()
 }
 
-/// On the shell's screen: how many rows of what is shown are below the cursor; `None` when nothing is
-/// shown. What follows when the terminal is restored is written below them.
+/// Sets, on the shell's screen, the number of tau's rows below the cursor; `None` when there are none. Output
+/// after restoring the terminal is written below them.
 pub(crate) fn set_region(below: Option<u16>) {
     BELOW.store(below.map_or(0, |rows| rows.saturating_add(1)), Ordering::SeqCst);
 }
 
-/// Takes every mode back, waiting a moment at most. Idempotent; for the end of the program, the
-/// panic hook and the path of a signal. Errors are of no use here: the terminal may be gone.
+/// Undoes every mode, waiting only briefly. Idempotent; for the end of the program, the panic hook and signal
+/// handling. Errors are ignored: the terminal may be gone.
 pub(crate) fn restore() {
     let bytes = undo();
     if !bytes.is_empty() {

@@ -1,9 +1,9 @@
 //! The writing end of the terminal: a stuck terminal blocks nothing.
 //!
-//! The terminal is opened again, so that the non-blocking mode is ours alone and not also the
-//! shell's. A frame is one `write`; only when the terminal takes less than all of it is the
-//! rest kept, and until it is gone no further frame is begun. Frames are dropped, never facts.
-//! What the bytes mean is for [`super::terminal`].
+//! The terminal is opened again, so that the non-blocking mode is not shared with the shell. A frame is one
+//! `write`; only if the terminal accepts less than all of it is the rest kept, and no further frame begins
+//! until it is sent. Frames are dropped, never facts. The meaning of the bytes is the concern of
+//! [`super::terminal`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The terminal, opened once for the life of the program so that a panic hook finds it too.
+/// The terminal, opened once for the program's lifetime so that a panic hook finds it too.
 static TERMINAL: OnceLock<OwnedFd> = OnceLock::new();
 
 /// Bytes on their way to the terminal.
@@ -23,7 +23,7 @@ pub(crate) struct TerminalWriter {
     pending: Vec<u8>,
 }
 
-/// Whether everything has gone out.
+/// Whether everything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOutcome {
     All,
@@ -32,17 +32,17 @@ pub(crate) enum WriteOutcome {
 }
 
 impl TerminalWriter {
-    /// Whether bytes wait that the terminal has not taken.
+    /// Whether there are bytes that the terminal has not accepted.
     pub(crate) fn is_stuck(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Forgets what waits. For the way out of a terminal that does not read.
+    /// Discards pending bytes. For the way out of a terminal that does not read.
     pub(crate) fn give_up(&mut self) {
         self.pending.clear();
     }
 
-    /// Sends what waits and then `bytes`, waiting at most `patience` for the terminal.
+    /// Sends pending bytes and then `bytes`, waiting at most `patience` for the terminal.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -75,7 +75,7 @@ pub fn terminal() -> BorrowedFd<'static> {
     }
 }
 
-/// Writes as much of `bytes` as goes out within `patience`; how much that was.
+/// Writes as much of `bytes` as possible within `patience`; returns the number of bytes.
 ///
 /// # Errors
 /// The terminal is gone.

@@ -1,58 +1,58 @@
-//! How often what the agent reports is drawn: [`FramePacer`].
+//! The pace at which the agent's events are drawn: [`FramePacer`].
 //!
-//! Keys are drawn immediately and are no concern of this. A stream of small events is taken in
-//! windows: one wake-up and one frame for all that came meanwhile. The window begins short, so
-//! that the first words of an answer, or a flood, do not wait, and grows while little comes. A
-//! flood has no windows, as the agent waits while the channel is full.
+//! Keys are drawn immediately and are not handled here. A stream of small events is taken in windows: one
+//! wake-up and one frame for all events in a window. The window starts short, so that the first words of an
+//! answer, or a flood, do not wait, and grows while few events arrive. A flood has no windows, as the agent
+//! waits while the channel is full.
 
 use std::time::{Duration, Instant};
 
-/// Least time between two frames that no key asked for.
+/// Minimum time between two frames not caused by a key.
 const FRAME: Duration = Duration::from_millis(16);
-/// The same while the user types into a command, whose echo is awaited.
+/// Like [`FRAME`], while the user types into a command, whose echo is awaited.
 const ECHO: Duration = Duration::from_millis(2);
 /// The first window after a pause.
 const FIRST: Duration = Duration::from_millis(4);
-/// The longest window: 20 frames a second are enough to read along. Every frame wakes three threads, and
-/// that costs more than drawing it.
+/// The longest window: 20 frames a second are enough for reading along. Every frame wakes three threads,
+/// which costs more than drawing it.
 const MAX_WAIT: Duration = Duration::from_millis(48);
-/// A time without events after which they are taken immediately again.
+/// Time without events after which they are taken immediately again.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Events in a window from which on they are a flood; well below what the channel holds.
+/// Minimum number of events in a window that count as a flood; well below the channel's capacity.
 const FLOOD: usize = 64;
 
-/// Decides when events of the agent are taken and when they are drawn.
+/// Decides when the agent's events are taken and drawn.
 #[derive(Debug)]
 pub(super) struct FramePacer {
-    /// The last frame, whatever it was drawn for.
+    /// The last frame, for any reason.
     frame: Instant,
-    /// The last frame with news of the agent.
+    /// The last frame with events of the agent.
     news: Instant,
     window: Duration,
-    /// Least time to the next frame that no key asked for.
+    /// Minimum time to the next frame not caused by a key.
     gap: Duration,
     /// Events taken since then.
     taken: usize,
 }
 
 impl FramePacer {
-    /// Begins with a frame at `now`.
+    /// Starts with a frame at `now`.
     pub(super) fn new(now: Instant) -> Self {
         FramePacer { frame: now, news: now, window: Duration::ZERO, gap: FRAME, taken: 0 }
     }
 
-    /// Notes that events of the agent were taken.
+    /// Records that events of the agent were taken.
     pub(super) fn took(&mut self, events: usize) {
         self.taken += events;
     }
 
-    /// Notes that taking events took so long that more may wait: they do not wait for a window.
+    /// Records that taking events took so long that more may be pending: they do not wait for a window.
     pub(super) fn took_long(&mut self) {
         self.taken = self.taken.max(FLOOD);
     }
 
-    /// Notes that a frame was drawn. Where `interactive`, output is awaited by the user, who types into a
-    /// command, and windows are not used.
+    /// Records a drawn frame. If `interactive`, the user types into a command and awaits its output, so
+    /// windows are not used.
     pub(super) fn drawn(&mut self, now: Instant, interactive: bool) {
         self.frame = now;
         if self.taken == 0 {
@@ -70,12 +70,12 @@ impl FramePacer {
         self.taken = 0;
     }
 
-    /// When events of the agent are to be taken.
+    /// Time at which events of the agent are taken.
     pub(super) fn listen_at(&self) -> Instant {
         self.news + self.window
     }
 
-    /// When a frame that no key asked for may be drawn.
+    /// Earliest time of a frame not caused by a key.
     pub(super) fn frame_at(&self) -> Instant {
         (self.frame + self.gap).max(self.listen_at())
     }
@@ -85,8 +85,8 @@ impl FramePacer {
 mod tests {
     use super::*;
 
-    /// Draws a frame whenever one may be drawn, each with as many events as come in a millisecond
-    /// times the milliseconds since the last one; the times of the frames.
+    /// Draws a frame whenever possible, each with `events_per_ms` for each millisecond since the last one;
+    /// returns the times of the frames.
     fn frames(start: Instant, pacer: &mut FramePacer, events_per_ms: usize, count: usize) -> Vec<u128> {
         let mut at = start;
         let mut times = Vec::new();

@@ -1,7 +1,7 @@
-//! Pictures are decoded, scaled and encoded on a thread of their own, one at a time.
+//! A thread that decodes, scales and encodes pictures, one at a time.
 //!
-//! What comes in is hostile: a file of any kind and size. The size of the file, of the picture and of
-//! what decoding may take are bounded; whatever is not a picture is not shown.
+//! The input is hostile: a file of any kind and size. The sizes of the file, of the picture and of the memory
+//! for decoding are limited; anything but a picture is not shown.
 
 mod encode;
 mod sixel;
@@ -17,17 +17,17 @@ use tokio::sync::mpsc;
 
 use tau_view::picture::{PictureJob, PictureKey, PictureOutcome, PreparedPicture};
 
-/// Most bytes of a file, as base64.
+/// Maximum size of a file, in bytes of base64.
 const MAX_BASE64: usize = 32 * 1024 * 1024;
-/// Longest side, in pixels.
+/// Maximum length of a side, in pixels.
 const MAX_SIDE: u32 = 16_384;
-/// Most memory for decoding, in bytes.
+/// Maximum memory for decoding, in bytes.
 const MAX_DECODED: u64 = 192 * 1024 * 1024;
 
-/// A job that is done.
+/// A finished job.
 pub(crate) type PictureDone = (PictureKey, PictureOutcome);
 
-/// The thread, from the first picture on.
+/// The thread, started for the first picture.
 pub struct PictureWorker {
     jobs: Option<blocking::Sender<PictureJob>>,
     done: mpsc::UnboundedReceiver<PictureDone>,
@@ -45,7 +45,7 @@ impl PictureWorker {
     /// Starts a job.
     ///
     /// # Errors
-    /// There can be no more threads.
+    /// No more threads can be created.
     pub(crate) fn start(&mut self, job: PictureJob) -> io::Result<()> {
         if self.jobs.is_none() {
             let (jobs, queue) = blocking::channel();
@@ -60,11 +60,11 @@ impl PictureWorker {
         Ok(())
     }
 
-    /// The next job that is done.
+    /// The next finished job.
     pub(crate) async fn next(&mut self) -> PictureDone {
         match self.done.recv().await {
             Some(done) => done,
-            // Not while the sender is here.
+            // Not while the sender exists.
             None => std::future::pending().await,
         }
     }

@@ -1,10 +1,10 @@
-//! Questions to the terminal: which were asked, and whether answers may still come.
+//! Queries to the terminal: the ones sent, and whether answers are pending.
 //!
-//! Each about the terminal itself is asked once, after the first frame, which waits for none. Those of one round go out in one
-//! write and end with a question that every terminal answers (DA1): its answer says that no other is
-//! under way. What the answers mean is in [`super::decode`].
+//! Each query about the terminal itself is sent once, after the first frame, which waits for none. The
+//! queries of one round go out in one write and end with one that every terminal answers (DA1): its answer
+//! means that no other is pending. The meaning of answers is in [`super::decode`].
 //!
-//! Questions about the clipboard are asked when the user pastes, as often as that is.
+//! Queries about the clipboard are sent on every paste.
 //!
 //! Sources: xterm's control sequences; the graphics and the clipboard protocol of kitty.
 
@@ -18,26 +18,26 @@ use super::event::ClipboardAnswer;
 use tau_app::terminal_facts::TerminalAnswer;
 use tau_view::color::ColorDepth;
 
-/// How long after a question the terminal is not given to another program, which would get the
-/// answer. Answers take a few milliseconds, from far away some hundred.
+/// Time after a query for which the terminal is not given to another program, which would get the answer.
+/// Answers take a few milliseconds, or some hundred over a long distance.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// What the terminal is (DA1), which ends a round.
+/// Query for the terminal's attributes (DA1), which ends a round.
 const ATTRIBUTES: &str = "\x1b[c";
-/// Where the cursor is (CPR).
+/// Query for the cursor's position (CPR).
 pub(crate) const WHERE_IS_THE_CURSOR: &str = "\x1b[6n";
-/// The types of content that are asked for: pictures that models accept, and text.
+/// The requested types of content: pictures that models accept, and text.
 const CONTENT_TYPES: &str = "image/png image/jpeg image/webp image/gif text/plain";
 
-/// Something to ask the terminal.
+/// A query to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TerminalQuestion {
-    /// What its background is.
+    /// Its background.
     Background,
-    /// How large its cells are.
+    /// The size of its cells.
     CellPixels,
-    /// What it calls itself, with its version (XTVERSION).
+    /// Its name and version (XTVERSION).
     Version,
-    /// Whether it understands the kitty graphics protocol: a picture of one pixel, not to be shown.
+    /// Whether it supports the kitty graphics protocol: a picture of one pixel, not to be shown.
     KittyGraphics,
 }
 
@@ -58,12 +58,12 @@ impl TerminalQuestion {
         }
     }
 
-    /// Whether an answer would be of use, and the question does no harm.
+    /// Whether an answer would be useful, and the query is harmless.
     fn is_sensible(self, variable: impl Fn(&str) -> String) -> bool {
         match self {
             TerminalQuestion::Background => detected_colors().0 != ColorDepth::None,
             TerminalQuestion::CellPixels | TerminalQuestion::Version => true,
-            // tmux takes it for a title, Terminal for text.
+            // tmux treats it as a title, Terminal as text.
             TerminalQuestion::KittyGraphics => {
                 variable("TMUX").is_empty() && variable("TERM_PROGRAM") != "Apple_Terminal"
             }
@@ -71,10 +71,10 @@ impl TerminalQuestion {
     }
 }
 
-/// Something to ask about the terminal's clipboard.
+/// A query about the terminal's clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClipboardQuestion {
-    /// Whether it hands out content by type (OSC 5522).
+    /// Whether it supports content by type (OSC 5522).
     KnowsTypes,
     /// A picture or text (OSC 5522). The terminal may ask the user first.
     Content,
@@ -95,28 +95,28 @@ impl ClipboardQuestion {
     }
 }
 
-/// A question about the clipboard, and where the answers go.
+/// A query about the clipboard, and the receiver of its answers.
 #[derive(Debug)]
 pub(crate) struct ClipboardAsk {
     pub question: ClipboardQuestion,
     pub answers: mpsc::UnboundedSender<ClipboardAnswer>,
 }
 
-/// What the terminal was asked.
+/// The queries sent to the terminal.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     asked: Vec<TerminalQuestion>,
-    /// Rounds whose end was not answered.
+    /// The number of rounds whose end was not answered.
     open: usize,
-    /// Until when that is waited for.
+    /// The time limit for that.
     until: Option<Instant>,
-    /// Who asked for the clipboard last.
+    /// The receiver of the last clipboard query.
     clipboard: Option<mpsc::UnboundedSender<ClipboardAnswer>>,
 }
 
 impl Questions {
-    /// The bytes of the questions that are wanted and were not asked; empty without any, and where
-    /// the terminal would print them or never answer.
+    /// The bytes of the wanted queries that were not sent yet; empty without any, and where the terminal
+    /// would print them or never answer.
     pub(crate) fn ask(&mut self, wants: impl Fn(TerminalQuestion) -> bool) -> String {
         let wanted = |question: &TerminalQuestion| wants(*question) && !self.asked.contains(question);
         let mut round: Vec<TerminalQuestion> = QUESTIONS.into_iter().filter(wanted).collect();
@@ -133,13 +133,13 @@ impl Questions {
         round.into_iter().map(TerminalQuestion::sequence).chain([ATTRIBUTES]).collect()
     }
 
-    /// Whether the terminal answers, and does not print what it is asked.
+    /// Whether the terminal answers queries instead of printing them.
     pub(crate) fn can_ask() -> bool {
         let variable = |name: &str| std::env::var(name).unwrap_or_default();
         answers_questions(&variable("TERM"), !variable("TMUX").is_empty())
     }
 
-    /// Begins a round of questions that others ask; the bytes that end it.
+    /// Starts a round of queries sent elsewhere; returns the bytes that end it.
     pub(crate) fn end_round(&mut self) -> &'static str {
         self.begin_round(Instant::now());
         ATTRIBUTES
@@ -150,17 +150,17 @@ impl Questions {
         self.until = Some(now + ANSWER_TIMEOUT);
     }
 
-    /// The bytes of a question about the clipboard.
+    /// The bytes of a query about the clipboard.
     pub(crate) fn ask_for_clipboard(&mut self, ask: ClipboardAsk) -> String {
         self.clipboard = Some(ask.answers);
-        // Nothing ends the answer to this one but itself, which may wait for the user.
+        // Only its own answer ends this query, and may wait for the user.
         if ask.question != ClipboardQuestion::Content {
             self.begin_round(Instant::now());
         }
         ask.question.sequence()
     }
 
-    /// Notes an answer.
+    /// Records an answer.
     pub(crate) fn answered(&mut self, answer: &TerminalAnswer) {
         if matches!(answer, TerminalAnswer::Attributes { .. }) {
             self.open = self.open.saturating_sub(1);
@@ -170,17 +170,17 @@ impl Questions {
         }
     }
 
-    /// Passes on an answer about the clipboard; nobody gets one who did not ask.
+    /// Passes on an answer about the clipboard, to the requester only.
     pub(crate) fn clipboard_answered(&mut self, answer: ClipboardAnswer) {
         self.clipboard = self.clipboard.take().filter(|asker| asker.send(answer).is_ok());
     }
 
-    /// Until when answers are waited for before the terminal is given to another program.
+    /// Time until which answers are awaited before the terminal is given to another program.
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         self.until.filter(|until| self.open > 0 && *until > now)
     }
 
-    /// Waits for nothing any more. Whether answers may still be under way.
+    /// Stops waiting for answers. Returns whether some may be pending.
     pub(crate) fn close(&mut self) -> bool {
         std::mem::take(&mut self.open) > 0
     }
@@ -207,7 +207,7 @@ mod tests {
         assert!(!questions.close());
         questions.begin_round(now);
         assert!(questions.close() && questions.due(now).is_none());
-        // One whose answer is no longer wanted.
+        // A query whose answer is no longer wanted.
         questions.answered(&END);
         assert!(!questions.close());
     }

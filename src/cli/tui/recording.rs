@@ -1,8 +1,7 @@
 //! `--record FILE` and `--replay FILE`: a run as a file of stamped messages.
 //!
-//! The first line is what was known at start, every other a message. Keys that were typed
-//! where something secret is asked for are recorded as `*`. Folding the file gives the run
-//! again, down to the last frame.
+//! The first line has the facts known at start, every other line a message. Keys typed into a secret input
+//! are recorded as `*`. Folding the file reproduces the run, down to the last frame.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -22,7 +21,7 @@ use tau_view::{Memo, view, wrap};
 pub struct Recording(File);
 
 impl Recording {
-    /// Begins a recording; the file must not be there yet.
+    /// Starts a recording; the file must not exist yet.
     pub fn begin(path: &Path, boot: &Boot) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let mut recording = Recording(file);
@@ -50,13 +49,13 @@ impl Recording {
     }
 }
 
-/// Folds a recording; the final model.
+/// Folds a recording; returns the final model.
 ///
 /// # Errors
-/// A sentence that names the file and the line.
+/// A sentence with the file and the line.
 pub fn replay(path: &Path) -> Result<Model, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    // Opened without waiting: a FIFO would wait for a writer, and a device never ends.
+    // Opened without blocking: a FIFO would wait for a writer, and a device never ends.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(|error| named(&error))?;
     if !file.metadata().map_err(|error| named(&error))?.is_file() {
@@ -76,7 +75,7 @@ pub fn replay(path: &Path) -> Result<Model, String> {
     Ok(model)
 }
 
-/// The text of the frame that a model shows.
+/// The text of a model's frame.
 pub fn frame(model: &Model) -> String {
     let area = Rect::new(0, 0, model.size.width, model.size.height);
     let mut frame = Frame::blank(area);

@@ -1,4 +1,4 @@
-//! The repository that tau runs in: the branch that is checked out, and whether files differ from it.
+//! The repository that tau runs in: the current branch, and whether files differ from it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,16 +9,16 @@ use tokio::io::AsyncReadExt;
 use tau_tools::process::{ChildEnv, git};
 use tau_tools::regular_files::read_text;
 
-/// The largest file of git that is read, in bytes.
+/// Maximum size of a file of git, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
-/// How long git may look for a file that differs.
+/// Time limit for git's search for a differing file.
 const LIMIT: Duration = Duration::from_secs(2);
-/// What in a repository's own configuration can make `git status` run a program or read configuration
-/// from elsewhere. The file system monitor is turned off by a flag.
+/// The sections of a repository's own configuration that can make `git status` run a program or read
+/// configuration from elsewhere. A flag turns the file system monitor off.
 const RUNS_PROGRAMS: [&str; 3] = ["filter", "include", "worktreeconfig"];
 
-/// The branch that is checked out, with a `*` when files differ from it or are new; `None` outside a
-/// repository. What takes too long to find out counts as clean.
+/// The current branch, with a `*` when files differ from it or are new; `None` outside a repository. It
+/// counts as clean if the check takes too long.
 pub async fn checked_out(cwd: &Path) -> Option<String> {
     let git_dir = git_dir(cwd)?;
     let branch = branch(&git_dir)?;
@@ -26,7 +26,7 @@ pub async fn checked_out(cwd: &Path) -> Option<String> {
     Some(if differs { branch + "*" } else { branch })
 }
 
-/// The folder of the repository that `cwd` is in.
+/// The git folder of the repository around `cwd`.
 fn git_dir(cwd: &Path) -> Option<PathBuf> {
     let dot_git = cwd.ancestors().map(|folder| folder.join(".git")).find(|path| path.exists())?;
     if !dot_git.is_file() {
@@ -45,7 +45,7 @@ fn branch(git_dir: &Path) -> Option<String> {
     }
 }
 
-/// Whether git can be asked without running programs that the repository names.
+/// Whether git can be run without running programs named by the repository.
 fn is_safe(git_dir: &Path) -> bool {
     let common = small_text(&git_dir.join("commondir"));
     let common = common.map_or_else(|| git_dir.to_owned(), |path| git_dir.join(path.trim()));
@@ -53,7 +53,7 @@ fn is_safe(git_dir: &Path) -> bool {
     config.is_some_and(|config| !RUNS_PROGRAMS.iter().any(|word| config.contains(word)))
 }
 
-/// Whether git names a file that is changed or new.
+/// Whether git reports a changed or new file.
 async fn differs(cwd: &Path) -> bool {
     let mut git = tokio::process::Command::new("git");
     ChildEnv::of_helpers().apply(git.as_std_mut());

@@ -1,7 +1,7 @@
-//! Requests under way, each in a task of its own.
+//! Pending requests, each in a separate task.
 //!
-//! Nothing here waits in the loop: a reply comes back by channel with its ticket. A request that
-//! is forgotten is aborted. What a request does is in [`super::services`].
+//! Nothing here blocks the loop: a reply comes back by channel with its ticket. A forgotten request is
+//! aborted. The work of requests is in [`super::services`].
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -24,22 +24,22 @@ use tau_app::effect::SavedSetting;
 use tau_app::request::{Applied, ShellReply, ShellRequest, Ticket};
 use tau_protocol::trust::Folder;
 
-/// Requests under way.
+/// The pending requests.
 pub struct RequestRunner {
     services: Arc<Services>,
-    /// Of an attached screen: what answers most of them.
+    /// For an attached screen: answers most of them.
     attached: Option<Arc<AttachedRequests>>,
-    /// Settings to be saved, and the lock under which one is.
+    /// Settings to save, and the lock held while saving one.
     to_save: Arc<(Mutex<VecDeque<SavedSetting>>, Mutex<()>)>,
     replies: mpsc::Sender<(Ticket, ShellReply)>,
     running: HashMap<Ticket, RunningRequest>,
-    /// Questions for the terminal, and where requests put them.
+    /// The channel of queries from requests to the terminal.
     asks: (mpsc::Sender<ClipboardAsk>, mpsc::Receiver<ClipboardAsk>),
-    /// Where they run: not on the thread of the screen.
+    /// Runs them off the screen's thread.
     runtime: Handle,
 }
 
-/// A request with what performs it.
+/// A request with its performer.
 struct Performed {
     request: ShellRequest,
     services: Arc<Services>,
@@ -57,15 +57,15 @@ impl Performed {
     }
 }
 
-/// A request under way.
+/// A pending request.
 struct RunningRequest {
     task: AbortHandle,
-    /// Set when blocking work should end by itself.
+    /// Set when blocking work should end on its own.
     cancelled: Arc<AtomicBool>,
 }
 
 impl RequestRunner {
-    /// Runs requests in the runtime that this is called in, and sends replies to `replies`.
+    /// Runs requests in the current runtime, and sends replies to `replies`.
     pub fn new(services: Services, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
         RequestRunner {
             services: Arc::new(services),
@@ -78,7 +78,7 @@ impl RequestRunner {
         }
     }
 
-    /// The same for a screen that is attached to a session of a server.
+    /// Like [`Self::new`], for a screen that is attached to a session of a server.
     pub(crate) fn attached(requests: AttachedRequests, replies: mpsc::Sender<(Ticket, ShellReply)>) -> Self {
         RequestRunner {
             services: Arc::clone(&requests.here),
@@ -96,7 +96,7 @@ impl RequestRunner {
         self.attached.as_ref().map(|requests| (&requests.server, requests.session.borrow().clone()))
     }
 
-    /// What requests work with.
+    /// The services for requests.
     pub(super) fn services(&self) -> Arc<Services> {
         Arc::clone(&self.services)
     }
@@ -112,7 +112,7 @@ impl RequestRunner {
         self.running.insert(ticket, RunningRequest { task: task.abort_handle(), cancelled });
     }
 
-    /// A request that the loop itself waits for, as it needs the terminal.
+    /// A request that the loop itself awaits, as it needs the terminal.
     pub(crate) fn run_here(&self, request: ShellRequest) -> impl Future<Output = ShellReply> + use<> {
         let performed = self.performed(request, Ticket::default());
         TokioContext::new(async move { performed.run().await.0 }, self.runtime.clone())
@@ -127,7 +127,7 @@ impl RequestRunner {
         Call::new(ticket, self.replies.clone(), self.asks.0.clone())
     }
 
-    /// The next question for the terminal. Safe to drop before there is one.
+    /// The next query for the terminal. Safe to drop before there is one.
     pub(crate) async fn next_ask(&mut self) -> Option<ClipboardAsk> {
         self.asks.1.recv().await
     }
@@ -140,7 +140,7 @@ impl RequestRunner {
         }
     }
 
-    /// Notes that a reply has come.
+    /// Records a reply.
     pub fn answered(&mut self, ticket: Ticket, reply: &ShellReply) {
         if !reply.is_partial() {
             self.running.remove(&ticket);
@@ -165,11 +165,11 @@ impl RequestRunner {
         });
     }
 
-    /// Applies the project settings of the directory that the open session runs in: what is
-    /// different now, and the folders to ask about. `None` when the directory is the same.
+    /// Applies the project settings of the open session's directory: returns the differences, and the folders
+    /// to ask about. `None` when the directory is the same.
     pub(crate) fn enter_directory(&self, dir: &Path) -> Option<Result<(Applied, Vec<Folder>), String>> {
         if self.attached.is_some() {
-            // The directory is the server's.
+            // The directory belongs to the server.
             return None;
         }
         let services = &self.services;
@@ -183,7 +183,7 @@ impl RequestRunner {
         Some(shown.map_err(|refusal| refusal.text))
     }
 
-    /// Saves a setting, after those that are being saved.
+    /// Saves a setting, after pending ones.
     pub fn save(&self, setting: SavedSetting) {
         let (services, attached) = (Arc::clone(&self.services), self.attached.is_some());
         let waiting = Arc::clone(&self.to_save);

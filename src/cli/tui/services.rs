@@ -1,4 +1,4 @@
-//! What requests do: one method for each row of the table in `app/request`.
+//! The work of requests: one method for each row of the table in `app/request`.
 
 mod session_files;
 
@@ -41,10 +41,10 @@ use tau_protocol::session_row::LastExchange;
 use tau_protocol::trust::Folder;
 use tau_tools::access::AllFiles;
 
-/// Prompts that are loaded from earlier runs.
+/// Maximum number of prompts loaded from earlier runs.
 const PROMPTS: usize = 500;
 
-/// What requests work with.
+/// The context for requests.
 pub struct Services {
     /// The keys, and the models they are for; a reload changes both.
     pub keys: Arc<Keys>,
@@ -57,10 +57,9 @@ pub struct Services {
     /// The cache of the session list.
     pub index: PathBuf,
     pub config_file: SharedFile,
-    /// The settings in use: trust in a folder changes them. The projects in it are those that were
-    /// shown last.
+    /// The settings in use: trust in a folder changes them. Their projects are in the state last shown.
     pub setup: Mutex<Setup>,
-    /// The system prompt of the agent, which trust in a folder changes.
+    /// The agent's system prompt, which trust in a folder changes.
     pub prompt: AgentPrompt,
     /// Models of servers on this machine, once they have been found.
     pub served: Mutex<Vec<Arc<Model>>>,
@@ -74,7 +73,7 @@ impl std::fmt::Debug for Services {
     }
 }
 
-/// Runs work that blocks in a thread of its own.
+/// Runs blocking work on a separate thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
@@ -357,7 +356,7 @@ impl PerformRequest for Services {
 }
 
 impl Services {
-    /// Those of an agent with this setup and this prompt.
+    /// The services of an agent with this setup and this prompt.
     pub(crate) fn of(setup: Setup, prompt: AgentPrompt) -> Self {
         Services {
             keys: Arc::clone(&setup.keys),
@@ -374,7 +373,7 @@ impl Services {
         }
     }
 
-    /// The models that can be used now; the demo is always one.
+    /// The available models; the demo is always one.
     fn usable_models(&self) -> Vec<Arc<Model>> {
         let mut models = self.keys.catalogue().configured(&self.keys);
         models.extend(self.served.lock().iter().cloned());
@@ -399,7 +398,7 @@ impl Services {
         let mut served = Vec::new();
         for server in &found {
             let endpoint = AdHoc::local(&server.name, server.port, None).model();
-            // The next start knows them, too. Without the list it knows their names.
+            // The next start has them, too. Without the list it only has their names.
             if let Err(error) = self.keys.catalogue().lists().keep(&endpoint, &server.models) {
                 tracing::warn!(%error, "cannot keep the models of {}", server.name);
             }
@@ -414,7 +413,7 @@ impl Services {
         found.into_iter().map(row).collect()
     }
 
-    /// Stores an answer about a folder as it was shown, and applies the settings that follow.
+    /// Stores an answer about a folder in its displayed state, and applies the resulting settings.
     fn store_trust(&self, root: &Path, trusted: bool) -> Result<Applied, String> {
         let mut setup = self.setup.lock();
         let Some(shown) = setup.project.shown(root) else {

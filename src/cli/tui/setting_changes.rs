@@ -1,4 +1,4 @@
-//! Settings that are changed on the screen: saved, and applied at once.
+//! Settings changed on the screen: saved, and applied at once.
 
 use std::ffi::OsStr;
 
@@ -13,7 +13,7 @@ use tau_protocol::chosen::ChosenMode;
 use tau_protocol::chosen::ChosenModels;
 
 impl Services {
-    /// Stores what was chosen on the screen. The model of an attached screen is one of the server's, and no
+    /// Stores a choice made on the screen. The model of an attached screen belongs to the server, and is no
     /// setting here.
     pub(super) fn save(&self, setting: &SavedSetting, attached: bool) -> Result<(), String> {
         let set = |key, value| write::save(&self.config_file, key, value).map_err(|error| error.to_string());
@@ -33,7 +33,7 @@ impl Services {
         }
     }
 
-    /// Saves a setting of the user and applies what follows.
+    /// Saves a setting of the user and applies the consequences.
     pub(super) fn change_setting(&self, key: &str, value: Option<&str>) -> Result<SettingList, String> {
         let mut setup = self.setup.lock();
         setting_list::change(&setup, key, value)?;
@@ -47,7 +47,7 @@ impl Services {
         Ok(SettingList { rows: setting_list::rows(&setup), applied })
     }
 
-    /// Keeps the mode that was chosen on the screen and applies what follows.
+    /// Stores the mode chosen on the screen and applies the consequences.
     pub(super) fn keep_mode(&self, chosen: ChosenMode) -> Result<Applied, String> {
         let mut setup = self.setup.lock();
         chosen_mode::save(chosen, &setup.paths)?;
@@ -55,7 +55,7 @@ impl Services {
         Ok(Applied { text: String::new(), ..applied })
     }
 
-    /// Sets settings, in the user's file or for this session only, and applies what follows.
+    /// Sets settings, in the user's file or for this session only, and applies the consequences.
     pub(super) fn decide_settings(
         &self,
         settings: &[(String, String)],
@@ -80,7 +80,7 @@ impl Services {
         Ok(Applied { text: format!("{}: {place}", set.join(", ")), ..applied })
     }
 
-    /// Saves keys of the user and applies what follows.
+    /// Saves keys of the user and applies the consequences.
     pub(super) fn change_keys(&self, keys: &KeyChanges) -> Result<Applied, String> {
         let mut setup = self.setup.lock();
         write::set_keys(&setup.paths.shared(setup.paths.config_file()), keys)
@@ -103,7 +103,7 @@ impl Services {
         Ok(Applied { text, ..applied })
     }
 
-    /// Reads everything again after a change; what was wrong before is not reported again.
+    /// Reads everything again after a change; earlier faults are not reported again.
     fn apply_saved(&self, setup: &mut Setup) -> Result<Applied, String> {
         let (renewed, mut applied) = reload::reload_everything(setup, &self.prompt)
             .map_err(|refusal| format!("saved, but not applied: {}", refusal.text))?;

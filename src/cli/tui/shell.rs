@@ -1,4 +1,4 @@
-//! The loop of the screen: waits for keys, signals, the agent and replies; performs effects.
+//! The screen's loop: waits for keys, signals, the agent and replies; carries out effects.
 
 mod end;
 
@@ -31,10 +31,10 @@ use tau_app::request::{ShellReply, ShellRequest, Ticket};
 use tau_app::{Effect, Msg};
 use tau_protocol::event::{NoticeLevel, SessionEvent, SettingsEvent, TaskEvent};
 
-/// Most events of the agent taken before keys are checked again, and the longest time for them.
+/// Maximum number of agent events taken before keys are checked again, and the maximum time for them.
 const EVENT_BATCH: usize = 512;
 const BATCH_TIME: Duration = Duration::from_millis(1);
-/// Most bytes of pieces of a text that are folded as one.
+/// Maximum size of joined pieces of a text, in bytes.
 const JOINED: usize = 16 * 1024;
 
 /// The running front end.
@@ -44,7 +44,7 @@ pub struct Shell {
     alarm: Alarm,
     signals: Signals,
     agent: AgentHandle,
-    /// Commands that wait until the agent takes them.
+    /// Commands that wait until the agent accepts them.
     outbox: VecDeque<AgentCommand>,
     requests: RequestRunner,
     replies: mpsc::Receiver<(Ticket, ShellReply)>,
@@ -53,13 +53,13 @@ pub struct Shell {
     pacer: FramePacer,
     themes: ThemeFiles,
     extensions: ExtensionWatch,
-    /// Of an attached screen: the connection to the server.
+    /// For an attached screen: the connection to the server.
     connection: Option<watch::Receiver<Connection>>,
-    /// What came from the terminal while only its answer was waited for.
+    /// Events of the terminal that arrived during the wait for its answer.
     held: VecDeque<TerminalEvent>,
 }
 
-/// What woke the loop.
+/// A cause of waking the loop.
 enum Wake {
     Terminal(TerminalEvent),
     Signal(Caught),
@@ -72,18 +72,18 @@ enum Wake {
     /// Extensions were loaded again.
     Extensions(ExtensionNews),
     Connection(Connection),
-    /// Something in the folders of the user's themes has changed.
+    /// The folders of the user's themes have changed.
     Themes,
     Tick,
     FrameDue,
     /// Events of the agent are taken again.
     WindowEnded,
-    /// The agent takes commands again.
+    /// The agent accepts commands again.
     AgentReady,
 }
 
 impl Shell {
-    /// Connects a screen to an agent. Called in the runtime of the agent; run by the one of the input.
+    /// Connects a screen to an agent. Must be called in the agent's runtime; runs in the input's.
     pub(super) fn new(
         screen: LiveScreen,
         (input, alarm): (TerminalInput, Alarm),
@@ -117,7 +117,7 @@ impl Shell {
         }
     }
 
-    /// Adds the connection to the server of the session.
+    /// Adds the connection to the session's server.
     #[must_use]
     pub(crate) fn with_connection(mut self, connection: watch::Receiver<Connection>) -> Self {
         self.connection = Some(connection);
@@ -128,7 +128,7 @@ impl Shell {
     pub async fn run(mut self) -> Exit {
         let exit = match self.run_loop().await {
             Ok(exit) => exit,
-            // The terminal is gone, and with it the place for a message.
+            // The terminal is gone, so a message has no place.
             Err(_) => Exit::HungUp,
         };
         self.end().await;
@@ -161,7 +161,8 @@ impl Shell {
                 return Ok(exit);
             }
             if self.screen.dirty && (at_once || Instant::now() >= self.pacer.frame_at()) {
-                // A key that came meanwhile is shown in the same frame, unless it has to wait for an effect.
+                // A key that arrived in the meantime is shown in the same frame, unless it must wait for an
+                // effect.
                 if self.screen.effects.is_empty()
                     && let Some(event) = self.input.try_next()
                     && let Some(exit) = self.on_input(event)?
@@ -175,8 +176,8 @@ impl Shell {
         }
     }
 
-    /// Waits for a fact. There is one timer, as each costs wake-ups of its own: while events of the
-    /// agent are taken in windows, a tick waits for the end of the window.
+    /// Waits for a fact. There is one timer, as each costs extra wake-ups: while the agent's events are taken
+    /// in windows, a tick waits for the end of the window.
     async fn wait(&mut self, tick: Option<Instant>, due: Option<Instant>) -> Wake {
         if let Some(event) = self.held.pop_front() {
             return Wake::Terminal(event);
@@ -252,7 +253,7 @@ impl Shell {
         self.screen.fold(Msg::Agent(AgentEvent::Settings(SettingsEvent::ExtensionsChanged)))
     }
 
-    /// Takes the events that wait: they belong into the next frame.
+    /// Takes the pending events, which belong in the next frame.
     fn take_events(&mut self) -> io::Result<()> {
         match self.agent.events.try_recv() {
             Ok(event) => self.on_agent_event(Some(event)),
@@ -260,8 +261,8 @@ impl Shell {
         }
     }
 
-    /// Folds what came from the terminal, and what else waits there: a paste that comes as keys is
-    /// one frame, not thousands.
+    /// Folds an event of the terminal, and other pending ones: a paste sent as keys is one frame, not
+    /// thousands.
     fn on_input(&mut self, event: TerminalEvent) -> io::Result<Option<Exit>> {
         self.extensions.user_came();
         self.themes.follow_folder(&mut self.screen)?;
@@ -306,7 +307,7 @@ impl Shell {
             let Some(mut event) = next else { return Ok(()) };
             self.pacer.took(1);
             next = self.agent.events.try_recv().ok();
-            // What a piece costs is mostly what depends on it, so several are folded as one.
+            // The cost of a piece is mostly in its consequences, so several are folded as one.
             while let Some(piece) = &next
                 && begun.elapsed() < BATCH_TIME
                 && join(&mut event, piece, JOINED)
@@ -329,8 +330,8 @@ impl Shell {
         }
     }
 
-    /// Folds an event. The session that is open may run in another directory, whose project
-    /// settings then apply.
+    /// Folds an event. The newly opened session may run in another directory, whose project settings then
+    /// apply.
     fn fold_event(&mut self, event: AgentEvent) -> io::Result<()> {
         let dir = match &event {
             AgentEvent::Session(SessionEvent::SessionOpened { session, .. }) => Some(session.cwd.clone()),
@@ -348,7 +349,7 @@ impl Shell {
         }
     }
 
-    /// Performs the effects that wait, in order.
+    /// Carries out the queued effects, in order.
     async fn perform(&mut self) -> io::Result<Option<Exit>> {
         while let Some(effect) = self.screen.effects.pop_front() {
             match effect {
@@ -382,8 +383,8 @@ impl Shell {
         }
     }
 
-    /// Waits a moment for an answer of the terminal that is under way: whoever has the terminal next
-    /// would take it for typed. What else comes is held.
+    /// Waits briefly for a pending answer of the terminal: the next program on the terminal would treat it as
+    /// typed. Other events are held.
     async fn await_answer(&mut self) -> io::Result<()> {
         while let Some(due) = self.screen.tty.questions.due(Instant::now()) {
             match tokio::time::timeout_at(due.into(), self.input.next()).await {
@@ -409,7 +410,7 @@ impl Shell {
         }
     }
 
-    /// Gives the terminal to the user's editor. Events of the agent are taken meanwhile.
+    /// Gives the terminal to the user's editor. The agent's events are taken in the meantime.
     async fn edit(&mut self, ticket: Ticket, request: ShellRequest) -> io::Result<()> {
         self.await_answer().await?;
         self.screen.tty.leave();
@@ -426,7 +427,7 @@ impl Shell {
     }
 }
 
-/// How the connection is now, when that has changed; `None` when it cannot any more.
+/// The state of the connection after its next change; `None` when it can no longer change.
 async fn changed(connection: Option<&mut watch::Receiver<Connection>>) -> Option<Connection> {
     let connection = connection?;
     connection.changed().await.ok()?;

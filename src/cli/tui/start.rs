@@ -1,8 +1,8 @@
-//! Starts the screen: the first frame before anything that could take time.
+//! Starts the screen: draws the first frame before any slow work.
 //!
-//! Order matters here. Settings and the model's name are read (small files); the terminal is
-//! taken and the first frame drawn; only then come the runtime, the session, the instruction
-//! files, the agent. What is typed meanwhile waits in the terminal and is not lost.
+//! Order matters here. Settings and the model's name are read (small files); the terminal is taken and the
+//! first frame drawn; only then come the runtime, the session, the instruction files, the agent. Typing in
+//! the meantime waits in the terminal and is not lost.
 
 use std::collections::HashMap;
 use std::io;
@@ -60,10 +60,10 @@ use tau_tools::regular_files::read_text;
 use tau_view::Memo;
 use tau_view::theme::Theme;
 
-/// Replies that may wait for the loop.
+/// Capacity of the queue of replies for the loop.
 const REPLIES: usize = 64;
 
-/// How agents of this front end are composed: a user is at the screen and can be asked.
+/// The composition of this front end's agents: a user is at the screen and can be asked.
 pub const PROFILE: FrontEndProfile = FrontEndProfile {
     on_bad_config: OnBadConfig::Warn,
     retry: RetryMode::Interactive,
@@ -89,7 +89,7 @@ pub(crate) fn check_terminal() -> Result<(), Refusal> {
     }
 }
 
-/// Runs the screen; how the program ends.
+/// Runs the screen; returns the program's end.
 pub fn run(setup: Setup) -> Exit {
     crash::install(setup.paths.state.clone());
     let readable = prompts::check_readable(&setup.args.prompts, &*setup.file_filter(), &setup.cwd);
@@ -102,7 +102,7 @@ pub fn run(setup: Setup) -> Exit {
     })
 }
 
-/// Runs the screen on a session of a server; how the program ends. The setup is that of this terminal.
+/// Runs the screen on a session of a server; returns the program's end. The setup is this terminal's.
 pub(crate) fn run_attached(setup: &Setup, server: Server, session: String) -> Exit {
     let (mut boot, memo) = first_frame(setup);
     boot = Boot {
@@ -133,15 +133,15 @@ fn show(
         Ok(recording) => recording,
         Err(error) => return fail(Exit::Config, &format!("--record: {error}")),
     };
-    // One thread for the agent, timers and requests: what blocks has threads of its own, and a scheduler
-    // for one costs less than one for several.
+    // One thread for the agent, timers and requests: blocking work has threads of its own, and a scheduler
+    // for one thread costs less than one for several.
     let agent_thread = match RuntimeThread::start("agent") {
         Ok(started) => started,
         Err(error) => {
             return fail(Exit::Config, &format!("cannot start the thread of the agent: {error}"));
         }
     };
-    // Watched before the terminal is changed: who ends tau at any moment gets it back as it was.
+    // Watched before the terminal is changed, so that ending tau at any moment restores it.
     let signals = {
         let _within = agent_thread.handle().enter();
         match Signals::for_screen() {
@@ -158,12 +158,12 @@ fn show(
     let (model, effects) = tau_app::boot(boot);
     let measuring = Measuring::new(setup.paths.terminals());
     let mut screen = LiveScreen::new(tty, memo, model, effects, recording, measuring);
-    // Asked after the first frame, which does not wait for the answers.
+    // Queried after the first frame, which does not wait for the answers.
     let background = screen.wants().background;
     if screen.draw().is_err() || screen.ask(background).is_err() {
         return Exit::HungUp;
     }
-    // What the screen waits for, keys and timers, wakes nobody else.
+    // The screen's sources, keys and timers, wake no other thread.
     let (runtime, waits) = match screen_runtime() {
         Ok(started) => started,
         Err(error) => return fail(Exit::Config, &format!("cannot read the terminal: {error}")),
@@ -174,7 +174,7 @@ fn show(
     }
 }
 
-/// The runtime of the screen's loop, and what it waits for most: keys and its timer.
+/// The runtime of the screen's loop, and its main sources: keys and its timer.
 fn screen_runtime() -> io::Result<(Runtime, (TerminalInput, Alarm))> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let waits = {
@@ -248,9 +248,8 @@ fn attach_to(
         .with_connection(connection))
 }
 
-/// The setup with the model of the session, or else with that of the server whose address was given
-/// without one, and what people should know about that. The user can choose another where this did
-/// not work.
+/// The setup with the model of the session, or else of the server whose address was given without one, and
+/// notices for the user about that. If this fails, the user can choose another.
 async fn for_session(setup: &Setup, session: &Session) -> (Setup, Vec<String>) {
     let continued = setup.clone().continuing(session);
     let (new, refused) = match continued.clone().with_server_model().await {
@@ -261,8 +260,8 @@ async fn for_session(setup: &Setup, session: &Session) -> (Setup, Vec<String>) {
     (new, news)
 }
 
-/// The session that is asked for; when it cannot be opened as it is, a new one, and what to offer
-/// or the reason. The user is at the screen and can choose another.
+/// The requested session; when it cannot be opened, a new one, and the file to offer or the reason. The user
+/// is at the screen and can choose another.
 fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
     match sessions::open_or_offer(setup) {
         Ok((session, offer)) => (session, offer, None),
@@ -273,8 +272,8 @@ fn open_session(setup: &Setup) -> (Session, Option<PathBuf>, Option<String>) {
     }
 }
 
-/// The folders that have project settings, as they are shown. Stored answers were read before, and
-/// faults in them reported.
+/// The folders with project settings, in display form. Stored answers were read before, and their faults
+/// reported.
 fn folders(setup: &Setup) -> Vec<Folder> {
     let folders = setup.project.folders(&setup.project_dir, &setup.paths.trust_file()).unwrap_or_default();
     folders
@@ -283,7 +282,7 @@ fn folders(setup: &Setup) -> Vec<Folder> {
         .collect()
 }
 
-/// What the first frame is made from. With nothing configured the demo answers.
+/// The input of the first frame. With nothing configured the demo answers.
 fn first_frame(setup: &Setup) -> (Boot, Memo) {
     let mut notices = setup.notices.clone();
     let (theme, custom) = match theme(setup) {
@@ -313,7 +312,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
             Some(_) => setup.first_mode().min(PermissionMode::Ask),
             None => setup.first_mode(),
         },
-        // What is chosen then cannot be kept in a file that cannot be read.
+        // A choice could not be stored in an unreadable file.
         ask_permission_mode: setup.permission_mode().is_none() && setup.settings_fault.is_none(),
         can_sandbox: sandbox::is_offered(settings, &setup.paths, &setup.cwd),
         settings_fault: setup.settings_fault.clone(),
@@ -334,7 +333,7 @@ fn first_frame(setup: &Setup) -> (Boot, Memo) {
         instructions: setup.instructions().iter().map(|path| paths::in_short(path)).collect(),
         sandbox: sandbox::in_force(&setup.settings, &setup.paths, &setup.cwd).unwrap_or_default(),
         more_commands: true,
-        // As with the mode: an answer could not be kept.
+        // Like the mode: an answer could not be stored.
         offers: match setup.settings_fault {
             Some(_) => Offers::default(),
             None => offers::of(&setup.args, settings, &setup.project, &setup.keys),
@@ -348,7 +347,7 @@ fn theme_files(setup: &Setup) -> ThemeFiles {
     ThemeFiles::new(setup.paths.config.join("themes"))
 }
 
-/// The theme that is set: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
+/// The configured theme: a built-in one, or a file (`--theme FILE`, or a name in `themes/`).
 fn theme(setup: &Setup) -> Result<(String, HashMap<String, Theme>), String> {
     let name = setup.theme().to_owned();
     if name == AUTO || Theme::builtin(&name).is_some() {

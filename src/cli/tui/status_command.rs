@@ -1,5 +1,5 @@
-//! Runs the user's command for the status line, within limits of time and size. In the sandbox, if the model's
-//! commands can change what it runs.
+//! Runs the user's command for the status line, within limits of time and size. It runs in the sandbox if the
+//! model's commands can change the program.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,12 +14,12 @@ use tau_tools::process::ChildEnv;
 use tau_tools::sandbox::confinement::{Confinement, Surroundings};
 use tau_tools::sandbox::{SandboxPolicy, Start};
 
-/// How long it may take.
+/// Time limit of the command.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// Most that is read of what it prints, in bytes.
+/// Maximum size of its output, in bytes.
 const SIZE_LIMIT: u64 = 4 * 1024;
 
-/// Kills what a command has started, unless it has ended in time.
+/// Kills the processes of a command, unless it has ended in time.
 struct Group(Option<Pid>);
 
 impl Drop for Group {
@@ -30,10 +30,10 @@ impl Drop for Group {
     }
 }
 
-/// What the command prints, given the text on its standard input.
+/// The command's output for the text on its standard input.
 ///
 /// # Errors
-/// A few words that are shown in its place.
+/// A few words to show instead.
 pub(super) async fn run(
     command: &str,
     input: &str,
@@ -55,7 +55,7 @@ pub(super) async fn run(
     let mut group = Group(id.and_then(Pid::from_raw));
     let printed = tokio::time::timeout(TIME_LIMIT, printed(&mut child, input)).await;
     if child.id().is_none() {
-        // It has ended; its number may belong to another process by now.
+        // It has ended; its process id may have been reused by now.
         group.0 = None;
     }
     match printed {
@@ -66,12 +66,12 @@ pub(super) async fn run(
     }
 }
 
-/// What it printed; `None` when it failed. Once enough has been read it is not waited for.
+/// Its output; `None` when it failed. Once enough has been read it is not awaited.
 async fn printed(child: &mut Child, input: &str) -> std::io::Result<Option<String>> {
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A command that does not read its input is none the worse.
+            // A command need not read its input.
             let _ = stdin.write_all(input.as_bytes()).await;
         }
     };

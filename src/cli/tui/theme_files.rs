@@ -1,7 +1,7 @@
-//! The user's theme files: their names, and the contents of the one that is shown.
+//! The user's theme files: their names, and the content of the one in use.
 //!
-//! The folder and the file are checked when the system says that something in the folder has changed, when a key
-//! is pressed and when the window gets the focus, and read again if they have changed. So nothing runs while
+//! The folder and the file are checked when the system reports a change in the folder, when a key is pressed
+//! and when the window gets the focus, and read again if they have changed. Therefore nothing runs while
 //! nothing happens.
 
 use std::collections::HashMap;
@@ -20,43 +20,43 @@ use tau_protocol::event::{NoticeLevel, TaskEvent};
 use tau_tools::regular_files::read_text;
 use tau_view::theme::Theme;
 
-/// How a file's name ends.
+/// The ending of a file's name.
 const ENDING: &str = ".toml";
 
 /// The user's theme files.
 #[derive(Debug)]
 pub struct ThemeFiles {
     dir: PathBuf,
-    /// What was read: when each file was changed, and how long it was.
+    /// The read files, each with its modification time and length.
     read: HashMap<String, (SystemTime, u64)>,
-    /// When the folder was changed that was listed.
+    /// Modification time of the listed folder.
     listed: Option<SystemTime>,
-    /// The folder of the file that is shown, where it was named by its path.
+    /// The folder of the theme in use, if that was given as a path.
     elsewhere: Option<PathBuf>,
     watch: Watch,
 }
 
-/// What reports changes of the folders.
+/// The source of reported changes in the folders.
 #[derive(Debug)]
 enum Watch {
-    /// It is begun when it is waited for.
+    /// To be started by the first wait.
     Due,
-    /// Nothing reports them where there is `None`.
+    /// Started; `None` where changes are not reported.
     Begun(Option<DirectoryWatch>),
 }
 
 impl ThemeFiles {
-    /// The files in this folder, and others that are named by their path.
+    /// The files in this folder, and others given as paths.
     pub fn new(dir: PathBuf) -> Self {
         ThemeFiles { dir, read: HashMap::new(), listed: None, elsewhere: None, watch: Watch::Due }
     }
 
-    /// The names of all themes: `auto`, the built-in ones, those in the folder.
+    /// The names of all themes: `auto`, the built-in ones, and the folder's.
     pub fn all_names(&self) -> Vec<String> {
         std::iter::once(AUTO).chain(Theme::names()).map(str::to_owned).chain(self.names()).collect()
     }
 
-    /// Waits until something in the folders has changed; for ever where nothing reports that. Cancel safe.
+    /// Waits until something in the folders has changed; forever where that is not reported. Cancel safe.
     pub(super) async fn folders_changed(&mut self) {
         if let Watch::Due = self.watch {
             let folders = self.elsewhere.iter().chain([&self.dir]);
@@ -69,7 +69,7 @@ impl ThemeFiles {
         }
     }
 
-    /// Lists the themes again when a file was made or removed since.
+    /// Lists the themes again if a file was made or removed since.
     ///
     /// # Errors
     /// The recording cannot be written.
@@ -87,7 +87,7 @@ impl ThemeFiles {
         if is_known { Ok(()) } else { screen.fold(Msg::ThemesListed(names)) }
     }
 
-    /// Shows the user's theme as its file is now. What cannot be read leaves the look as it was.
+    /// Applies the current file of the user's theme. An unreadable one does not change the look.
     ///
     /// # Errors
     /// The recording cannot be written.
@@ -134,8 +134,8 @@ impl ThemeFiles {
         }
     }
 
-    /// The theme of that name, where its file was not read in its present state. `None` also where
-    /// there is no file: what was read before stays.
+    /// The theme with that name, if its current file was not read yet. `None` also without a file: the
+    /// earlier theme stays.
     pub fn changed(&mut self, name: &str) -> Option<Result<Theme, String>> {
         if is_built_in(name) {
             return None;
@@ -147,7 +147,7 @@ impl ThemeFiles {
             return None;
         }
         let text = text_of(&path);
-        // A program that saves it in place empties it first; when it is done, that is reported too.
+        // A program that saves it in place empties it first; the end of that is reported, too.
         if text.as_ref().is_ok_and(String::is_empty) {
             return None;
         }
@@ -160,12 +160,12 @@ fn text_of(path: &Path) -> Result<String, String> {
     read_text(path, MAX_BYTES).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The theme in a file, or which file, which line and what is wrong with it.
+/// The theme in a file; the error names the file, the line and the fault.
 fn parsed(path: &Path, text: &str) -> Result<Theme, String> {
     Theme::parse(text).map_err(|error| format!("{}:{}: {}", path.display(), error.line, error.text))
 }
 
-/// Where a file is.
+/// The folder of a file.
 fn folder(file: &Path) -> Option<PathBuf> {
     let folder = file.parent()?;
     Some(if folder == Path::new("") { PathBuf::from(".") } else { folder.to_owned() })

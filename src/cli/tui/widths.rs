@@ -1,10 +1,9 @@
-//! Characters that terminals do not agree on: how many cells this one gives them, and what is written
-//! where that is not what the frame has room for.
+//! Characters whose width differs between terminals, and replacements where the frame lacks room.
 //!
-//! The layout counts as Unicode says (as ratatui does), so that a frame is the same everywhere. Here the
-//! terminal is made to keep to it: a cluster for which it takes more cells is replaced by the nearest
-//! one that fits, such as the first of joined emoji. Where it takes fewer, the frame's encoder leaves
-//! the rest blank. What a terminal does is measured by [`super::measuring`].
+//! The layout uses Unicode's widths (like ratatui), so that a frame is the same everywhere. Here the terminal
+//! is made to match it: a cluster that is wider on it is replaced by the nearest one that fits, such as the
+//! first of joined emoji. Where it is narrower, the frame's encoder leaves the rest blank.
+//! [`super::measuring`] measures the terminal.
 
 use ratatui::buffer::CellWidth;
 use serde::{Deserialize, Serialize};
@@ -19,23 +18,23 @@ const EMOJI_STYLE: char = '\u{FE0F}';
 /// A kind of character or cluster on which terminals differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One that is an emoji by itself.
+    /// An emoji by itself.
     Emoji,
-    /// A character that a variation selector makes an emoji.
+    /// A character turned into an emoji by a variation selector.
     Styled,
     Keycap,
     /// Emoji with joiners between them.
     Joined,
-    /// An emoji with a tone of skin.
+    /// An emoji with a skin tone.
     Toned,
     Flag,
-    /// A syllable of Hangul in letters.
+    /// A syllable of Hangul as letters.
     Jamo,
     /// Narrow, but wide in East Asian terminals: arrows, lines, Greek.
     Ambiguous,
 }
 
-/// Every kind: its name and the sample that is measured.
+/// Every kind: its name and its sample.
 pub(crate) const KINDS: [(Kind, &str, &str); 8] = [
     (Kind::Emoji, "emoji", "😀"),
     (Kind::Styled, "emoji style", "❤\u{FE0F}"),
@@ -48,7 +47,7 @@ pub(crate) const KINDS: [(Kind, &str, &str); 8] = [
 ];
 
 impl Kind {
-    /// The kind of a cluster; `None` for those that all terminals draw alike.
+    /// The kind of a cluster; `None` if all terminals draw it alike.
     pub(super) fn of(cluster: &str) -> Option<Kind> {
         let mut chars = cluster.chars();
         let (first, second) = (chars.next()?, chars.next());
@@ -91,25 +90,25 @@ fn is_tone(c: char) -> bool {
     matches!(c, '\u{1F3FB}'..='\u{1F3FF}')
 }
 
-/// How many cells a terminal gives the sample of each kind, in the order of [`KINDS`].
+/// The terminal's width of each kind's sample in cells, in the order of [`KINDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Widths([u16; KINDS.len()]);
 
 impl Default for Widths {
-    /// As Unicode says.
+    /// Unicode's widths.
     fn default() -> Self {
         Widths(KINDS.map(|(_, _, sample)| sample.cell_width()))
     }
 }
 
 impl Widths {
-    /// From the cells of each sample; `None` unless all were measured, and none is without cells.
+    /// From the cells of each sample; `None` unless all were measured, and none is zero.
     pub(super) fn measured(cells: &[u16]) -> Option<Self> {
         let cells: [u16; KINDS.len()] = cells.try_into().ok()?;
         (!cells.contains(&0)).then_some(Widths(cells))
     }
 
-    /// The kinds with the cells of their samples: as measured, and as Unicode says.
+    /// The kinds with the cells of their samples: measured, and according to Unicode.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, u16, u16)> {
         KINDS.iter().zip(self.0).map(|((_, name, sample), cells)| (*name, cells, sample.cell_width()))
     }
@@ -119,20 +118,20 @@ impl Widths {
         self.wider().contains(&Kind::Ambiguous)
     }
 
-    /// The kinds that the terminal draws wider than the layout counts.
+    /// The kinds that are wider on the terminal than in the layout.
     fn wider(&self) -> Vec<Kind> {
         let unicode = Widths::default();
         let cells = KINDS.iter().zip(self.0).zip(unicode.0);
         cells.filter(|((_, own), unicode)| own > unicode).map(|(((kind, ..), _), _)| *kind).collect()
     }
 
-    /// Replaces what the terminal would draw wider than the frame has room for.
+    /// Replaces clusters that are wider on the terminal than the frame's room.
     pub(super) fn fit(&self, frame: &mut Frame) {
         let wider = self.wider();
         if wider.is_empty() {
             return;
         }
-        // Lines are made of many cells that are alike.
+        // Lines consist of many equal cells.
         let (mut known, mut instead) = (String::new(), None);
         for cell in frame.cells_mut().iter_mut().filter(|cell| !cell.symbol().is_ascii()) {
             if known != cell.symbol() {
@@ -146,8 +145,7 @@ impl Widths {
     }
 }
 
-/// What is written instead of a cluster of one of the kinds that are drawn too wide; `None` where it fits,
-/// and where nothing is near.
+/// The replacement for a cluster that is drawn too wide; `None` where it fits, and where there is none.
 fn stand_in(cluster: &str, wider: &[Kind]) -> Option<String> {
     if cluster.is_ascii() {
         return None;
@@ -181,7 +179,7 @@ fn syllable(letters: &str) -> Option<char> {
     char::from_u32(0xAC00 + (lead * 21 + vowel) * 28 + tail).filter(|_| is_modern)
 }
 
-/// What is near to a mark of the screen or a sign, in ASCII.
+/// The nearest ASCII character to a sign or a mark of the screen.
 fn narrow(c: char) -> Option<char> {
     Some(match c {
         '─' | '━' | '–' | '—' | '―' => '-',

@@ -1,4 +1,4 @@
-//! Changes of directories, as Linux reports them (inotify).
+//! Changes of directories from Linux's inotify.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
@@ -14,9 +14,9 @@ use tokio::io::unix::AsyncFd;
 use tau_agent::extensions::watched::Interest;
 use tau_tools::process::pty::watched;
 
-/// Events that are read at once, in bytes.
+/// Size of a read of events, in bytes.
 const BUFFER: usize = 16 * 1024;
-/// What happens to the entries of a directory, and its own end.
+/// Changes of a directory's entries, and its own removal.
 const COMING_AND_GOING: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVE)
@@ -32,7 +32,7 @@ pub(crate) struct DirectoryWatch {
 }
 
 impl DirectoryWatch {
-    /// Watches these directories, as many of them as the system allows. `None` if it allows none at all.
+    /// Watches these directories, as many of them as the system allows. `None` if it allows none.
     pub(crate) fn new(directories: &BTreeMap<PathBuf, Interest>) -> Option<Self> {
         let file = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC);
         let file = file.inspect_err(|error| tracing::warn!(%error, "extensions are not watched")).ok()?;
@@ -50,7 +50,7 @@ impl DirectoryWatch {
                     tracing::warn!("only a part of the extensions is watched: fs.inotify.max_user_watches");
                     break;
                 }
-                // It has gone since, which its parent tells.
+                // It was removed in the meantime, which its parent reports.
                 Err(error) => tracing::debug!(%error, directory = %directory.display(), "not watched"),
             }
         }
@@ -59,7 +59,7 @@ impl DirectoryWatch {
         (!interests.is_empty()).then_some(DirectoryWatch { file, interests })
     }
 
-    /// Waits until something of interest has changed; for ever if nothing is watched. Cancel safe.
+    /// Waits until something of interest has changed; forever if nothing is watched. Cancel safe.
     pub(crate) async fn changed(watch: &mut Option<Self>) {
         let Some(watch) = watch else { return std::future::pending().await };
         loop {
@@ -74,7 +74,7 @@ impl DirectoryWatch {
         }
     }
 
-    /// Takes the events that wait: whether one of them is of interest, and whether those were all.
+    /// Reads the pending events: returns whether one of them is of interest, and whether there are no more.
     fn take(&self) -> (bool, bool) {
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
         let mut events = Reader::new(self.file.get_ref(), &mut buffer);

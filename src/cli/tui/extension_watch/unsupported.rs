@@ -1,11 +1,11 @@
-//! Systems on which changes of directories are not reported.
+//! Systems that do not report changes of directories.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tau_agent::extensions::watched::Interest;
 
-/// Never made.
+/// Never constructed.
 #[derive(Debug)]
 pub(crate) enum DirectoryWatch {}
 

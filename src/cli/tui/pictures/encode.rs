@@ -1,4 +1,4 @@
-//! A picture as what the terminal is given: colours of cells, or control sequences.
+//! Encodes a picture for the terminal: colours of cells, or control sequences.
 //!
 //! Sources: <https://sw.kovidgoyal.net/kitty/graphics-protocol/>,
 //! <https://iterm2.com/documentation-images.html>.
@@ -16,9 +16,9 @@ use super::sixel;
 use tau_app::picture::PictureFormat;
 use tau_view::picture::{PictureKey, PreparedPixels};
 
-/// Most base64 in one sequence of the kitty graphics protocol.
+/// Maximum amount of base64 in one sequence of the kitty graphics protocol.
 const CHUNK: usize = 4096;
-/// Pixels that are less opaque than this are left out where there is no transparency.
+/// Pixels less opaque than this are left out where there is no transparency.
 const OPAQUE: u8 = 128;
 
 /// The picture scaled to its columns and rows. `None` when it cannot be encoded.
@@ -33,7 +33,7 @@ pub(super) fn pixels(
         let (width, height) = (u32::from(columns) * cell.0, u32::from(rows) * cell.1);
         imageops::resize(picture, width, height, FilterType::Triangle)
     };
-    // A row of cells at a time: only then can any of them be shown without the others.
+    // One row of cells at a time: only then can any of them be shown without the others.
     let strips = |picture: &RgbaImage, strip: &dyn Fn(&RgbaImage) -> Option<String>| -> Option<Vec<String>> {
         let row = |row| imageops::crop_imm(picture, 0, row * cell.1, picture.width(), cell.1).to_image();
         (0..u32::from(rows)).map(|at| strip(&row(at))).collect()
@@ -68,14 +68,14 @@ fn png(picture: &RgbaImage) -> Option<String> {
     Some(BASE64_STANDARD.encode(bytes))
 }
 
-/// A number of 24 bits other than 0, the same for the same picture in the same size.
+/// A number of 24 bits other than 0, equal for equal pictures of the same size.
 fn number(of: &impl Hash) -> u32 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     (hasher.finish() as u32 & 0xFF_FFFF).max(1)
 }
 
-/// Gives the terminal a picture that is drawn over placeholders (`U=1`), without an answer (`q=2`).
+/// The sequence that uploads a picture drawn over placeholders (`U=1`), without an answer (`q=2`).
 fn upload(png: &str, number: u32, columns: u16, rows: u16) -> String {
     let mut sequence = String::with_capacity(png.len() + png.len() / 100 + 100);
     let mut rest = png;
@@ -83,7 +83,7 @@ fn upload(png: &str, number: u32, columns: u16, rows: u16) -> String {
     loop {
         let (chunk, after) = rest.split_at_checked(CHUNK).unwrap_or((rest, ""));
         let more = u8::from(!after.is_empty());
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(sequence, "\x1b_G{control}m={more};{chunk}\x1b\\");
         if more == 0 {
             return sequence;
@@ -93,7 +93,7 @@ fn upload(png: &str, number: u32, columns: u16, rows: u16) -> String {
     }
 }
 
-/// A file within the text, one row high.
+/// An inline file, one row high.
 fn file(png: &str, columns: u16) -> String {
     format!(
         "\x1b]1337;File=inline=1;width={columns};height=1;preserveAspectRatio=0;doNotMoveCursor=1:{png}\x07"

@@ -1,7 +1,7 @@
 //! Sixel: six rows of pixels at a time, one colour after the other (DEC STD 070, VT340).
 //!
-//! Colours are those of a cube of 6x6x6 steps; what lies between is dithered by a fixed pattern, so
-//! that rows that are encoded apart fit together.
+//! Colours come from a cube of 6x6x6 steps; colours in between are dithered by a fixed pattern, so that
+//! separately encoded rows fit together.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use image::{Rgba, RgbaImage};
 const STEPS: u8 = 6;
 /// The order in which the pixels of a square of four by four take the next step (Bayer).
 const PATTERN: [[u8; 4]; 4] = [[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]];
-/// Pixels that are less opaque than this are not set.
+/// Pixels less opaque than this are not set.
 const OPAQUE: u8 = 128;
 
-/// The sequence that draws a picture at the cursor. What is transparent stays as it is.
+/// The sequence that draws a picture at the cursor. Transparent pixels do not change.
 pub(super) fn encode(picture: &RgbaImage) -> String {
     let (width, height) = picture.dimensions();
     let mut out = format!("\x1bP0;1;0q\"1;1;{width};{height}");
@@ -30,7 +30,7 @@ pub(super) fn encode(picture: &RgbaImage) -> String {
     let used: Vec<u8> = (0..).zip(used).filter(|(_, used)| *used).map(|(color, _)| color).collect();
     for color in &used {
         let (r, g, b) = (color / 36, color / 6 % 6, color % 6);
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(out, "#{color};2;{};{};{}", percent(r), percent(g), percent(b));
     }
     let band = 6 * width as usize;
@@ -48,7 +48,7 @@ pub(super) fn encode(picture: &RgbaImage) -> String {
     out
 }
 
-/// The nearest colour of the cube, above or below by the pattern; `None` where it is transparent.
+/// The nearest colour of the cube, rounded up or down by the pattern; `None` for a transparent pixel.
 fn color(x: u32, y: u32, Rgba([r, g, b, alpha]): Rgba<u8>) -> Option<u8> {
     let row = PATTERN.get(y as usize % 4)?;
     let threshold = u32::from(*row.get(x as usize % 4)?) * 255 / 16;
@@ -78,7 +78,7 @@ fn line(rows: &[Option<u8>], width: usize, color: u8, out: &mut String) {
 mod tests {
     use super::*;
 
-    /// Reads sixel data; the colour of each pixel in steps, row by row.
+    /// Decodes sixel data; returns the colour of each pixel in steps, row by row.
     fn decode(sequence: &str, width: usize, height: usize) -> Vec<Option<u8>> {
         let data = sequence.strip_prefix("\x1bP0;1;0q\"").unwrap().strip_suffix("\x1b\\").unwrap();
         let mut pixels = vec![None; width * height];

@@ -13,7 +13,7 @@ use tau_app::request::{FoundSessions, SessionRows, ShellReply};
 use tau_protocol::query::SessionSource;
 use tau_tools::counted::counted;
 
-/// Session rows that are sent together.
+/// Number of session rows sent together.
 const BATCH: usize = 64;
 
 pub(super) fn rename(path: &Path, name: &str) -> Result<String, String> {
@@ -28,7 +28,7 @@ pub(super) fn rename(path: &Path, name: &str) -> Result<String, String> {
 }
 
 impl Services {
-    /// Sends rows as they are read; the last ones are returned.
+    /// Sends rows as they are read; returns the last ones.
     pub(super) fn list_sessions(&self, call: &Call, all: bool) -> SessionRows {
         let mut rows = Vec::with_capacity(BATCH);
         let cwd = (!all).then_some(self.cwd.as_path());
@@ -47,7 +47,7 @@ impl Services {
         SessionRows { rows, done: true }
     }
 
-    /// Searches the messages of sessions; each file is sent as it is found.
+    /// Searches the messages of sessions; sends each file as it is found.
     pub(super) fn search(&self, call: &Call, query: &str, all: bool) -> FoundSessions {
         let cwd = (!all).then_some(self.cwd.as_path());
         search::search(&self.sessions, cwd, query, &mut |found| {

@@ -10,11 +10,11 @@ use tau_app::{Model, Msg};
 use tau_protocol::command::TaskCommand;
 use tau_protocol::event::{NoticeLevel, TaskEvent};
 
-/// How long the agent may take to shut down.
+/// Time limit for the agent's shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Shell {
-    /// Shuts the agent down, gives the terminal back, and prints how to continue.
+    /// Shuts the agent down, gives the terminal back, and prints how to continue the session.
     pub(super) async fn end(mut self) {
         self.requests.close();
         let connection = self.connection.as_ref().map(|connection| connection.borrow().clone());
@@ -31,7 +31,7 @@ impl Shell {
                     lines.push(text.clone());
                 }
                 if event == AgentEvent::Task(TaskEvent::Stopped) {
-                    // As it should: nothing to tell the user.
+                    // The normal end: nothing to report.
                     continue;
                 }
                 if self.screen.fold(Msg::Agent(event)).is_err() {
@@ -50,7 +50,7 @@ impl Shell {
     }
 }
 
-/// The line that is printed after an attached screen: what became of the session, and how to return to it.
+/// The line printed after an attached screen: the state of the session, and how to return to it.
 fn detached(server: &Server, session: &str, connection: &Connection) -> String {
     let again = format!("tau attach {} {session}", server.address().text());
     match connection {
@@ -63,7 +63,7 @@ fn detached(server: &Server, session: &str, connection: &Connection) -> String {
     }
 }
 
-/// The line that is printed after the end; `None` when no session was saved.
+/// The line printed after the end; `None` when no session was saved.
 fn how_to_resume(model: &Model) -> Option<String> {
     let session = &model.status.session;
     let kept = session.file.as_ref().is_some_and(|file| file.exists());
