@@ -1,8 +1,7 @@
-//! tau: a full-screen terminal application in which a developer pairs with a coding agent, and
-//! the agent itself as a library.
+//! tau: a terminal application for pair programming with a coding agent, and the agent as a library.
 //!
-//! An [`Agent`] is a model, a system prompt, tools and a conversation. It is driven by method
-//! calls, listened to by any number of subscribers, and does not care what it is part of:
+//! An [`Agent`] is a model, a system prompt, tools and a conversation. It is driven by method calls, listened
+//! to by any number of subscribers, and is independent of the program around it:
 //!
 //! ```
 //! use tau::Agent;
@@ -27,27 +26,27 @@
 //! # }
 //! ```
 //!
-//! [`CodingAgent`] is one with the tools of the program. More is in `examples/`: `chat` (thirty
-//! lines), `custom_tool`, `custom_transport`, `sse_server` and `proxy_client`. What
-//! an agent accepts and what it reports are two plain enums by subject, [`agent::AgentCommand`] and
-//! [`agent::AgentEvent`]; below the handle, [`agent::api::spawn`] is all there is.
+//! [`CodingAgent`] adds the tools of the program. More is in `examples/`: `chat` (thirty lines),
+//! `custom_tool`, `custom_transport`, `sse_server` and `proxy_client`. An agent's input and output are two
+//! plain enums by subject, [`agent::AgentCommand`] and [`agent::AgentEvent`]; below the handle,
+//! [`agent::api::spawn`] is all there is.
 //!
 //! # The public API
 //!
 //! - [`Agent`] and [`CodingAgent`], their builders, [`agent::api::Events`], [`agent::api::AgentState`],
 //!   [`agent::api::AgentError`]: drive an agent and listen to it.
 //! - [`agent::protocol`]: the plain data of commands, events, queries, messages and models.
-//! - [`tools::Tool`], [`tools::ToolContext`], [`tools::Toolbox`]: tools of your own;
-//!   [`tools::details`]: the shapes in which tools answer.
-//! - [`agent::provider::Transport`]: a way of your own from a request to an answer; the wire formats.
+//! - [`tools::Tool`], [`tools::ToolContext`], [`tools::Toolbox`]: custom tools; [`tools::details`]: the
+//!   shapes of their answers.
+//! - [`agent::provider::Transport`]: a custom way from a request to an answer; the wire formats.
 //! - [`agent::catalogue`], [`agent::settings`], [`agent::session`], [`agent::export`]: models and keys,
 //!   config.toml, session files.
 //!
-//! Everything else that is public here is public for tau's own binary and tests. `app`, `view` and `cli`
-//! are the program; they are left out of these pages and may change in any version.
+//! Everything else is public only for tau's own binary and tests. `app`, `view` and `cli` are the program;
+//! they are left out of these pages and may change in any version.
 //!
-//! Each module here is a crate of its own; a program that embeds the agent needs `taucode-agent` only. Which crate
-//! uses which is in their `Cargo.toml`:
+//! Each module here is a separate crate; a program that embeds the agent needs only `taucode-agent`. Their
+//! `Cargo.toml` files define the dependencies between them:
 //!
 //! ```text
 //! tools  <-  agent/protocol  <-  agent  <---------  cli

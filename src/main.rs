@@ -1,4 +1,4 @@
-//! The binary: hands over to [`tau::cli::main`] and does nothing else.
+//! The binary: calls [`tau::cli::main`] and does nothing else.
 
 fn main() -> std::process::ExitCode {
     tau::cli::main()

@@ -1,8 +1,8 @@
 //! The composition root: arguments and front ends.
 //!
-//! [`main`] reads the arguments and hands over to [`compose`], which builds an agent and gives
-//! it to one front end: the screen in [`tui`], or one of those that [`headless`] starts. Each is a
-//! thin fold over the same commands and events. This module is the only one that may know all others.
+//! [`main`] reads the arguments and passes control to [`compose`], which builds an agent and gives it to one
+//! front end: the screen in [`tui`], or one started by [`headless`]. Each is a thin fold over the same
+//! commands and events. Only this module may know all others.
 
 #![allow(
     clippy::disallowed_methods,
@@ -36,7 +36,7 @@ use process::exit::{Exit, fail, say};
 use process::{crash, hardening, log, signals, stderr};
 use tau_agent::settings::Paths;
 
-/// Runs the program; its exit code.
+/// Runs the program; returns its exit code.
 pub fn main() -> std::process::ExitCode {
     let exit = run();
     stderr::finish();
@@ -114,7 +114,7 @@ fn acp(args: AcpArgs) -> Exit {
     crash::or_crash(if login { screen(args) } else { headless::acp(args) })
 }
 
-/// Starts the log when it is asked for.
+/// Starts the log if requested.
 fn start_log(args: &CliArgs) -> Result<(), String> {
     let Some(filter) = log::wanted(std::env::var("TAU_LOG").ok().as_deref(), args.verbose) else {
         return Ok(());
