@@ -1,7 +1,7 @@
-//! Folds stream events into an assistant message; pure, O(1) a delta.
+//! Folds stream events into an assistant message; pure, O(1) per delta.
 //!
-//! What providers leave undone is repaired here, on entry: calls without an id get one, an id
-//! that occurs twice is changed, usage is priced. Nothing here knows a wire format.
+//! Omissions of providers are repaired here, on entry: calls without an id get one, duplicate ids are
+//! changed, usage is priced. Nothing here knows a wire format.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -52,7 +52,7 @@ impl Assembler {
         Self::with_call_ids(model, timestamp, HashSet::new())
     }
 
-    /// As [`Assembler::new`], in a conversation where the call ids in `taken` are in use.
+    /// Like [`Assembler::new`], in a conversation where the call ids in `taken` are in use.
     pub fn with_call_ids(model: &Model, timestamp: i64, taken: HashSet<String>) -> Self {
         Assembler {
             model: Model { quirks: serde_json::Map::new(), ..model.clone() },
@@ -66,7 +66,7 @@ impl Assembler {
         }
     }
 
-    /// Takes the next event. Tool calls whose arguments did not parse keep them as a string.
+    /// Handles the next event. Tool calls whose arguments do not parse keep them as a string.
     pub fn feed(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::Delta(delta) => self.delta(delta),
@@ -81,8 +81,8 @@ impl Assembler {
         }
     }
 
-    /// Takes the next event and gives its delta as listeners get it: with the id that the call has
-    /// in the message, and with the entire text at the end of a block.
+    /// Handles the next event and returns its delta for listeners: with the id of the call in the message,
+    /// and with the entire text at the end of a block.
     pub fn take(&mut self, event: StreamEvent) -> Option<Delta> {
         self.feed(&event);
         let StreamEvent::Delta(mut delta) = event else { return None };
@@ -112,12 +112,12 @@ impl Assembler {
         self.usage
     }
 
-    /// Why the answer failed, if it did.
+    /// The failure of the answer, if any.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Whether anything of the answer has come.
+    /// Whether nothing of the answer has arrived.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -141,7 +141,7 @@ impl Assembler {
                     text.push_str(delta);
                 }
             }
-            // The joined deltas are the content; it counts where there were no deltas.
+            // The joined deltas are the content; this is used if there were no deltas.
             Delta::TextEnd { content_index, content } | Delta::ThinkingEnd { content_index, content } => {
                 if let Some(text) =
                     self.slots.get_mut(content_index).map(Slot::text).filter(|text| text.is_empty())
@@ -187,8 +187,8 @@ impl Assembler {
         }
     }
 
-    /// An id that no other call has. A made-up one is built from the time, so that it does not
-    /// depend on chance and yet differs between the turns of a conversation.
+    /// An id that no other call has. A generated one is derived from the time, so that it does not depend on
+    /// chance and yet differs between the turns of a conversation.
     fn unique(&mut self, id: &str, place: usize) -> String {
         let base = match id.trim() {
             "" => format!("call_{:x}_{place}", self.timestamp.unsigned_abs()),
@@ -216,7 +216,7 @@ impl Assembler {
         self.snapshot()
     }
 
-    /// A copy of the message so far, as [`Assembler::message`] gives it.
+    /// A copy of the message so far, in the form of [`Assembler::message`].
     pub fn snapshot(&self) -> AssistantMessage {
         let content: Vec<Block> = self.slots.values().filter_map(Slot::block).collect();
         let called = content.iter().any(|block| matches!(block, Block::ToolCall(_)));
@@ -251,7 +251,7 @@ impl Slot {
         }
     }
 
-    /// The block; `None` when there is nothing in it.
+    /// The block; `None` if it is empty.
     fn block(&self) -> Option<Block> {
         match self.clone() {
             Slot::Text { text, .. } if text.is_empty() => None,

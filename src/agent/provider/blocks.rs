@@ -1,10 +1,10 @@
-//! The blocks of an answer in flight: gives them their places and writes their events.
+//! The blocks of an answer in flight: assigns their indexes and writes their events.
 //!
-//! Every decoder writes through this, so that the law of the events (`*_start` before deltas, then
-//! `*_end`, an index never used twice, no empty block, no empty delta) is held in one place. A block
-//! begins with its first piece of text, never before. Thinking that comes as text at the start of an answer
-//! (`inline_thinking`) becomes a block of its own. The text of text and thinking is not kept
-//! here: the assembler joins it. That of calls is, because decoders tell dialects apart by it.
+//! Every decoder writes through this, so that the invariants of events (`*_start` before deltas, then
+//! `*_end`, an index never used twice, no empty block, no empty delta) are enforced in one place. A block
+//! begins with its first piece of text, never before. Thinking that arrives as text at the start of an answer
+//! (`inline_thinking`) becomes a block of its own. Text and thinking are not stored here: the assembler joins
+//! them. Arguments of calls are, because decoders tell dialects apart by them.
 
 use super::inline_thinking::{InlineThinking, Piece};
 use super::partial_json;
@@ -12,10 +12,10 @@ use super::{Failure, StreamEvent};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall};
 
-/// Index of a block in the message, as decoders know it.
+/// The index of a block as decoders know it.
 pub(super) type BlockIndex = usize;
 
-/// What a block holds.
+/// The kind of a block's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -26,11 +26,11 @@ enum Kind {
 #[derive(Debug)]
 struct Open {
     place: BlockIndex,
-    /// Its index in the message; another one for the text after inline thinking.
+    /// Its index in the message; a different one for the text after inline thinking.
     index: BlockIndex,
-    /// Whether its start was written.
+    /// Whether its start has been written.
     begun: bool,
-    /// Parts the first text of an answer.
+    /// Splits thinking from the first text of an answer.
     parts: Option<InlineThinking>,
     kind: Kind,
     /// The JSON text of a call's arguments so far.
@@ -46,7 +46,7 @@ impl Open {
         Open { place, index: place, begun: false, parts: None, kind, arguments, id, name, signature: None }
     }
 
-    /// Writes the start of text or thinking, unless that was done.
+    /// Writes the start of text or thinking, if not yet done.
     fn start(&mut self, out: &mut Vec<StreamEvent>) {
         if std::mem::replace(&mut self.begun, true) {
             return;
@@ -96,7 +96,7 @@ pub(super) struct BlockWriter {
     calls: usize,
     /// Whether the answer has had a text block.
     said: bool,
-    /// The text that was parted from thinking: its place, and its index in the message.
+    /// The text that was split from thinking: its block, and its index in the message.
     moved: Option<(BlockIndex, BlockIndex)>,
 }
 
@@ -111,17 +111,17 @@ impl BlockWriter {
         self.next == 0
     }
 
-    /// Adds to the text block that is open, or begins one. Open thinking is closed before.
+    /// Appends to the open text block, or begins one. Open thinking is closed before.
     pub(super) fn text(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         self.flow(Kind::Text, text, out)
     }
 
-    /// Adds to the thinking block that is open, or begins one. Open text is closed before.
+    /// Appends to the open thinking block, or begins one. Open text is closed before.
     pub(super) fn thinking(&mut self, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         self.flow(Kind::Thinking, text, out)
     }
 
-    /// Text and thinking that follow each other without separators.
+    /// Appends text or thinking in a stream without separators.
     fn flow(&mut self, kind: Kind, text: &str, out: &mut Vec<StreamEvent>) -> Option<BlockIndex> {
         if text.is_empty() {
             return None;
@@ -140,7 +140,7 @@ impl BlockWriter {
         Some(place)
     }
 
-    /// Whether this is the first text, which may hold thinking now.
+    /// Whether this is the first text, which may currently contain thinking.
     fn is_parted(&self, place: BlockIndex) -> bool {
         self.open.iter().any(|open| open.place == place && open.parts.is_some())
     }
@@ -174,7 +174,7 @@ impl BlockWriter {
         let first = kind == Kind::Text && !std::mem::replace(&mut self.said, true);
         let mut open = Open::new(place, kind);
         match first {
-            // What it begins with decides what it is.
+            // Its beginning decides its kind.
             true => open.parts = Some(InlineThinking::default()),
             false => open.start(out),
         }
@@ -198,7 +198,7 @@ impl BlockWriter {
         place
     }
 
-    /// Adds to an open block. Nothing happens when it is closed or `text` is empty.
+    /// Appends to an open block. Nothing happens if it is closed or `text` is empty.
     pub(super) fn append(&mut self, place: BlockIndex, text: &str, out: &mut Vec<StreamEvent>) {
         if text.is_empty() {
             return;
@@ -213,7 +213,7 @@ impl BlockWriter {
         }
     }
 
-    /// Writes what a text was parted into: thinking takes its place, and the text after that a new one.
+    /// Writes the pieces of a split text: thinking keeps its index, and the text after it gets a new one.
     fn write_parts(
         &mut self,
         place: BlockIndex,
@@ -283,7 +283,7 @@ impl BlockWriter {
         }
     }
 
-    /// Closes all blocks and says how the answer ended: calls make a stop a tool use.
+    /// Closes all blocks and reports the end of the answer: with calls, a stop becomes a tool use.
     pub(super) fn stop(&mut self, reason: StopReason, out: &mut Vec<StreamEvent>) {
         self.close_all(out);
         let reason = match reason {
@@ -294,13 +294,13 @@ impl BlockWriter {
         out.push(StreamEvent::Stop(reason));
     }
 
-    /// Closes all blocks and says why the answer failed.
+    /// Closes all blocks and reports the failure of the answer.
     pub(super) fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
         self.close_all(out);
         out.push(StreamEvent::Failed(failure));
     }
 
-    /// Closes all blocks, in their order.
+    /// Closes all blocks in order.
     pub(super) fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
         self.open.sort_by_key(|open| open.place);
         while let Some(place) = self.open.first().map(|open| open.place) {

@@ -1,6 +1,6 @@
-//! From a provider's error answer to a [`Failure`]: its message, its kind, how long to wait.
+//! Converts a provider's error answer to a [`Failure`]: its message, kind and wait.
 //!
-//! Pure: the time comes in as a number. What kind of failure it is, `error_kind` decides by tables.
+//! Pure: the time is passed in as a number. `error_kind` decides the kind of a failure by tables.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub fn from_status(status: u16, headers: &[(String, String)], body: &str, now_ms
     from_status_without(&Secrets::default(), status, headers, body, now_ms)
 }
 
-/// The same, with these values removed from its message before it is shortened.
+/// Like [`from_status`], but removes these values from the message before it is shortened.
 pub(super) fn from_status_without(
     secrets: &Secrets,
     status: u16,
@@ -36,9 +36,9 @@ pub(super) fn from_status_without(
     failure
 }
 
-/// The failure in an error that came inside a stream or a body with status 200: the object
-/// itself, or one that holds it under `error`. The message is complete: the reader of the
-/// answer removes keys from it and shortens it after that.
+/// The failure for an error inside a stream or a body with status 200: the object itself, or one that holds
+/// it under `error`. The message is complete: the reader of the answer removes keys from it and then shortens
+/// it.
 pub(crate) fn from_error(value: &Value) -> Failure {
     let message = message_of(value).unwrap_or_else(|| match value {
         Value::Null => "the provider reported an error without a message".into(),
@@ -51,16 +51,16 @@ pub(crate) fn from_error(value: &Value) -> Failure {
     failure
 }
 
-/// What a body is that should have been an event stream and was not.
+/// A body that should have been an event stream and was not.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stray {
     /// An error of the provider, as bare JSON.
     Error(Failure),
-    /// A page of HTML, of which only the title is kept.
+    /// An HTML page, of which only the title is kept.
     Page(Failure),
 }
 
-/// The failure in text outside of an event stream; `None` when the text may be ignored.
+/// The failure in text outside of an event stream; `None` if the text may be ignored.
 pub(super) fn stray(secrets: &Secrets, text: &str) -> Option<Stray> {
     let text = text.trim();
     if let Ok(value) = serde_json::from_str::<Value>(text) {
@@ -253,7 +253,7 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("sk/very-secret-1234");
         let check = |body: &dyn Fn(&str) -> String, most: usize| {
-            // Every place of the key up to and after the cut.
+            // Every position of the key up to and after the cut.
             for before in most - 40..most + 5 {
                 let body = body(&format!("{}sk/very-secret-1234 x", "x".repeat(before)));
                 let failure = from_status_without(&secrets, 500, &[], &body, 0);

@@ -1,8 +1,8 @@
 //! The direct transport: encodes, sends, reads, decodes.
 //!
-//! The wire format is that of the model, or one for all models (see `proxy`). It ends every
-//! stream within a stated time: by the provider's last event, by a failure, or because nothing
-//! came. Trying again is the agent loop's business.
+//! The wire format is that of the model, or one for all models (see `proxy`). It ends every stream within a
+//! limited time: by the provider's last event, by a failure, or because nothing arrived. Retries are up to
+//! the agent loop.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -24,14 +24,14 @@ use super::{
 };
 use crate::secrets::Secrets;
 
-/// Sends requests to the providers themselves.
+/// Sends requests directly to the providers.
 #[derive(Clone, Default)]
 pub struct Direct {
     http: Arc<Http>,
-    /// The format of every request; `None` for that of the model.
+    /// The format of every request; `None` for the model's own.
     format: Option<Arc<dyn WireFormat>>,
     listener: Option<WireListener>,
-    /// How long an answer may keep silent.
+    /// The limits of silence in an answer.
     pub limits: IdleLimits,
 }
 
@@ -47,18 +47,18 @@ impl Direct {
         Direct { http, format: None, listener: None, limits }
     }
 
-    /// The same with a listener that receives every request and its answer.
+    /// Adds a listener that receives every request and its answer.
     #[must_use]
     pub fn heard_by(self, listener: WireListener) -> Self {
         Direct { listener: Some(listener), ..self }
     }
 
-    /// The same for requests that all go out in one format, whatever their model.
+    /// Sends all requests in one format, independent of their model.
     pub(crate) fn in_format(self, format: Arc<dyn WireFormat>) -> Self {
         Direct { format: Some(format), ..self }
     }
 
-    /// What the requests are sent with.
+    /// The HTTP client of the requests.
     pub fn http(&self) -> &Http {
         &self.http
     }
@@ -84,19 +84,19 @@ impl Transport for Direct {
     }
 }
 
-/// The request as it is sent: in that wire format, and without NUL characters.
+/// The request as sent: in that wire format, and without NUL characters.
 pub fn encode(format: &dyn WireFormat, request: &ModelRequest) -> Result<HttpRequest, Failure> {
     format.encode(&without_nul(request))
 }
 
-/// One answer on its way.
+/// An answer in progress.
 struct Answer {
     http: Arc<Http>,
     format: Option<Arc<dyn WireFormat>>,
     listener: Option<WireListener>,
-    /// What is reported of this answer to the listener.
+    /// The record of this answer for the listener.
     record: Option<AnswerRecord>,
-    /// What the message of a failure must not contain.
+    /// Secrets that the message of a failure must not contain.
     secrets: Secrets,
     cancel: CancellationToken,
     state: State,
@@ -104,7 +104,7 @@ struct Answer {
     queue: VecDeque<StreamEvent>,
 }
 
-/// A request that waits for the head of its answer.
+/// A request that is waiting for the head of its answer.
 type Sending = Pin<Box<dyn Future<Output = Result<ResponseBody, Failure>> + Send>>;
 
 enum State {
@@ -117,7 +117,7 @@ enum State {
 impl Answer {
     async fn next(&mut self) -> Option<StreamEvent> {
         loop {
-            // Stopping is immediate, whatever is still queued.
+            // Stopping is immediate, even if events are queued.
             if self.cancel.is_cancelled() {
                 self.cut_short(aborted());
             }
@@ -197,7 +197,7 @@ impl Answer {
         if came {
             self.watch.note(&events, now);
         }
-        // Also after bytes that say nothing, which may come without end.
+        // Also after bytes without content, which may arrive endlessly.
         match self.watch.wake(now) {
             Some(Err(failure)) => reader.fail(failure, &mut events),
             Some(Ok(silent)) if !reader.ended() => events.push(silent),
@@ -209,7 +209,7 @@ impl Answer {
         self.emit(events);
     }
 
-    /// Queues events. Their messages are already without keys.
+    /// Queues events. Keys are already removed from their messages.
     fn emit(&mut self, events: Vec<StreamEvent>) {
         for event in &events {
             let error = match event {
@@ -222,7 +222,7 @@ impl Answer {
         self.queue.extend(events);
     }
 
-    /// Ends the answer now. What was read but is still queued is delivered.
+    /// Ends the answer now. Events that are already queued are delivered.
     fn cut_short(&mut self, failure: Failure) {
         let ends = |event: &StreamEvent| matches!(event, StreamEvent::Stop(_) | StreamEvent::Failed(_));
         let mut events = Vec::new();

@@ -1,13 +1,13 @@
-//! Which kind of failure an error is: by its code, its status, and the wording of its message.
+//! Determines the kind of an error: by its code, its status, and the wording of its message.
 //!
-//! The tables hold what providers were recorded to send; a new wording is a new row.
+//! The tables hold recorded answers of providers; a new wording is a new row.
 
 use serde_json::Value;
 
 use super::failure::FailureKind;
 
-/// How providers word that a conversation does not fit, in lower case. Each row is a set of
-/// fragments that must all occur.
+/// Wordings for a conversation that does not fit, in lower case. Each row is a set of fragments that must all
+/// occur.
 const OVERFLOW: &[&[&str]] = &[
     &["prompt is too long"],                         // Anthropic
     &["input length and", "exceed context limit"],   // Anthropic, with max_tokens
@@ -46,10 +46,10 @@ const OVERFLOW: &[&[&str]] = &[
     &["context window exceeded"],
 ];
 
-/// Wordings that mean the same only where no rate is mentioned.
+/// Wordings that mean the same only if no rate is mentioned.
 const OVERFLOW_WITHOUT_RATE: &[&str] = &["token limit exceeded"];
 
-/// How providers word that too much came in too short a time, in lower case.
+/// Wordings for too many requests in too short a time, in lower case.
 const RATES: &[&str] = &[
     "per second",
     "per minute",
@@ -68,7 +68,8 @@ const RATES: &[&str] = &[
     "please wait",
 ];
 
-/// Error types and codes that name a kind, whatever the status. Compared in lower case, as a whole.
+/// Error types and codes that determine a kind, independent of the status. Compared in lower case, as a
+/// whole.
 const CODES: &[(&str, FailureKind)] = &[
     ("context_length_exceeded", FailureKind::Overflow),
     ("exceed_context_size_error", FailureKind::Overflow),
@@ -107,11 +108,10 @@ const CODES: &[(&str, FailureKind)] = &[
     ("failed_precondition", FailureKind::Request),
 ];
 
-/// Codes that say that the account has no credit left. Providers send them with status 429, but
-/// waiting does not help.
+/// Codes for an account without credit. Providers send them with status 429, but waiting does not help.
 const SPENT: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
 
-/// Wordings that name a kind where the status does not (400 for a wrong key, say).
+/// Wordings that determine a kind where the status does not (400 for a wrong key, say).
 const WORDINGS: &[(&str, FailureKind)] = &[
     ("api key not valid", FailureKind::Auth),
     ("incorrect api key", FailureKind::Auth),
@@ -123,7 +123,7 @@ const WORDINGS: &[(&str, FailureKind)] = &[
     ("rate limit", FailureKind::RateLimit),
 ];
 
-/// The kind of the failure that `value` and its `message` describe.
+/// The kind of the failure described by `value` and its `message`.
 pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> FailureKind {
     let lower = message.to_lowercase();
     let (named, code_status) = codes(value);
@@ -145,7 +145,7 @@ pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> Fail
     let by_words = WORDINGS.iter().find(|(word, _)| lower.contains(word)).map(|(_, kind)| *kind);
     match by_status {
         Some(FailureKind::Request) => match (named, by_words) {
-            // The status says that sending it again does not help, whatever its type.
+            // The status means that a retry does not help, whatever the type.
             (Some(FailureKind::Overloaded | FailureKind::Timeout), None) => FailureKind::Request,
             (Some(kind), _) if kind != FailureKind::Request => kind,
             (_, Some(kind)) => kind,
@@ -156,7 +156,7 @@ pub(super) fn kind_of(status: Option<u16>, value: &Value, message: &str) -> Fail
     }
 }
 
-/// The kind that the error's type or code names, and the status that a numeric code gives.
+/// The kind determined by the error's type or code, and the status given by a numeric code.
 fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
     let error = error_of(value);
     let fields = ["code", "type", "status", "status_code"];
@@ -174,7 +174,7 @@ fn codes(value: &Value) -> (Option<FailureKind>, Option<u16>) {
             _ => {}
         }
     }
-    // `invalid_request_error` is said of everything; a narrower word next to it counts.
+    // `invalid_request_error` is used for everything; a narrower word next to it counts.
     let narrow = kinds.iter().copied().find(|kind| *kind != FailureKind::Request);
     (narrow.or(kinds.first().copied()), status.filter(|status| (400..600).contains(status)))
 }

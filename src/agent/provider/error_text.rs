@@ -1,11 +1,11 @@
-//! The message of an error answer: found in JSON of any known shape or in a page of HTML, and cut.
+//! Extracts the message of an error answer from JSON of any known shape or from HTML.
 
 use serde_json::Value;
 
-/// Longest message of a failure, in bytes.
+/// The maximum length of a failure's message, in bytes.
 pub const MAX_MESSAGE: usize = 2048;
 
-/// The message of an error object, whichever of the known shapes it has.
+/// The message of an error object of any known shape.
 pub(super) fn message_of(value: &Value) -> Option<String> {
     let value = match value {
         Value::Array(list) => list.first()?,
@@ -26,7 +26,7 @@ pub(super) fn message_of(value: &Value) -> Option<String> {
         .or_else(|| error.filter(|error| error.is_object()).map(Value::to_string))
 }
 
-/// A body that is not JSON of a known shape, in short.
+/// A short form of a body that is not JSON of a known shape.
 pub(super) fn plain(body: &str, status: u16) -> String {
     let text = body.trim();
     let said = if text.starts_with('<') { page_title(text) } else { text.to_owned() };
@@ -36,7 +36,7 @@ pub(super) fn plain(body: &str, status: u16) -> String {
     }
 }
 
-/// The title of a page of HTML, else its text without tags, in one line.
+/// The title of an HTML page, else its text without tags, on one line.
 pub(super) fn page_title(html: &str) -> String {
     let lower = html.to_ascii_lowercase();
     let inside = lower.find("<title").and_then(|start| {
@@ -69,7 +69,7 @@ fn without_tags(html: &str) -> String {
     text
 }
 
-/// At most [`MAX_MESSAGE`] bytes.
+/// The message, cut to [`MAX_MESSAGE`] bytes.
 pub(super) fn shortened(message: &str) -> String {
     if message.len() <= MAX_MESSAGE {
         return message.to_owned();

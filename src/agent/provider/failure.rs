@@ -1,30 +1,30 @@
-//! Why a request failed, as data: a closed kind, the provider's message, and what to do.
+//! The failure of a request, as data: a closed kind, the provider's message, and a hint.
 
 use serde::{Deserialize, Serialize};
 
-/// Kinds of failure; each leads to one behaviour.
+/// Kinds of failure; each determines one behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
-    /// No or wrong key (401, 403). Not retried.
+    /// Missing or wrong key (401, 403). Not retried.
     Auth,
     /// The model or the address does not exist (404). Not retried.
     NotFound,
-    /// The provider does not take the request as it is (400, 422). Not retried.
+    /// The provider does not accept the request (400, 422). Not retried.
     Request,
     /// The conversation does not fit the model's context. Handed to compaction.
     Overflow,
     /// The provider refuses to answer for policy reasons. Not retried.
     Refused,
-    /// Too many requests in too short a time (429). Retried after the time asked for.
+    /// Too many requests in too short a time (429). Retried after the requested time.
     RateLimit,
     /// The provider is overloaded or broken (500, 502, 503, 529). Retried.
     Overloaded,
     /// No connection, reset, or the body ended early. Retried.
     Network,
-    /// Nothing came for too long. Retried.
+    /// Nothing arrived for too long. Retried.
     Timeout,
-    /// What came cannot be understood. Retried once.
+    /// The answer cannot be parsed. Retried once.
     Protocol,
     /// Configuration: no model, no provider, no key. Not retried.
     Config,
@@ -37,29 +37,29 @@ pub enum FailureKind {
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub kind: FailureKind,
-    /// The provider's message, or ours; at most 2 KB, without keys.
+    /// The provider's message, or tau's own; at most 2 KB, without keys.
     pub message: String,
-    /// What the user can do, as a sentence in lower case.
+    /// Advice to the user, as a sentence in lower case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The wait that the provider asks for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl Failure {
-    /// A failure of that kind, without hint.
+    /// A failure of that kind, without a hint.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Failure { kind, message: message.into(), hint: None, retry_after_ms: None }
     }
 
-    /// Adds what the user can do.
+    /// Adds advice to the user.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Whether trying again can help.
+    /// Whether a retry can help.
     pub fn retryable(&self) -> bool {
         matches!(
             self.kind,

@@ -1,28 +1,28 @@
-//! How an answer ended: the words that providers use for it, in all formats.
+//! Interprets the words that providers use for the end of an answer, in all formats.
 //!
-//! Gateways pass on the words of the providers they use, so one table serves every decoder. What
-//! is no end of an answer must not count as one: the calls of such an answer would run.
+//! Gateways pass on the words of the providers they use, so one table serves every decoder. Other words must
+//! not count as the end of an answer: the calls of such an answer would run.
 
 use super::blocks::BlockWriter;
 use super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::message::StopReason;
 
-/// What a word for the end of an answer means.
+/// The meaning of a word for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finish {
     /// The answer is complete.
     Stop,
-    /// It was cut by the limit of an answer.
+    /// It was cut by its length limit.
     Length,
     /// It was cut because the context is full.
     Full,
     /// It was withheld for policy reasons.
     Blocked,
-    /// The provider broke down.
+    /// The provider failed.
     Broken,
-    /// The model said what cannot be read.
+    /// The model's output cannot be parsed.
     Malformed,
-    /// A word that is not known.
+    /// An unknown word.
     Unknown,
 }
 
@@ -58,8 +58,8 @@ const WORDS: &[(&str, Finish)] = &[
     ("model_armor", Finish::Blocked),
 ];
 
-/// Parts of words that no complete answer ends with: `error` (OpenRouter), `network_error`
-/// (Z.AI), `insufficient_system_resource` (DeepSeek), `abort` (vLLM), …
+/// Parts of words that no complete answer ends with: `error` (OpenRouter), `network_error` (Z.AI),
+/// `insufficient_system_resource` (DeepSeek), `abort` (vLLM), …
 const FRAGMENTS: &[(&str, Finish)] = &[
     ("malformed", Finish::Malformed),
     ("error", Finish::Broken),
@@ -73,7 +73,7 @@ const FRAGMENTS: &[(&str, Finish)] = &[
 ];
 
 impl Finish {
-    /// What `word` means. A remark after a colon, as in `content_filter: SPII`, is ignored.
+    /// The meaning of `word`. A remark after a colon, as in `content_filter: SPII`, is ignored.
     pub(super) fn named(word: &str) -> Self {
         let word = word.trim().to_ascii_lowercase().replace('-', "_");
         let whole = word.split(':').next().unwrap_or_default().trim_end();
@@ -82,7 +82,7 @@ impl Finish {
         meaning.map_or(Finish::Unknown, |(_, meaning)| *meaning)
     }
 
-    /// Ends the answer like this. `reported` is what the provider sent; an unknown word is a stop.
+    /// Ends the answer accordingly. `reported` is the provider's word; an unknown one is a stop.
     pub(super) fn end(self, reported: &str, blocks: &mut BlockWriter, out: &mut Vec<StreamEvent>) {
         let (kind, message) = match self {
             Finish::Stop | Finish::Unknown => return blocks.stop(StopReason::Stop, out),

@@ -1,8 +1,8 @@
-//! HTTP: sends a finished request and hands out the body as it comes.
+//! HTTP: sends a finished request and returns the body as it arrives.
 //!
-//! The only place that knows the HTTP client. A redirect is never followed: the key goes to the
-//! configured address and nowhere else. Loopback addresses are never reached through a proxy.
-//! How clients are set up is in `client`. What an error answer means is decided in `classify`; when to try again, in the agent's loop.
+//! The only place that knows the HTTP client. A redirect is never followed: the key goes to the configured
+//! address and nowhere else. Loopback addresses are never reached through a proxy. `client` sets up the
+//! clients. `classify` interprets error answers; the agent's loop decides on retries.
 
 mod body;
 mod client;
@@ -32,15 +32,15 @@ use read_pace::{FRAME, ReadPace};
 pub use worker::RuntimeThread;
 use worker::Worker;
 
-/// Longest wait for the rest of an error answer.
+/// The time limit for the rest of an error answer.
 const ERROR_BODY: Duration = Duration::from_secs(10);
 
-/// How much of an error answer is read, in bytes.
+/// The maximum bytes of an error answer that are read.
 const ERROR_BYTES: usize = 64 * 1024;
 /// The hint for an untrusted certificate.
 const PRIVATE_CA: &str = "for a private CA, set ca_file in config.toml to its certificate";
 
-/// The client; built at the first request, since reading the system's certificates takes a while.
+/// The client; built at the first request, because reading the system's certificates takes a while.
 #[derive(Debug, Default)]
 pub struct Http {
     network: Network,
@@ -64,34 +64,34 @@ enum Method {
 }
 
 impl Http {
-    /// Requests over connections that are made like this.
+    /// Makes requests over connections with these settings.
     pub fn new(network: Network) -> Self {
         Http { network, ..Http::default() }
     }
 
-    /// How its connections are made.
+    /// The settings of its connections.
     pub(crate) fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The same, with a thread for the connections. It sleeps while more of an answer may come, so it
-    /// is for a single agent whose user sees what comes at the pace of a screen.
+    /// Uses a separate thread for the connections. It sleeps while more of an answer may arrive, so it is for
+    /// a single agent whose user sees the answer at the pace of a screen.
     #[must_use]
     pub fn on_own_thread(self) -> Self {
         Http { worker: Worker::own_thread(), pace: ReadPace::up_to(FRAME), ..self }
     }
 
-    /// The same, with pauses of at most `longest` in which small pieces of an answer are collected.
+    /// Pauses for at most `longest` to collect small pieces of an answer.
     #[must_use]
     pub fn pausing_up_to(self, longest: Duration) -> Self {
         Http { pace: ReadPace::up_to(longest), ..self }
     }
 
-    /// Sends a POST and waits for the head of its answer. The only time limit is that for
-    /// the connection; the caller sets another one.
+    /// Sends a POST and waits for the head of its answer. The only time limit is that for the connection; the
+    /// caller sets its own.
     ///
     /// # Errors
-    /// Everything but an answer with a status below 300; keys are removed from the message.
+    /// When the status is 300 or above, or there is no answer; keys are removed from the message.
     pub async fn send(
         &self,
         request: &HttpRequest,
@@ -106,7 +106,7 @@ impl Http {
     /// Fetches `url`, up to `limit` bytes; for lists of models.
     ///
     /// # Errors
-    /// As [`Http::send`], and when the answer is larger.
+    /// Those of [`Http::send`], and when the answer is larger.
     pub async fn get(
         &self,
         url: &str,
@@ -120,7 +120,7 @@ impl Http {
     /// Sends a POST and reads the whole answer, up to `limit` bytes.
     ///
     /// # Errors
-    /// As [`Http::send`], and when the answer is larger.
+    /// Those of [`Http::send`], and when the answer is larger.
     pub(crate) async fn post(
         &self,
         request: &HttpRequest,
@@ -130,10 +130,10 @@ impl Http {
         text(self.send(request, cancel).await?, limit).await
     }
 
-    /// The client for an address and its headers, for a protocol that is spoken elsewhere.
+    /// The client for an address and its headers, for a protocol implemented elsewhere.
     ///
     /// # Errors
-    /// When the address or a header is not valid, or the client cannot be set up.
+    /// When the address or a header is invalid, or the client cannot be set up.
     pub(crate) fn bare(
         &self,
         url: &str,
@@ -201,22 +201,22 @@ pub(super) fn aborted() -> Failure {
     Failure::new(FailureKind::Aborted, "stopped")
 }
 
-/// The connection ended without a word, as when the program is about to end.
+/// The failure of a connection that ended silently, for example when the program is about to end.
 fn closed() -> Failure {
     Failure::new(FailureKind::Network, "the connection was closed")
 }
 
-/// The address, when a request can be sent to it.
+/// The address, if a request can be sent to it.
 fn address(url: &str) -> Result<reqwest::Url, Failure> {
     let unusable = |why: &str| {
-        // A name and a password can come before an `@`.
+        // User name and password may precede an `@`.
         let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
         let shown: String = shown.chars().take(200).collect();
         Failure::new(FailureKind::Config, format!("cannot send requests to {shown:?}: {why}")).hint(
             "write the base URL in full, for example http://localhost:8080/v1 or https://api.example.com/v1",
         )
     };
-    // Without the slashes a host would be taken for a scheme (`localhost:8080`), or a path for a host.
+    // Without the slashes a host would be parsed as a scheme (`localhost:8080`), or a path as a host.
     if !url.contains("://") {
         return Err(unusable("it does not begin with http:// or https://"));
     }
@@ -272,8 +272,8 @@ fn redirected(response: &Response, host: &str) -> Failure {
     .hint("if you trust that address, set it as the provider's base URL")
 }
 
-/// The failure in an error answer, without the keys that the request held. What of the body
-/// comes in time is read.
+/// The failure in an error answer, without the keys of the request. Only the part of the body that arrives in
+/// time is read.
 async fn refused(mut response: Response, headers: &Headers, cancel: &CancellationToken) -> Failure {
     let status = response.status().as_u16();
     let lower = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -304,7 +304,7 @@ fn now_ms() -> i64 {
     i64::try_from(passed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The failure with the proxy in it, if the status may be the proxy's own: it answers for plain HTTP.
+/// The failure with the proxy in it, if the status may be the proxy's own, which it can be for plain HTTP.
 fn of_proxy(failure: Failure, status: u16, peer: &Peer) -> Failure {
     let Some(proxy) = peer.proxy().filter(|_| matches!(status, 407 | 502..=504)) else { return failure };
     let message = shortened(&format!("{} (status {status}, {peer})", failure.message));
@@ -346,7 +346,7 @@ fn transport_failure(error: &reqwest::Error, peer: &Peer) -> Failure {
     }
 }
 
-/// Whether nobody vouches for the certificate of the server: trying again does not help.
+/// Whether the server's certificate is not trusted: a retry does not help.
 fn is_certificate_fault(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
@@ -355,7 +355,7 @@ fn is_certificate_fault(error: &reqwest::Error) -> bool {
         if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
             return true;
         }
-        // The source of such an error is that of the error in it.
+        // The source of such an error is that of the inner error.
         cause = match wrapped {
             Some(wrapped) => Some(wrapped),
             None => current.source(),
@@ -364,7 +364,7 @@ fn is_certificate_fault(error: &reqwest::Error) -> bool {
     false
 }
 
-/// The message of the innermost cause, which names what really happened.
+/// The message of the innermost cause, which is the most specific.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

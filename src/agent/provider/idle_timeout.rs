@@ -1,8 +1,8 @@
-//! How long an answer may pause, and when a pause is reported.
+//! Limits the pauses of an answer, and reports long ones.
 //!
-//! Pure: the time comes in. Bytes that say nothing (comments, pings) are no sign of progress,
-//! with one exception: providers hold back a call's arguments until a value is complete, and only
-//! ping meanwhile. A model that thinks without showing it may take as long as for its first word.
+//! Pure: the time is passed in. Bytes without content (comments, pings) are not progress, with one exception:
+//! providers hold back a call's arguments until a value is complete, and only ping in the meantime. A model
+//! that thinks without showing it may take as long as for its first word.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::{Failure, FailureKind, StreamEvent};
 use tau_protocol::event::Delta;
 use tau_tools::counted::counted;
 
-/// The limits of a transport.
+/// The time limits of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleLimits {
-    /// Longest wait for the first piece of an answer, from the sending on.
+    /// The time limit for the first piece of an answer, from when the request is sent.
     pub first: Duration,
-    /// Longest wait between two pieces of an answer.
+    /// The time limit between two pieces of an answer.
     pub idle: Duration,
-    /// Silence after which it is reported, and then again each tenth of this.
+    /// The time after which silence is reported, and then again after each tenth of it.
     pub report: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Default for IdleLimits {
     }
 }
 
-/// What is waited for.
+/// The part of an answer that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
     /// The first piece, or the beginning of a thought.
@@ -44,16 +44,16 @@ enum Awaited {
     More,
 }
 
-/// The timer of one answer.
+/// The timer of an answer.
 #[derive(Debug)]
 pub(super) struct IdleTimer {
     limits: IdleLimits,
     awaited: Awaited,
-    /// When something of the answer came last.
+    /// The time when content last arrived.
     spoke: Instant,
-    /// When any bytes came last.
+    /// The time when any bytes last arrived.
     stirred: Instant,
-    /// When silence is reported next.
+    /// The time of the next report of silence.
     reports: Instant,
 }
 
@@ -63,12 +63,12 @@ impl IdleTimer {
         IdleTimer { limits, awaited: Awaited::First, spoke: now, stirred: now, reports: now + limits.report }
     }
 
-    /// When [`IdleTimer::wake`] is to be called.
+    /// The time for the next call of [`IdleTimer::wake`].
     pub(super) fn wakes(&self) -> Instant {
         self.deadline().min(self.reports)
     }
 
-    /// Notes that bytes came, and what was in them.
+    /// Records that bytes arrived, and their events.
     pub(super) fn note(&mut self, events: &[StreamEvent], now: Instant) {
         self.stirred = now;
         let mut deltas = events.iter().filter_map(|event| match event {
@@ -86,7 +86,7 @@ impl IdleTimer {
         }
     }
 
-    /// What silence means by now: nothing, an event that reports it, or the end.
+    /// The result of the silence so far: nothing, an event that reports it, or the end.
     pub(super) fn wake(&mut self, now: Instant) -> Option<Result<StreamEvent, Failure>> {
         let (deadline, silence) = (self.deadline(), now.saturating_duration_since(self.spoke));
         if now >= deadline {
@@ -130,7 +130,7 @@ mod tests {
         report: Duration::from_secs(10),
     };
 
-    /// After `last` came and pings until `pings` seconds later, the answer ends at `end` seconds.
+    /// After `last` and pings until `pings` seconds later, the answer ends at `end` seconds.
     fn check(last: Option<Delta>, pings: u64, end: u64) {
         let start = Instant::now();
         let mut timer = IdleTimer::new(LIMITS, start);

@@ -1,9 +1,9 @@
-//! Thinking that comes as text: `<think>…</think>` at the start of an answer.
+//! Thinking that arrives as text: `<think>…</think>` at the start of an answer.
 //!
-//! Servers that do not part the thinking of a model from its answer send both as text. Pure: text
-//! in, pieces out, the same for every split. A tag in code is text, and so is one further on.
+//! Servers that do not separate a model's thinking from its answer send both as text. Pure: text in, pieces
+//! out, the same for every split. A tag in code is text, and so is one further on.
 
-/// The tags; each ends at the first end of any.
+/// The opening tags; each is closed by the first closing tag of any kind.
 const OPENING: [&str; 2] = ["<think>", "<thinking>"];
 const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
 
@@ -14,37 +14,37 @@ pub(super) enum Piece {
     Text(String),
 }
 
-/// Where in the answer it is.
+/// The position in the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nothing but blanks and the beginning of a tag has come.
+    /// Only blanks and the beginning of a tag have arrived.
     #[default]
     Start,
-    /// Nothing but blanks has come after the opening tag.
+    /// Only blanks have arrived after the opening tag.
     Opened,
     Thinking,
-    /// Nothing but blanks has come after the closing tag.
+    /// Only blanks have arrived after the closing tag.
     Closed,
     Text,
 }
 
-/// Parts the thinking at the start of an answer from its text.
+/// Separates the thinking at the start of an answer from its text.
 #[derive(Debug, Default)]
 pub(super) struct InlineThinking {
     place: Place,
-    /// What may be the beginning of a tag, and blanks that may belong to nothing.
+    /// A possible beginning of a tag, and blanks that may be dropped.
     held: String,
     code: Code,
 }
 
-/// Whether text is inside of code.
+/// Tracks whether text is inside of code.
 #[derive(Debug, Default)]
 struct Code {
-    /// In a block between fences.
+    /// Inside a fenced block.
     fenced: bool,
-    /// The line so far, up to where it can no longer be a fence.
+    /// The current line, until it can no longer be a fence.
     line: String,
-    /// Within backticks on this line.
+    /// Between backticks on this line.
     inline: bool,
 }
 
@@ -66,7 +66,7 @@ impl Code {
 }
 
 impl InlineThinking {
-    /// Takes the next text.
+    /// Handles the next text.
     pub(super) fn push(&mut self, text: &str) -> Vec<Piece> {
         if self.place == Place::Text {
             return vec![Piece::Text(text.to_owned())];
@@ -88,7 +88,7 @@ impl InlineThinking {
         pieces
     }
 
-    /// The text has ended: what was held back.
+    /// Ends the text and returns the rest that was held back.
     pub(super) fn finish(&mut self) -> Option<Piece> {
         let held = std::mem::take(&mut self.held);
         match self.place {
@@ -130,7 +130,7 @@ impl InlineThinking {
                 return;
             }
             let held = std::mem::take(&mut self.held);
-            // It was no tag; what came last may begin one.
+            // It was not a tag; the last character may begin one.
             let (first, again) = held.split_at(held.len() - c.len_utf8());
             self.keep(first, pieces);
             return match again {
@@ -171,7 +171,7 @@ fn begins_one_of(tags: &[&str], text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The thinking and the text of an answer that comes in these pieces.
+    /// The thinking and the text of an answer that arrives in these pieces.
     fn parted<'a>(pieces: impl Iterator<Item = &'a str>) -> (String, String) {
         let mut parts = InlineThinking::default();
         let (mut thinking, mut text) = (String::new(), String::new());

@@ -1,7 +1,6 @@
-//! Reading what providers send: borrowed text, values of loose type, repair of broken escapes.
+//! Reads JSON of providers: borrowed text, loosely typed values, repair of broken escapes.
 //!
-//! Only shapes that occur in several wire formats live here; what they mean is decided in the
-//! decoders.
+//! Only shapes that occur in several wire formats live here; the decoders interpret them.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -23,13 +22,13 @@ use super::{Failure, FailureKind};
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl Text<'_> {
-    /// The text, or nothing when it is absent or empty.
+    /// The text; `None` if it is absent or empty.
     pub(super) fn filled<'t, 'a: 't, T: Borrow<Text<'a>>>(text: &'t Option<T>) -> Option<&'t str> {
         text.as_ref().map(|text| text.borrow().0.as_ref()).filter(|text| !text.is_empty())
     }
 }
 
-/// A field that should be a string, and with some servers is something else.
+/// A field that should be a string, but is of another type with some servers.
 #[derive(Debug, Default)]
 pub(super) enum StringOrJson<'a> {
     /// Absent or null.
@@ -37,7 +36,7 @@ pub(super) enum StringOrJson<'a> {
     Nothing,
     /// A string.
     Text(Cow<'a, str>),
-    /// A list, an object, a number; boxed as in [`Boxed`].
+    /// A list, an object, a number; boxed like [`Boxed`].
     Other(Box<Value>),
 }
 
@@ -106,7 +105,7 @@ impl StringOrJson<'_> {
         StringOrJson::Other(Box::new(value.into()))
     }
 
-    /// The string, or the JSON text of what is in its place; empty when there is nothing.
+    /// The string, or the JSON text of another value; empty if absent.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             StringOrJson::Nothing => Cow::Borrowed(""),
@@ -116,7 +115,7 @@ impl StringOrJson<'_> {
     }
 }
 
-/// The first element of a list, where only one was asked for. The others are skipped.
+/// The first element of a list, if only one was requested. The others are skipped.
 #[derive(Debug, Default)]
 pub(super) struct FirstOf<T>(pub(super) Option<T>);
 
@@ -142,23 +141,23 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstOfVisitor<T> {
     }
 }
 
-/// A field that most events lack. Boxed, because an event is moved several times while it is read,
-/// and that is much of the work of a small one.
+/// A field that most events lack. Boxed, because an event is moved several times while it is read, which is
+/// much of the work for a small one.
 pub(super) type Boxed<T> = Option<Box<T>>;
 
-/// What a frame's data is, before its fields are looked at.
+/// The kind of a frame's data, before its fields are parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FrameData<'a> {
     /// An object.
     Object(&'a str),
     /// `[DONE]`.
     Done,
-    /// Nothing that a decoder reads: empty, a word, a number.
+    /// Data that no decoder reads: empty, a word, a number.
     Other,
 }
 
 impl<'a> FrameData<'a> {
-    /// Looks at the first character only.
+    /// Checks only the first character.
     pub(super) fn of(data: &'a str) -> Self {
         let text = data.trim();
         if text.starts_with('{') {
@@ -171,15 +170,15 @@ impl<'a> FrameData<'a> {
     }
 }
 
-/// A second, slower reading of an object that typed reading refused: lone surrogates become
-/// U+FFFD, of repeated keys the last one counts.
+/// A second, slower reading of an object that typed reading refused: lone surrogates become U+FFFD, and the
+/// last of repeated keys counts.
 pub(super) fn lenient(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text)
         .or_else(|error| serde_json::from_str(&without_lone_surrogates(text)).map_err(|_| error))
         .map_err(|error| malformed(&error))
 }
 
-/// The failure for a frame that cannot be read.
+/// The failure for an unreadable frame.
 pub(super) fn malformed(error: &serde_json::Error) -> Failure {
     Failure::new(FailureKind::Protocol, format!("the provider sent malformed JSON: {error}"))
 }
@@ -189,7 +188,7 @@ pub(super) fn raw_value(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| lenient(raw.get()).ok()).unwrap_or_default()
 }
 
-/// An integer in a field that may be absent, null, a float or a string. Negative is 0.
+/// An integer in a field that may be absent, null, a float or a string. Negative numbers become 0.
 pub(super) fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => {
@@ -200,7 +199,7 @@ pub(super) fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// What [`count`] makes of a field.
+/// A field read by [`count`].
 #[derive(Debug, Default)]
 pub(super) struct Count(pub(super) Option<u64>);
 
@@ -241,7 +240,7 @@ fn without_lone_surrogates(text: &str) -> String {
     out
 }
 
-/// The code unit of an escape, its text beginning after the backslash.
+/// The code unit of an escape; `escape` begins after the backslash.
 fn surrogate(escape: &str) -> Option<u32> {
     let digits = escape.strip_prefix('u')?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()

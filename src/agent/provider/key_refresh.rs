@@ -1,8 +1,7 @@
-//! Keys that expire while they are kept: a request whose key is refused is sent once more, with
-//! another key if there is one by now.
+//! Retries a request whose key was refused once, with another key if there is one.
 //!
-//! Only a refusal before any part of an answer counts. Where keys come from is the
-//! business of the [`KeySource`]; all other failures are the agent loop's.
+//! Only a refusal before any part of an answer counts. The [`KeySource`] finds keys; all other failures are
+//! handled by the agent loop.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::key_source::KeySource;
 use super::{EventStream, Failure, FailureKind, ModelRequest, StreamEvent, Transport};
 use tau_protocol::model::Model;
 
-/// Sends requests through another transport, and asks for another key when one is refused.
+/// Sends requests through another transport, and requests another key when one is refused.
 #[derive(Clone)]
 pub struct KeyRefresh {
     inner: Arc<dyn Transport>,
@@ -28,12 +27,12 @@ impl std::fmt::Debug for KeyRefresh {
 }
 
 impl KeyRefresh {
-    /// Over `inner`. `keys` is what the keys of the requests came from.
+    /// Wraps `inner`. `keys` is the source of the requests' keys.
     pub fn new(inner: Arc<dyn Transport>, keys: Arc<dyn KeySource>) -> Self {
         KeyRefresh { inner, keys }
     }
 
-    /// The refusal with whose key it was, where that came from, and what to do.
+    /// The refusal with the provider of the key, its source, and advice.
     fn named(&self, model: &Model, refusal: Failure) -> Failure {
         let provider = &model.provider;
         match self.keys.place(model) {
@@ -50,7 +49,7 @@ impl KeyRefresh {
     /// The answer to the request with another key.
     ///
     /// # Errors
-    /// The refusal, without another key.
+    /// The refusal, if there is no other key.
     async fn again(&self, second: Second, refusal: Failure) -> Result<EventStream, Failure> {
         let Second { request, cancel } = second;
         let Some(refused) = request.key.clone() else { return Err(refusal) };
@@ -70,7 +69,7 @@ impl KeyRefresh {
     }
 }
 
-/// What is needed to send a request once more.
+/// The data needed to send a request again.
 struct Second {
     request: ModelRequest,
     cancel: CancellationToken,
@@ -81,7 +80,7 @@ struct Answer {
     transport: KeyRefresh,
     stream: EventStream,
     model: Arc<Model>,
-    /// `None` once part of the answer came, or the second request is running.
+    /// `None` once part of the answer has arrived, or the second request is running.
     second: Option<Second>,
 }
 

@@ -1,7 +1,7 @@
-//! Where the key of a request comes from.
+//! The interface for sources of keys.
 //!
-//! Only the contract: `catalogue::keys` looks keys up in files and variables, programs that embed
-//! the agent bring sources of their own.
+//! Only the contract: `catalogue::keys` looks up keys in files and variables; programs that embed the agent
+//! bring their own sources.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,21 +13,21 @@ use tau_protocol::model::Model;
 /// A future of a key.
 pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<Option<Secret>, Failure>> + Send + 'a>>;
 
-/// Where the key for a request comes from; asked again for each request, so keys may expire.
+/// A source of keys, asked again for each request, so keys may expire.
 pub trait KeySource: Send + Sync {
-    /// The key for this model; `None` when it needs no key.
+    /// The key for this model; `None` if it needs no key.
     ///
     /// # Errors
-    /// `FailureKind::Config` when a key is needed but not found; says what to set.
+    /// `FailureKind::Config` if a key is needed but not found; says what to set.
     fn key<'a>(&'a self, model: &'a Model) -> KeyFuture<'a>;
 
-    /// Another key than `refused`, which the provider did not accept; `None` when there is no other.
-    /// A source with keys that expire gets a new one here; the default asks for the key again.
+    /// Another key than `refused`, which the provider did not accept; `None` if there is no other. A source
+    /// with keys that expire gets a new one here; the default asks for the key again.
     fn renewed<'a>(&'a self, model: &'a Model, refused: &'a Secret) -> KeyFuture<'a> {
         Box::pin(async move { Ok(self.key(model).await?.filter(|key| key != refused)) })
     }
 
-    /// Where the keys for this model come from, as users know it.
+    /// The source of the keys for this model, for display.
     fn place(&self, _model: &Model) -> Option<String> {
         None
     }

@@ -1,4 +1,4 @@
-//! Providers: one file for each wire *format*, never one for each provider.
+//! Providers: one file per wire *format*, never one per provider.
 //!
 //! [`WireFormat::encode`] and [`AnswerDecoder`] are pure: request to JSON, frames to events. Only
 //! `http` performs a request. A failure is data with a closed kind, a message and a hint.
@@ -52,32 +52,32 @@ pub use wire_listener::{WireListener, WireRecord};
 /// One request to a model, before any wire format.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// The model asked.
+    /// The model.
     pub model: Arc<Model>,
-    /// The key; `None` for servers that need no key.
+    /// The key; `None` for servers that need none.
     pub key: Option<Secret>,
     /// The system prompt; may be empty.
     pub system: Arc<str>,
     /// The conversation; already made valid for this model by [`handoff`]. Only user,
     /// assistant and tool result messages occur.
     pub messages: Vec<Arc<Message>>,
-    /// The tools offered.
+    /// The offered tools.
     pub tools: Arc<[ToolSpec]>,
-    /// How hard to think; already one of the model's levels.
+    /// The thinking level, which is one of the model's levels.
     pub thinking: ThinkingLevel,
-    /// Largest answer, in tokens; `None` for the model's own limit.
+    /// The maximum length of the answer, in tokens; `None` for the model's own limit.
     pub max_tokens: Option<u64>,
     /// Sampling temperature; `None` for the provider's default.
     pub temperature: Option<f64>,
-    /// Names the conversation to provider caches.
+    /// The name of the conversation for provider caches.
     pub session_id: String,
 }
 
-/// An HTTP request, fully made but not sent. Always a POST of JSON.
+/// A complete HTTP request that was not sent yet. Always a POST of JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpRequest {
     pub url: String,
-    /// Names in lower case. Holds the key: its `Debug` hides values of authorising headers.
+    /// Names in lower case. Includes the key: its `Debug` hides values of authorising headers.
     pub headers: Headers,
     pub body: Value,
 }
@@ -86,7 +86,7 @@ pub struct HttpRequest {
 #[derive(Clone, Default, PartialEq)]
 pub struct Headers(pub Vec<(String, String)>);
 
-/// Headers whose values everybody may see.
+/// Headers whose values are public.
 const PUBLIC_HEADERS: [&str; 8] = [
     "accept",
     "anthropic-beta",
@@ -99,8 +99,8 @@ const PUBLIC_HEADERS: [&str; 8] = [
 ];
 
 impl Headers {
-    /// Whether a header of this name may hold a key. The user can name any header, so all may
-    /// but the few that are known.
+    /// Whether a header with this name may hold a key. The user can add any header, so only the known public
+    /// ones may not.
     pub(super) fn may_hold_key(name: &str) -> bool {
         !PUBLIC_HEADERS.iter().any(|public| name.eq_ignore_ascii_case(public))
     }
@@ -121,8 +121,8 @@ impl std::fmt::Debug for Headers {
     }
 }
 
-/// What a stream sends, whatever the wire format. Block events carry the place of the block in
-/// the message; blocks may interleave, an index is never used twice.
+/// The events of a stream, in any wire format. Block events carry the index of the block in the message;
+/// blocks may interleave, an index is never used twice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamEvent {
     /// A piece of the message. `*_start` precedes deltas of a block, `*_end` closes it. The
@@ -132,12 +132,12 @@ pub enum StreamEvent {
     /// A signature for the block at this index: see [`super::protocol::message::Block`]. `redacted` marks
     /// a thinking block whose text the provider keeps to itself.
     Signature { content_index: usize, signature: String, redacted: bool },
-    /// Usage so far; replaces the one before.
+    /// Usage so far; replaces the previous one.
     Usage(Usage),
-    /// The provider's id of the answer.
+    /// The provider's id for the answer.
     ResponseId(String),
-    /// Nothing came for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence.
-    /// Says nothing about the message.
+    /// Nothing arrived for `idle_ms` milliseconds; the transport gives up after `limit_ms` of silence. Does
+    /// not affect the message.
     Silent { idle_ms: u64, limit_ms: u64 },
     /// The answer is complete.
     Stop(StopReason),
@@ -147,22 +147,22 @@ pub enum StreamEvent {
 
 /// A wire format.
 pub trait WireFormat: Send + Sync {
-    /// The request as this format puts it.
+    /// The request in this format.
     ///
     /// # Errors
-    /// When the request cannot be put in this format at all (a configuration error).
+    /// When the request cannot be expressed in this format at all (a configuration error).
     fn encode(&self, request: &ModelRequest) -> Result<HttpRequest, Failure>;
 
     /// A decoder for one answer.
     fn decoder(&self) -> Box<dyn AnswerDecoder>;
 }
 
-/// Reads one answer. Work for a frame does not depend on what came before it.
+/// Decodes an answer. The work for a frame does not depend on earlier ones.
 pub trait AnswerDecoder: Send {
-    /// Takes the next frame.
+    /// Handles the next frame.
     fn feed(&mut self, frame: &sse::SseFrame, out: &mut Vec<StreamEvent>);
 
-    /// The body has ended: closes what is open. Emits `Stop` or `Failed` unless one was emitted.
+    /// Handles the end of the body: closes open blocks. Emits `Stop` or `Failed` unless one was emitted.
     fn finish(&mut self, out: &mut Vec<StreamEvent>);
 }
 
@@ -171,11 +171,11 @@ pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
 
 /// How requests reach a model: directly, through an app server, or scripted.
 pub trait Transport: Send + Sync {
-    /// Starts the request. Dropping the stream or cancelling the token ends it at once.
+    /// Starts the request. Dropping the stream or cancelling the token ends it immediately.
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> EventStream;
 }
 
-/// The wire format of that name; `None` for `Scripted` and `Unknown`, which have no wire.
+/// The wire format for an API; `None` for `Scripted` and `Unknown`, which have none.
 pub fn wire_format(api: Api) -> Option<&'static dyn WireFormat> {
     match api {
         Api::OpenaiCompletions => Some(&openai_chat::OpenaiChat),

@@ -1,9 +1,9 @@
-//! No NUL character ever goes to a provider.
+//! Removes NUL characters from requests to providers.
 //!
-//! Models write NUL now and then, commands and files hold it, and some providers refuse every
-//! request with one: such a session could never continue. The session keeps what came, byte for
-//! byte, because it is the record and because old sessions hold NULs anyway; here, in front of every
-//! wire format, U+FFFD takes their place. Summaries pass through here, too.
+//! Models sometimes write NUL, commands and files contain it, and some providers refuse every request with
+//! one: such a session could never continue. The session keeps the original, byte for byte, because it is the
+//! record and because old sessions contain NULs anyway; here, before every wire format, U+FFFD replaces them.
+//! Summaries pass through here, too.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::ModelRequest;
 use tau_protocol::message::{Block, Message, UserContent};
 use tau_tools::Content;
 
-/// What replaces a NUL.
+/// The replacement for a NUL.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// The request without NUL characters; usually it is the same.
+/// The request without NUL characters; usually unchanged.
 pub(super) fn without_nul(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     let is_clean = !request.system.contains('\0') && !request.messages.iter().any(|message| has_nul(message));
     if is_clean {
@@ -70,8 +70,8 @@ fn block_has_nul(block: &Block) -> bool {
     }
 }
 
-/// Whether a signature, which may be JSON text, holds a NUL. An escaped backslash before `u0000`
-/// only costs a second look.
+/// Whether a signature, which may be JSON text, contains a NUL. An escaped backslash before `u0000` only
+/// costs a second check.
 fn escaped(signature: &str) -> bool {
     signature.contains('\0') || signature.contains("\\u0000")
 }
@@ -125,7 +125,7 @@ fn clean_block(block: &mut Block, change: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Signatures that are JSON text hold items of the provider, whose texts go back as they came.
+/// Signatures that are JSON text hold items of the provider, whose texts are sent back.
 fn clean_signature(signature: &mut String, change: &mut impl FnMut(&mut String)) {
     match serde_json::from_str::<Value>(signature) {
         Ok(mut value @ (Value::Object(_) | Value::Array(_))) if value_has_nul(&value) => {

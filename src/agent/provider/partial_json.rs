@@ -1,15 +1,15 @@
-//! JSON text of tool arguments: read strictly when it is complete, leniently while it arrives.
+//! JSON text of tool arguments: parsed strictly when complete, leniently while it arrives.
 //!
-//! The strict reading decides what is run; the lenient one is for titles only and is never run.
-//! The reader walks the text once, so its cost is linear; callers use it rarely.
+//! The strict parser decides which arguments run; the lenient one is only for titles and never runs. The
+//! reader walks the text once, so its cost is linear; callers use it rarely.
 
 use serde_json::{Map, Value};
 
-/// Deepest nesting that is followed; what lies deeper is left out.
+/// The maximum nesting; deeper values are left out.
 const MAX_DEPTH: usize = 64;
 
-/// The arguments that a finished call was made with. Nothing, blanks and `null` are an empty
-/// object; what is not valid JSON or not an object is the text itself, which is never run.
+/// The arguments of a finished call. Nothing, blanks and `null` are an empty object; text that is not valid
+/// JSON or not an object is returned as a string, which is never run.
 pub fn arguments(raw: &str) -> Value {
     let text = raw.trim();
     if text.is_empty() || text == "null" {
@@ -21,8 +21,8 @@ pub fn arguments(raw: &str) -> Value {
     }
 }
 
-/// As much of the value as `text` already holds: a string that is cut ends where the text ends,
-/// a key without its value is left out. Null when there is nothing yet.
+/// The part of the value that `text` already holds: a string that is cut ends where the text ends, a key
+/// without its value is left out. Null if there is nothing yet.
 pub fn partial(text: &str) -> Value {
     if let Ok(value) = serde_json::from_str(text) {
         return value;
@@ -31,7 +31,7 @@ pub fn partial(text: &str) -> Value {
     reader.value(0).unwrap_or(Value::Null)
 }
 
-/// The text that is still to be read.
+/// The remaining text.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         self.rest = self.rest.trim_start();
     }
 
-    /// Takes `token` when it comes next.
+    /// Consumes `token` if it is next.
     fn take(&mut self, token: char) -> bool {
         self.skip_blanks();
         match self.rest.strip_prefix(token) {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         loop {
             self.skip_blanks();
             let Some((key, true)) = self.string() else {
-                // No key follows in an empty object, and its end is not the end of the one around it.
+                // No key follows in an empty object, and its end is not the end of the enclosing one.
                 self.take('}');
                 break;
             };
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         list
     }
 
-    /// A string and whether its closing quote has come.
+    /// A string, and whether its closing quote has arrived.
     fn string(&mut self) -> Option<(String, bool)> {
         let body = self.rest.strip_prefix('"')?;
         let mut escaped = false;
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         Some((unescape(body), false))
     }
 
-    /// A number, true, false or null; nothing when it is cut.
+    /// A number, true, false or null; `None` if it is cut.
     fn scalar(&mut self) -> Option<Value> {
         let end = self.rest.find([',', '}', ']', ' ', '\n', '\r', '\t']).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at_checked(end)?;
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text that the escapes mean of a JSON string that may be cut in the middle of one.
+/// Unescapes a JSON string that may be cut in the middle of an escape.
 fn unescape(inside: &str) -> String {
     // A cut escape is at most a surrogate pair short of its last digit: 11 bytes.
     let mut text = inside;

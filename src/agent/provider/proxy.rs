@@ -1,10 +1,9 @@
-//! The transport through an app server: the server holds the keys, this end holds a token.
+//! The transport through an app server, which holds the keys; this end holds a token.
 //!
-//! `POST {base}/api/stream` with `authorization: Bearer …`; the body is a [`ProxyCall`]: model,
-//! context and options. The answer is an event stream of assistant events, deltas only, which
-//! [`wire`] reads and writes; messages are put together at this end. `tau proxy` (`cli/proxy`) is the
-//! other end. A server must look the model up in its own catalogue and never trust the
-//! address that a client sends: its keys would go there.
+//! `POST {base}/api/stream` with `authorization: Bearer …`; the body is a [`ProxyCall`]: model, context and
+//! options. The answer is an event stream of assistant events, deltas only, which [`wire`] reads and writes;
+//! messages are assembled at this end. `tau proxy` (`cli/proxy`) is the other end. A server must look up the
+//! model in its own catalogue and never trust the address that a client sends: its keys would go there.
 
 pub mod wire;
 
@@ -32,15 +31,15 @@ use wire::WireDecoder;
 /// The body of a request to the app server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProxyCall {
-    /// The model that is wanted. Its provider and id name it; the rest is for servers that have
-    /// no catalogue. Headers of the model are not sent.
+    /// The requested model. Its provider and id identify it; the rest is for servers without a catalogue.
+    /// Headers of the model are not sent.
     pub model: Model,
     pub context: ProxyContext,
     #[serde(default)]
     pub options: ProxyOptions,
 }
 
-/// What the model is to be given.
+/// The context of the request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProxyContext {
@@ -50,12 +49,12 @@ pub struct ProxyContext {
     pub tools: Vec<ToolSpec>,
 }
 
-/// How it is to be asked.
+/// The options of the request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProxyOptions {
     pub reasoning: ThinkingLevel,
-    /// Tokens to think with at that level; `None` for the format's own.
+    /// The thinking budget of that level in tokens; `None` for the format's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_budget: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +84,7 @@ impl ProxyCall {
         }
     }
 
-    /// The request as the server sends it on: to its own `model`, with its own `key`.
+    /// The request that the server sends: to its own `model`, with its own `key`.
     pub fn into_request(self, model: Arc<Model>, key: Option<Secret>) -> ModelRequest {
         let ProxyCall { context, options, .. } = self;
         let budgets: ThinkingBudgets =
@@ -119,21 +118,20 @@ impl std::fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// Through the server at `base`, with this token.
+    /// Uses the server at `base`, with this token.
     pub fn new(base: &str, token: impl AsRef<str>) -> Self {
         Self::with_tokens(base, Arc::new(Token(Secret::new(token))))
     }
 
-    /// Through the server at `base`, with a token that is asked for before every request. The
-    /// keys of the agent itself are never sent to the server. One that the server refuses is
-    /// asked for once more.
+    /// Uses the server at `base`, with a token that is requested before every request. The keys of the agent
+    /// itself are never sent to the server. A refused token is requested once more.
     pub(crate) fn with_tokens(base: &str, tokens: Arc<dyn KeySource>) -> Self {
         let format = Arc::new(ProxyFormat { url: quirks::address(base, "/api/stream") });
         Proxy { tokens, direct: Direct::default().in_format(format.clone()), format }
     }
 
-    /// The same over `http`, which knows certificates, a proxy on the way and how long a
-    /// connection may take; an answer may pause as long as `limits` allow.
+    /// Uses `http`, which knows certificates, a proxy and the connection timeout; an answer may pause as long
+    /// as `limits` allow.
     pub fn with_http(self, http: Arc<Http>, limits: IdleLimits) -> Self {
         let direct = Direct::new(http, limits).in_format(self.format.clone());
         Proxy { direct, ..self }
@@ -157,7 +155,7 @@ impl Transport for Proxy {
     }
 }
 
-/// One token, whatever the model.
+/// One token for all models.
 struct Token(Secret);
 
 impl KeySource for Token {

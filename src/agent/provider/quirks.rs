@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Headers, ModelRequest};
 use tau_protocol::model::{Model, ThinkingLevel};
 
-/// Answers are asked for in at most this many tokens unless more is requested.
+/// The limit of an answer in tokens, unless more is requested.
 const USUAL_MAX_TOKENS: u64 = 32_000;
 
 /// A model's quirks.
@@ -24,17 +24,17 @@ impl<'a> Quirks<'a> {
         Quirks { model }
     }
 
-    /// Whether the quirk `name` is set; `None` where the catalogue does not say.
+    /// Whether the quirk `name` is set; `None` if it is not in the catalogue.
     pub(super) fn flag(self, name: &str) -> Option<bool> {
         self.model.quirks.get(name).and_then(Value::as_bool)
     }
 
-    /// The word that the quirk `name` is set to.
+    /// The string that the quirk `name` is set to.
     pub(super) fn word(self, name: &str) -> Option<&'a str> {
         self.model.quirks.get(name).and_then(Value::as_str)
     }
 
-    /// The quirk `name`, whatever its type.
+    /// The quirk `name`, of any type.
     pub(super) fn value(self, name: &str) -> Option<&'a Value> {
         self.model.quirks.get(name)
     }
@@ -54,7 +54,7 @@ impl<'a> Quirks<'a> {
         self.is("openai", "api.openai.com") || self.azure()
     }
 
-    /// Mistral, which refuses fields that it does not know.
+    /// Mistral, which refuses unknown fields.
     pub(super) fn mistral(self) -> bool {
         self.is("mistral", "api.mistral.ai")
     }
@@ -64,7 +64,7 @@ impl<'a> Quirks<'a> {
         self.is("anthropic", "api.anthropic.com")
     }
 
-    /// xAI, which takes no developer role and no summary setting.
+    /// xAI, which accepts no developer role and no summary setting.
     pub(super) fn xai(self) -> bool {
         self.is("xai", "api.x.ai")
     }
@@ -82,8 +82,8 @@ impl<'a> Quirks<'a> {
     }
 }
 
-/// The provider's word for the level of a request; `None` when thinking is off and the provider
-/// has no word for that, or when the model does not think.
+/// The provider's word for the level of a request; `None` if thinking is off and the provider has no word for
+/// that, or if the model does not think.
 pub(super) fn effort(request: &ModelRequest) -> Option<String> {
     let level = request.thinking;
     if !request.model.reasoning {
@@ -96,24 +96,24 @@ pub(super) fn effort(request: &ModelRequest) -> Option<String> {
     }
 }
 
-/// Whether the model is to think.
+/// Whether the model should think.
 pub(super) fn thinks(request: &ModelRequest) -> bool {
     request.model.reasoning && request.thinking != ThinkingLevel::Off
 }
 
-/// The budget that is set for the level of a request, in tokens; `None` where the format's own
-/// counts. Set in `models.toml`, or by the agent's behavior.
+/// The budget set for the level of a request, in tokens; `None` if the format's own applies. Set in
+/// `models.toml`, or by the agent's behavior.
 pub(super) fn budget(request: &ModelRequest) -> Option<u64> {
     Quirks::of(&request.model).value("thinking_budgets")?.get(request.thinking.name())?.as_u64()
 }
 
-/// The limit of an answer: as asked, else the model's own up to a usual size, else `None`.
+/// The limit of an answer: as requested, else the model's own up to a usual size, else `None`.
 pub(super) fn answer_limit(request: &ModelRequest) -> Option<u64> {
     let own = Some(request.model.max_tokens).filter(|limit| *limit > 0);
     request.max_tokens.or(own.map(|limit| limit.min(USUAL_MAX_TOKENS)))
 }
 
-/// The sampling temperature, where the model takes one.
+/// The sampling temperature, if the model accepts one.
 pub(super) fn temperature(request: &ModelRequest) -> Option<f64> {
     let taken = Quirks::of(&request.model).flag("supports_temperature") != Some(false);
     request.temperature.filter(|_| taken)
@@ -125,7 +125,7 @@ pub(super) fn address(base: &str, tail: &str) -> String {
     if base.ends_with(tail) { base.to_owned() } else { format!("{base}{tail}") }
 }
 
-/// Headers of every request: the kinds of content, the model's own, session affinity.
+/// Headers of every request: content types, the model's own, session affinity.
 pub(super) fn headers(request: &ModelRequest) -> Headers {
     let mut list = vec![
         ("content-type".to_owned(), "application/json".to_owned()),
@@ -142,8 +142,7 @@ pub(super) fn headers(request: &ModelRequest) -> Headers {
     Headers(list)
 }
 
-/// Adds the model's own headers; a name that is there already is replaced, and an empty value
-/// takes the header out.
+/// Adds the model's own headers; an existing header is replaced, and an empty value removes the header.
 pub(super) fn own_headers(headers: &mut Headers, model: &Model) {
     for (name, value) in &model.headers {
         let name = name.to_ascii_lowercase();
@@ -154,7 +153,7 @@ pub(super) fn own_headers(headers: &mut Headers, model: &Model) {
     }
 }
 
-/// Adds the key as `authorization: Bearer`, or as `api-key` where the endpoint wants that.
+/// Adds the key as `authorization: Bearer`, or as `api-key` where the endpoint needs that.
 pub(super) fn bearer(headers: &mut Headers, request: &ModelRequest) {
     let Some(key) = request.key.as_ref().filter(|key| !key.is_empty()) else { return };
     let quirks = Quirks::of(&request.model);

@@ -1,7 +1,7 @@
-//! From the bytes of an answer to its events: the parser and a decoder, one after the other.
+//! Converts the bytes of an answer to events with the parser and a decoder.
 //!
-//! Pure; `direct` feeds it from a connection, tests from recorded files. Messages of
-//! failures leave it without keys and shortened, in this order.
+//! Pure; `direct` feeds it from a connection, tests from recorded files. Keys are removed from failure
+//! messages before these are shortened.
 
 use super::classify::{Stray, stray};
 use super::error_text::shortened;
@@ -9,7 +9,7 @@ use super::sse::{MAX_EVENT, STRAY, SseFrame, SseParser, TooLarge};
 use super::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use crate::secrets::Secrets;
 
-/// Reads one answer.
+/// Reads an answer.
 pub struct AnswerReader {
     parser: SseParser,
     decoder: Box<dyn AnswerDecoder>,
@@ -24,12 +24,12 @@ impl std::fmt::Debug for AnswerReader {
 }
 
 impl AnswerReader {
-    /// A reader of one answer in the format of `decoder`.
+    /// A reader of an answer in the format of `decoder`.
     pub fn new(decoder: Box<dyn AnswerDecoder>) -> Self {
         AnswerReader { parser: SseParser::default(), decoder, secrets: Secrets::default(), ended: false }
     }
 
-    /// The same that removes these values from the messages of failures.
+    /// Removes these values from the messages of failures.
     pub fn without(self, secrets: Secrets) -> Self {
         AnswerReader { secrets, ..self }
     }
@@ -39,7 +39,7 @@ impl AnswerReader {
         self.ended
     }
 
-    /// Takes the next bytes; any split gives the same events.
+    /// Handles the next bytes; any split gives the same events.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -52,7 +52,7 @@ impl AnswerReader {
         self.redact(out);
     }
 
-    /// The body has ended.
+    /// Handles the end of the body.
     pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -86,7 +86,7 @@ impl AnswerReader {
         }
     }
 
-    /// A body without events may be an error, or a complete answer from a server that does not stream.
+    /// Interprets a body without events: an error, or a complete answer from a server that does not stream.
     fn take_stray(&mut self, text: String, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -102,8 +102,8 @@ impl AnswerReader {
         }
     }
 
-    /// Ends the answer with `failure`; what is open is closed first. When only the last mark of the
-    /// answer was missing, the answer stays complete.
+    /// Ends the answer with `failure`; open blocks are closed first. If only the last mark of the answer was
+    /// missing, the answer stays complete.
     pub fn fail(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
         if self.ended {
             return;
@@ -116,8 +116,8 @@ impl AnswerReader {
         self.redact(out);
     }
 
-    /// Ends the answer with an error that the provider itself reported. It takes precedence over
-    /// everything that looked like the end of the answer.
+    /// Ends the answer with an error that the provider itself reported. It takes precedence over anything
+    /// that looked like the end of the answer.
     fn end_with(&mut self, failure: Failure, out: &mut Vec<StreamEvent>) {
         self.ended = true;
         self.decoder.finish(out);
@@ -147,7 +147,7 @@ fn feed(decoder: &mut dyn AnswerDecoder, ended: &mut bool, frame: &SseFrame, out
     }
 }
 
-/// Whether the data of a last event without its blank line is more than a torn piece.
+/// Whether the data of a last event without its blank line is more than a truncated piece.
 fn is_complete(data: &str) -> bool {
     !data.trim_start().starts_with('{') || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }

@@ -1,16 +1,16 @@
-//! When a provider wants to be asked again: from headers, fields and words of its error answer.
+//! Reads the retry time of a provider from headers, fields and text of its error answer.
 //!
-//! Pure: the time comes in as a number. Sources: RFC 9110 section 10.2.3 (`retry-after`),
-//! draft-ietf-httpapi-ratelimit-headers (`ratelimit-reset`), and what the providers document of their
-//! own headers: OpenAI and those that follow it, Anthropic, OpenRouter, Azure.
+//! Pure: the time is passed in as a number. Sources: RFC 9110 section 10.2.3 (`retry-after`),
+//! draft-ietf-httpapi-ratelimit-headers (`ratelimit-reset`), and the documentation of the providers' own
+//! headers: OpenAI and those that follow it, Anthropic, OpenRouter, Azure.
 
 use serde_json::Value;
 
-/// Numbers from here on are seconds since 1970, and not a span.
+/// Numbers from here on are seconds since 1970, not a time span.
 const EPOCH_SECONDS: f64 = 1e9;
 /// Numbers from here on are milliseconds since 1970.
 const EPOCH_MS: f64 = 1e11;
-/// Words in front of a time to wait, in lower case.
+/// Words before a time to wait, in lower case.
 const LEADS: [&str; 11] = [
     "try again in ",
     "try again after ",
@@ -24,7 +24,7 @@ const LEADS: [&str; 11] = [
     "wait for ",
     "wait ",
 ];
-/// Words in front of a date.
+/// Words before a date.
 const DATE_LEADS: [&str; 6] =
     ["try again at ", "retry at ", "resets at ", "reset at ", "resets on ", "until "];
 
@@ -37,7 +37,7 @@ pub(super) fn of_answer(
     now_ms: i64,
 ) -> Option<u64> {
     let headers = Headers(headers);
-    // The server's own clock is the better reference, where it sends one.
+    // The server's own clock is the better reference, if it sends one.
     let now_ms = Some(headers.get("date").and_then(rfc2822).unwrap_or(now_ms));
     headers
         .standard(now_ms)
@@ -46,12 +46,12 @@ pub(super) fn of_answer(
         .or_else(|| headers.of_providers(now_ms))
 }
 
-/// The same of an error inside an answer with status 200. Only spans count: it comes without a clock.
+/// The wait in an error inside an answer with status 200. Only time spans count: it has no clock.
 pub(super) fn of_error(body: &Value, message: &str) -> Option<u64> {
     in_body(body, None).or_else(|| in_words(message, None))
 }
 
-/// The time in milliseconds since 1970, where it is known.
+/// The time in milliseconds since 1970, if known.
 type Now = Option<i64>;
 
 struct Headers<'a>(&'a [(String, String)]);
@@ -61,7 +61,7 @@ impl<'a> Headers<'a> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim())
     }
 
-    /// `retry-after-ms`, or `retry-after` as seconds, a span or a date.
+    /// `retry-after-ms`, or `retry-after` as seconds, a time span or a date.
     fn standard(&self, now_ms: Now) -> Option<u64> {
         let ms = ["retry-after-ms", "x-ms-retry-after-ms"].into_iter().find_map(|name| self.get(name));
         if let Some(ms) = ms.and_then(|value| value.parse::<f64>().ok()) {
@@ -71,7 +71,7 @@ impl<'a> Headers<'a> {
         wait(value, now_ms).or_else(|| rfc2822(value).and_then(|until| left(until, now_ms)))
     }
 
-    /// Of the limits that are used up, the last to be renewed; of a single unnamed limit its reset.
+    /// The latest reset of the exhausted limits; for a single unnamed limit its reset.
     fn of_providers(&self, now_ms: Now) -> Option<u64> {
         let spent = self.0.iter().filter_map(|(name, value)| {
             let reset = reset_of(name)?;
@@ -84,9 +84,9 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// The header that says when the limit is renewed of which this one says what is left:
-/// `x-ratelimit-remaining-tokens` and `x-ratelimit-reset-tokens`,
-/// `anthropic-ratelimit-tokens-remaining` and `anthropic-ratelimit-tokens-reset`.
+/// The reset header that belongs to a header of remaining requests or tokens: `x-ratelimit-remaining-tokens`
+/// and `x-ratelimit-reset-tokens`, `anthropic-ratelimit-tokens-remaining` and
+/// `anthropic-ratelimit-tokens-reset`.
 fn reset_of(remaining: &str) -> Option<String> {
     (remaining.contains("ratelimit") && remaining.contains("remaining"))
         .then(|| remaining.replace("remaining", "reset"))

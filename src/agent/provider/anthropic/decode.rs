@@ -1,6 +1,6 @@
-//! Reads a streamed message.
+//! Decodes a streamed message.
 //!
-//! BlockWriter of tools that the provider runs itself, and unknown kinds, are skipped.
+//! Blocks of tools that the provider runs itself, and unknown kinds, are skipped.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,9 +53,9 @@ struct Delta<'a> {
 struct Block {
     index: u64,
     kind: Kind,
-    /// Its index in our message; `None` until it has content.
+    /// Its index in the message; `None` until it has content.
     place: Option<BlockIndex>,
-    /// The signature of thinking, or the input that a call was begun with.
+    /// The signature of thinking, or the initial input of a call.
     aside: String,
     streamed: bool,
 }
@@ -68,7 +68,7 @@ enum Kind {
     Other,
 }
 
-/// See the module.
+/// The decoder of the format.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicDecoder {
     blocks: BlockWriter,
@@ -222,7 +222,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Adds to the block at `index`, when it is of that kind.
+    /// Appends to the block at `index`, if it is of that kind.
     fn append(&mut self, index: u64, kind: Kind, text: &str, out: &mut Vec<StreamEvent>) {
         let block = self.open.iter_mut().rev().find(|block| block.index == index);
         let Some(block) = block.filter(|block| block.kind == kind && !text.is_empty()) else { return };
@@ -239,7 +239,7 @@ impl AnthropicDecoder {
         let block = self.open.remove(at);
         let mut place = block.place;
         match block.kind {
-            // Thinking whose text is left out still has to go back, for its signature.
+            // Thinking without text must still be sent back, for its signature.
             Kind::Thinking if !block.aside.is_empty() => {
                 let signed = *place.get_or_insert_with(|| self.blocks.begin_thinking(out));
                 self.blocks.sign(signed, &block.aside, Redacted::No, out);
@@ -268,7 +268,7 @@ impl AnthropicDecoder {
         self.explanation = words.map(str::to_owned).or(self.explanation.take());
     }
 
-    /// Numbers replace those before; absent ones and null leave them.
+    /// Numbers replace earlier ones; absent ones and null are ignored.
     fn merge_usage(&mut self, value: Option<&Value>, out: &mut Vec<StreamEvent>) {
         let Some(value) = value.filter(|value| value.is_object()) else { return };
         let usage = self.usage.get_or_insert_default();

@@ -1,8 +1,8 @@
-//! Writes a messages request.
+//! Encodes a messages request.
 //!
-//! Cache marks are set on the system prompt, the last tool and the last two user messages: four,
-//! which is the most that is taken. Source of the thinking settings:
-//! docs.claude.com/en/build-with-claude/extended-thinking and /adaptive-thinking.
+//! Cache marks are set on the system prompt, the last tool and the last two user messages: four, which is the
+//! maximum. Source of the thinking settings: docs.claude.com/en/build-with-claude/extended-thinking and
+//! /adaptive-thinking.
 
 use serde_json::{Map, Value, json};
 
@@ -12,13 +12,13 @@ use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage,
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::{Content, ToolSpec};
 
-/// Limit of an answer where neither request nor model says one, in tokens.
+/// The limit of an answer if neither request nor model has one, in tokens.
 const DEFAULT_MAX_TOKENS: u64 = 8_192;
 
-/// Smallest budget for thinking that is taken, in tokens.
+/// The smallest thinking budget that is accepted, in tokens.
 const MIN_BUDGET: u64 = 1_024;
 
-/// The request as this format puts it.
+/// The request in this format.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     let quirks = Quirks::of(&request.model);
     let mut body = Map::new();
@@ -44,7 +44,7 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest { url: url(&request.model.base_url), headers, body: Value::Object(body) })
 }
 
-/// The base has no `/v1`; one that has it, or the complete address, is accepted as well.
+/// The base has no `/v1`; a base with it, or the complete address, is accepted as well.
 fn url(base: &str) -> String {
     let base = base.trim().trim_end_matches('/');
     let base = base.strip_suffix("/messages").unwrap_or(base);
@@ -68,7 +68,7 @@ fn headers(request: &ModelRequest) -> Headers {
         } else if !bearer {
             headers.0.push(("x-api-key".into(), key.expose().to_owned()));
         }
-        // Others who speak this format take the one or the other.
+        // Other servers with this format accept only one of the two.
         if token || bearer || !quirks.anthropic() {
             headers.0.push(("authorization".into(), format!("Bearer {}", key.expose())));
         }
@@ -115,7 +115,7 @@ fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
         return;
     }
     if !quirks::thinks(request) {
-        // A model that cannot stop thinking has no level `off`, and takes no switch for it.
+        // A model that cannot stop thinking has no level `off`, and does not accept a switch for it.
         if request.model.thinking_levels.get(&ThinkingLevel::Off) != Some(&None) {
             body.insert("thinking".into(), json!({ "type": "disabled" }));
         }
@@ -130,7 +130,7 @@ fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
         body.insert("output_config".into(), json!({ "effort": effort }));
         return;
     }
-    // The budget is part of `max_tokens`, so the limit grows by it as far as the model goes.
+    // The budget is part of `max_tokens`, so the limit grows by it up to the model's own.
     let most = if request.model.max_tokens > 0 { request.model.max_tokens } else { u64::MAX };
     let budget = quirks::budget(request).unwrap_or_else(|| budget(request.thinking));
     let total = limit.saturating_add(budget).min(most.max(limit));
@@ -139,7 +139,7 @@ fn thinking(request: &ModelRequest, limit: u64, body: &mut Map<String, Value>) {
     body.insert("thinking".into(), json!({ "type": "enabled", "budget_tokens": budget }));
 }
 
-/// Tokens to think with.
+/// The thinking budget in tokens.
 fn budget(level: ThinkingLevel) -> u64 {
     match level {
         ThinkingLevel::Off | ThinkingLevel::Minimal => 1_024,
@@ -151,7 +151,7 @@ fn budget(level: ThinkingLevel) -> u64 {
     }
 }
 
-/// Messages with roles in turn: results and the next user message are one message.
+/// Messages with alternating roles: results and the next user message are one message.
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let quirks = Quirks::of(&request.model);
     let mut turns: Vec<(&str, Vec<Value>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads a streamed `GenerateContentResponse`.
+//! Decodes a streamed `GenerateContentResponse`.
 //!
 //! There is no last event: a `finishReason` may be followed by further text, so only the end of
 //! the body ends an answer.
@@ -19,7 +19,7 @@ use tau_protocol::message::Usage;
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    /// Only one answer is asked for, so only the first counts.
+    /// Only one answer is requested, so only the first is used.
     candidates: Option<FirstOf<Candidate<'a>>>,
     #[serde(default)]
     prompt_feedback: Boxed<Value>,
@@ -71,7 +71,7 @@ struct Call<'a> {
     args: Option<&'a RawValue>,
 }
 
-/// Comes with most events.
+/// Sent with most events.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Counts {
@@ -82,11 +82,11 @@ struct Counts {
     candidates_token_count: Count,
 }
 
-/// See the module.
+/// The decoder of the format.
 #[derive(Debug, Default)]
 pub(super) struct GoogleDecoder {
     blocks: BlockWriter,
-    /// The block of text or thinking that was written to last.
+    /// The block of text or thinking that was last written to.
     last: Option<BlockIndex>,
     identified: bool,
     finish: Option<(String, String)>,
@@ -125,7 +125,7 @@ impl AnswerDecoder for GoogleDecoder {
         };
         let reported = if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") };
         let finish = match Finish::named(&reason) {
-            // By the documentation, every word but two means that there is no answer.
+            // According to the documentation, all words but two mean that there is no answer.
             Finish::Unknown => Finish::Malformed,
             known => known,
         };
@@ -204,10 +204,10 @@ impl GoogleDecoder {
         if signature.is_empty() {
             return;
         }
-        // A separate part, without text, may carry the signature of what came before it.
+        // A separate part, without text, may carry the signature of the part before it.
         if let Some(place) = self.last {
             self.blocks.sign(place, signature, Redacted::No, out);
-            // Signed text is not joined with text that follows.
+            // Signed text is not joined with later text.
             self.blocks.close(place, out);
         }
     }
@@ -233,8 +233,8 @@ impl Counts {
         counts.ok().and_then(Counts::usage)
     }
 
-    /// Cached tokens are inside `promptTokenCount`; thoughts are not among the candidates; what the
-    /// provider's own tools read is input as well. `None` without a number for the prompt.
+    /// Cached tokens are inside `promptTokenCount`; thoughts are not among the candidates; input of the
+    /// provider's own tools counts as input as well. `None` without a number for the prompt.
     fn usage(self) -> Option<Usage> {
         let prompt = self.prompt_token_count.0?;
         let cache_read = self.cached_content_token_count.or_zero();

@@ -1,4 +1,4 @@
-//! Writes a `generateContent` request.
+//! Encodes a `generateContent` request.
 
 use serde_json::{Map, Value, json};
 
@@ -8,11 +8,11 @@ use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage,
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::{Content, ToolSpec};
 
-/// In place of the signature of a call that another model made; without one, Gemini 3 refuses
-/// the conversation. Source: ai.google.dev/gemini-api/docs/thought-signatures.
+/// Replaces the signature of another model's call; without one, Gemini 3 refuses the conversation. Source:
+/// ai.google.dev/gemini-api/docs/thought-signatures.
 const FOREIGN: &str = "skip_thought_signature_validator";
 
-/// The request as this format puts it.
+/// The request in this format.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     let mut body = Map::new();
     body.insert("contents".into(), Value::Array(contents(request)));
@@ -55,7 +55,7 @@ fn tool(spec: &ToolSpec) -> Value {
     json!({ "name": spec.name, "description": spec.description, "parametersJsonSchema": spec.parameters })
 }
 
-/// Models with words for their levels take a level, the others a budget in tokens.
+/// Models with words for their levels get a level, the others a budget in tokens.
 fn thinking(request: &ModelRequest) -> Option<Value> {
     let model = &request.model;
     if !model.reasoning {
@@ -63,7 +63,7 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     }
     let word = model.thinking_levels.get(&request.thinking);
     if !quirks::thinks(request) {
-        // What cannot be switched off is given the least it takes.
+        // Models whose thinking cannot be switched off get the minimum.
         return match word {
             Some(None) => None,
             _ if model.id.contains("2.5-pro") => Some(json!({ "thinkingBudget": 128 })),
@@ -79,7 +79,7 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     }
 }
 
-/// Tokens to think with; within what all models of the 2.5 family take.
+/// The thinking budget in tokens, within the limits of all models of the 2.5 family.
 fn budget(level: ThinkingLevel) -> u64 {
     match level {
         ThinkingLevel::Off | ThinkingLevel::Minimal => 512,

@@ -1,22 +1,22 @@
-//! Ids of calls in the alphabet and length that a model takes, each one used once.
+//! Call ids in the alphabet and length that a model accepts, each used once.
 
 use std::collections::HashSet;
 
 use tau_protocol::model::{Api, Model};
 
-/// What ids a model takes.
+/// The ids that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Exactly nine letters and digits (Mistral).
     Nine,
     /// Letters, digits, `_` and `-`, at most this many.
     Plain(usize),
-    /// As `Plain`, but the model's own ids stay as they are: some servers put meaning into them
-    /// (`functions.read:0`) and teach their model to.
+    /// Like `Plain`, but the model's own ids are unchanged: some servers give them a meaning
+    /// (`functions.read:0`) and train their model on it.
     Own(usize),
 }
 
-/// Gives out ids.
+/// Assigns ids.
 #[derive(Debug)]
 pub(super) struct CallIds {
     rule: Rule,
@@ -24,7 +24,7 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// For conversations with `model`.
+    /// Ids for conversations with `model`.
     pub(super) fn new(model: &Model) -> Self {
         let nine = model.provider == "mistral" || model.base_url.contains("api.mistral.ai");
         let rule = match model.api {
@@ -36,8 +36,8 @@ impl CallIds {
         CallIds { rule, used: HashSet::new() }
     }
 
-    /// A valid id for the next call, which the session knows as `id`; `own` when the model
-    /// itself gave it. The nth call of a conversation always gets the same.
+    /// A valid id for the next call, whose id in the session is `id`; `own` if the model itself assigned it.
+    /// The nth call of a conversation always gets the same.
     pub(super) fn valid(&mut self, id: &str, own: bool) -> String {
         let first = match self.rule {
             Rule::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
@@ -60,7 +60,7 @@ impl CallIds {
     }
 }
 
-/// The id in plain characters; one that is too long keeps its beginning and gets a hash.
+/// The id in plain characters; one that is too long is cut and gets a hash.
 fn plain(id: &str, most: usize) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let text: String = id.chars().map(keep).collect();
@@ -74,7 +74,7 @@ fn plain(id: &str, most: usize) -> String {
     }
 }
 
-/// Nine letters and digits.
+/// Nine letters and digits from a number.
 fn letters(mut number: u64) -> String {
     const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut text = String::new();

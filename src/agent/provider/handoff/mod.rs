@@ -1,9 +1,9 @@
 //! Makes a conversation valid for a model, whichever model it was held with.
 //!
-//! Pure. Out come user, assistant and tool result messages only, in an order that every
-//! provider takes: each call has exactly one result, directly after its turn. Signatures are
-//! kept for the model that made them and dropped for all others. The same conversation and model
-//! always give the same messages, so that provider caches hit.
+//! Pure. The result consists only of user, assistant and tool result messages, in an order that every
+//! provider accepts: each call has exactly one result, directly after its turn. Signatures are kept for the
+//! model that made them and dropped for all others. The same conversation and model always give the same
+//! messages, so that provider caches hit.
 
 mod call_ids;
 mod user_messages;
@@ -18,13 +18,13 @@ use tau_protocol::message::{AssistantMessage, Block, Message, StopReason, ToolCa
 use tau_protocol::model::{Api, Model};
 use tau_tools::{Content, Details};
 
-/// In place of a missing result.
+/// The replacement for a missing result.
 const INTERRUPTED: &str = "no result: the call was interrupted";
 
-/// In place of a picture that the model cannot see.
+/// The replacement for a picture that the model cannot see.
 const UNSEEN: &str = "(an image was here; this model does not take images)";
 
-/// The conversation as `model` can take it.
+/// The conversation in a form that `model` accepts.
 pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> {
     let mut handoff =
         Handoff { model, ids: CallIds::new(model), out: Vec::new(), turn: Vec::new(), held: Vec::new() };
@@ -43,7 +43,7 @@ pub fn for_model(messages: &[Arc<Message>], model: &Model) -> Vec<Arc<Message>> 
     handoff.out
 }
 
-/// A call that waits for its result.
+/// A call without its result yet.
 struct Waiting {
     /// The id in the session.
     original: String,
@@ -60,7 +60,7 @@ struct Handoff<'a> {
     out: Vec<Arc<Message>>,
     /// The calls of the last turn, until all of them have results.
     turn: Vec<Waiting>,
-    /// User messages that came between calls and their results.
+    /// User messages between calls and their results.
     held: Vec<Arc<Message>>,
 }
 
@@ -75,7 +75,7 @@ impl Handoff<'_> {
         let same = message.api == self.model.api
             && message.provider == self.model.provider
             && message.model == self.model.id;
-        // Most messages go as they are, and a long conversation is not copied for each request.
+        // Most messages are sent unchanged, and a long conversation is not copied for each request.
         let mut unchanged = same;
         let mut content = Vec::new();
         for (at, block) in message.content.iter().enumerate() {
@@ -110,7 +110,7 @@ impl Handoff<'_> {
             }
         }
         let sent = if unchanged { &message.content } else { &content };
-        // Thinking alone is no answer, and some providers refuse a message that holds nothing else.
+        // Thinking alone is not an answer, and some providers refuse a message with nothing else.
         if sent.iter().all(|block| matches!(block, Block::Thinking { .. })) {
             return;
         }
@@ -120,7 +120,7 @@ impl Handoff<'_> {
         });
     }
 
-    /// Whether the model that wrote a block, which is no call, takes it as it is.
+    /// Whether the model that wrote a block, which is not a call, accepts it unchanged.
     fn takes(&self, block: &Block) -> bool {
         match block {
             Block::Text { text, .. } => !text.trim().is_empty(),
@@ -131,7 +131,7 @@ impl Handoff<'_> {
         }
     }
 
-    /// A block that is no call, if the model can take it.
+    /// A block that is not a call, if the model accepts it.
     fn block(&self, block: &Block, same: bool) -> Option<Block> {
         match block {
             Block::Text { text, .. } if text.trim().is_empty() => None,
@@ -151,8 +151,8 @@ impl Handoff<'_> {
         }
     }
 
-    /// Whether thinking can go back. Foreign thinking goes only where text without a signature
-    /// is wanted; it is never turned into visible text, which the model would imitate.
+    /// Whether thinking can be sent back. Other models' thinking is sent only where text without a signature
+    /// is needed; it is never turned into visible text, which the model would imitate.
     fn thinks_again(&self, text: &str, signature: Option<&str>, redacted: bool) -> bool {
         let quirk = |name: &str| self.model.quirks.get(name).and_then(Value::as_bool) == Some(true);
         if signature.is_some() {
@@ -177,7 +177,7 @@ impl Handoff<'_> {
             tool_call_id: waiting.id.clone(),
             tool_name: waiting.name.clone(),
             content: seen(&result.content, self.model),
-            // Details are for people.
+            // Details are only for display.
             details: Details::None,
             is_error: result.is_error,
             timestamp: result.timestamp,
@@ -211,8 +211,8 @@ impl Handoff<'_> {
     }
 }
 
-/// A call with an id that the model takes. Arguments that are no JSON object are wrapped in
-/// one, because every format wants an object and the model should see what it wrote.
+/// A call with an id that the model accepts. Arguments that are not a JSON object are wrapped in one, because
+/// every format needs an object and the model should see its own text.
 fn valid_call(call: &ToolCall, id: String, same: bool) -> ToolCall {
     let arguments = match &call.arguments {
         Value::Object(_) => call.arguments.clone(),
@@ -224,7 +224,7 @@ fn valid_call(call: &ToolCall, id: String, same: bool) -> ToolCall {
     ToolCall { id, name: call.name.clone(), arguments, thought_signature }
 }
 
-/// The message but for its content, which is not copied.
+/// The message without its content, which is not copied.
 fn without_content(message: &AssistantMessage) -> AssistantMessage {
     AssistantMessage {
         content: Vec::new(),
@@ -239,7 +239,7 @@ fn without_content(message: &AssistantMessage) -> AssistantMessage {
     }
 }
 
-/// Content with notes in place of pictures that the model cannot see.
+/// Content with notes replacing pictures that the model cannot see.
 fn seen(content: &[Content], model: &Model) -> Vec<Content> {
     let hidden = |content: &Content| matches!(content, Content::Image { .. }) && !model.sees();
     content.iter().map(|part| if hidden(part) { Content::text(UNSEEN) } else { part.clone() }).collect()

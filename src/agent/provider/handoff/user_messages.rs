@@ -1,4 +1,4 @@
-//! What becomes a user message: prompts, commands the user ran, summaries, extension data.
+//! Converts prompts, the user's commands, summaries and extension data to user messages.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::UNSEEN;
 use tau_protocol::message::{BashExecution, Block, Message, UserContent, UserMessage};
 use tau_protocol::model::Model;
 
-/// The user message that stands for `message`; `None` when the model does not get it.
-/// `shared` is the same message, returned when nothing changes.
+/// The user message for `message`; `None` if it is not sent to the model. `shared` is the same message,
+/// returned if nothing changes.
 pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Model) -> Option<Arc<Message>> {
     let (content, timestamp) = match message {
         Message::User(user) => {
@@ -18,7 +18,7 @@ pub(super) fn user_message(message: &Message, shared: &Arc<Message>, model: &Mod
             if !blind && user.attachments.is_empty() {
                 return Some(Arc::clone(shared));
             }
-            // The blocks made from attachments are all that the model gets of them.
+            // The model gets only the blocks made from attachments, not the attachments.
             (seen(&user.content, model), user.timestamp)
         }
         Message::Custom(custom) => (seen(&custom.content, model), custom.timestamp),
@@ -50,7 +50,7 @@ fn is_empty(content: &UserContent) -> bool {
     }
 }
 
-/// Content with notes in place of pictures that the model cannot see.
+/// Content with notes replacing pictures that the model cannot see.
 fn seen(content: &UserContent, model: &Model) -> UserContent {
     let UserContent::Blocks(blocks) = content else { return content.clone() };
     if model.sees() {

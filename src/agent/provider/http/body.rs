@@ -1,9 +1,9 @@
 //! The body of an answer, read by a task of its own: [`ResponseBody`].
 //!
-//! An answer that streams comes in hundreds of small pieces a second, and waking up for each costs
-//! more than all that is done with it. So the reader pauses while nothing is there to be read, and
-//! hands on together what came meanwhile; what has come already is read at once. Where the connection has a thread to itself, that thread sleeps, and the
-//! pieces wake nobody; elsewhere only the reader waits.
+//! A streamed answer arrives in hundreds of small pieces per second, and waking up for each costs more than
+//! processing them. So the reader pauses while there is nothing to read, and passes on together what arrived
+//! in the meantime; available data is read immediately. If the connection has its own thread, that thread
+//! sleeps, and the pieces cause no wakeups; otherwise only the reader waits.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::read_pace::ReadPace;
 use super::worker::{Pause, Worker};
 use super::{Failure, Peer, closed, transport_failure};
 
-/// How long the connection may take to hand out what it has received.
+/// The time that the connection has to return data it has received.
 const DRAIN: Duration = Duration::from_millis(1);
-/// Bytes that are handed on together at most, if no single piece is larger.
+/// The maximum bytes that are passed on together, unless a single piece is larger.
 const TOGETHER: usize = 64 * 1024;
-/// Parts that may wait to be taken; then reading stops.
+/// The maximum number of parts that wait to be taken; beyond that, reading stops.
 const WAITING: usize = 2;
 
 /// The body of an answer with a good status. Dropping it closes the connection.
@@ -39,8 +39,8 @@ impl ResponseBody {
         ResponseBody { parts, _reader: worker.spawn(reader.run(sender)) }
     }
 
-    /// The next bytes; `None` at the end. What is there already comes together, and with it what comes
-    /// within the pause that the connections were made with.
+    /// The next bytes; `None` at the end. Available data is joined, including data that arrives within the
+    /// pause set for the connections.
     ///
     /// # Errors
     /// When the connection is lost or the encoding of the body is damaged.
@@ -49,7 +49,7 @@ impl ResponseBody {
     }
 }
 
-/// What a read gave: bytes, the end, or a failure.
+/// The result of a read: bytes, the end, or a failure.
 type Part = Result<Option<Vec<u8>>, Failure>;
 
 struct BodyReader {
@@ -57,17 +57,17 @@ struct BodyReader {
     peer: Peer,
     pace: ReadPace,
     pause: Pause,
-    /// A piece was ready on the connection's turn since the last pause.
+    /// Whether a piece was ready on the connection's turn since the last pause.
     flows: bool,
 }
 
-/// What follows the pieces that were gathered.
+/// The state after the gathered pieces.
 enum Next {
-    /// This has come already.
+    /// This has already arrived.
     Came(Part),
-    /// More may have come: enough was gathered.
+    /// More may have arrived: enough was gathered.
     MayHaveCome,
-    /// Nothing has come yet.
+    /// Nothing has arrived yet.
     Nothing,
 }
 
@@ -96,7 +96,7 @@ impl BodyReader {
         }
     }
 
-    /// Adds to `bytes` the pieces that have come as well.
+    /// Appends the pieces that have also arrived to `bytes`.
     async fn gather(&mut self, bytes: &mut Vec<u8>) -> Next {
         while bytes.len() < TOGETHER {
             match self.ready().await {
@@ -108,8 +108,8 @@ impl BodyReader {
         Next::MayHaveCome
     }
 
-    /// A piece that has come already. Usually the connection hands it out when it gets a turn; where
-    /// it runs on another thread, soon after.
+    /// A piece that has already arrived. Usually the connection returns it on its next turn; if it runs on
+    /// another thread, soon after.
     async fn ready(&mut self) -> Option<Part> {
         tokio::task::yield_now().await;
         if let Some(piece) = self.piece().now_or_never() {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// An answer that has come already, in small pieces. A pause would take an hour.
+    /// An answer that has already arrived, in small pieces. A pause would take an hour.
     async fn read_at_once(worker: Worker, pieces: usize) {
         let piece = || Ok::<_, std::io::Error>(vec![b'x'; 1_600]);
         let body = Body::wrap_stream(futures_util::stream::iter((0..pieces).map(move |_| piece())));

@@ -1,7 +1,7 @@
-//! The HTTP clients: timeouts, proxies, certificates.
+//! Builds the HTTP clients: timeouts, proxies, certificates.
 //!
-//! A redirect is never followed. Loopback addresses are never reached through a proxy. Requests
-//! are `http`'s; how long an answer may pause is `idle_timeout`'s.
+//! A redirect is never followed. Loopback addresses are never reached through a proxy. `http` sends the
+//! requests; `idle_timeout` limits the pauses of an answer.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -15,34 +15,34 @@ use rustix::fs::OFlags;
 use super::cause;
 use crate::provider::{Failure, FailureKind};
 
-/// Largest file of certificates that is read, in bytes.
+/// The size limit of a certificate file, in bytes.
 const MAX_CERTIFICATES: u64 = 4 * 1024 * 1024;
 
-/// How connections are made.
+/// The settings of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Longest wait for a connection.
+    /// The time limit for connecting.
     pub connect: Duration,
-    /// A file of certificates (PEM) that are trusted besides those of the system.
+    /// A file of certificates (PEM) that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Which proxy is used.
+    /// The proxy to use.
     pub proxy: ProxyChoice,
 }
 
-/// Which proxy is used. Whatever it is, `NO_PROXY` is obeyed.
+/// The choice of a proxy. `NO_PROXY` is always obeyed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProxyChoice {
-    /// Those of `HTTP_PROXY` and `HTTPS_PROXY`.
+    /// The proxies of `HTTP_PROXY` and `HTTPS_PROXY`.
     #[default]
     Environment,
-    /// None at all.
+    /// No proxy.
     Never,
-    /// The one at this address.
+    /// The proxy at this address.
     At(String),
 }
 
 impl ProxyChoice {
-    /// The choice as settings write it: `none`, or an address.
+    /// Parses the choice from settings: `none`, or an address.
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "" => ProxyChoice::Environment,
@@ -58,10 +58,10 @@ impl Default for Network {
     }
 }
 
-/// Which certificates a client trusts besides those of `ca_file`.
+/// The certificates that a client trusts in addition to `ca_file`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// Those of the system. Reading them takes longer than all the rest of a start.
+    /// The system's. Reading them takes longer than the rest of a start.
     System,
     /// None: the client is for plain HTTP.
     None,
@@ -75,14 +75,14 @@ pub(super) fn build(network: &Network, proxy: &ProxyChoice, roots: Roots) -> Res
     build_with(network, proxy, roots, &|builder| builder)
 }
 
-/// The same with what `more` sets.
+/// Like [`build`], with additional settings by `more`.
 pub(super) fn build_with(
     network: &Network,
     proxy: &ProxyChoice,
     roots: Roots,
     more: &dyn Fn(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, Failure> {
-    // An error means that a provider is installed already, which serves as well.
+    // An error means that a provider is already installed, which is equivalent.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let own = network.ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default();
     let settings = || -> Result<ClientBuilder, Failure> {
@@ -100,7 +100,7 @@ pub(super) fn build_with(
     if roots == Roots::None {
         return settings()?.tls_certs_only(own).build().map_err(|error| unusable(&error));
     }
-    // A machine without certificates still has plain HTTP; HTTPS then fails by name.
+    // A machine without certificates still has plain HTTP; HTTPS then fails with a clear error.
     let built = settings()?.tls_certs_merge(own.clone()).build();
     built.or_else(|error| settings()?.tls_certs_only(own).build().map_err(|_| unusable(&error)))
 }

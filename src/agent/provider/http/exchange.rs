@@ -1,5 +1,6 @@
-//! A whole answer to a whole request, for a protocol that is spoken elsewhere: whatever its status, bounded
-//! in size and time.
+//! A complete answer to a complete request, for a protocol implemented elsewhere.
+//!
+//! The answer is bounded in size and time, and may have any status.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use super::{address, authority};
 use crate::provider::{Failure, FailureKind};
 
 impl GuardedHttp {
-    /// Sends the request and gives its answer, a redirect as well: none is followed. At most `limit` bytes of
-    /// the body are read, and everything takes at most `within`.
+    /// Sends the request and returns its answer. Redirects are returned, not followed. At most `limit` bytes
+    /// of the body are read, and everything takes at most `within`.
     ///
     /// # Errors
     /// When there is no answer in time, or a larger one.

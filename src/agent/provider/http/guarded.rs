@@ -1,11 +1,11 @@
-//! Requests to addresses that somebody else chose, such as a model: [`GuardedHttp`].
+//! Requests to untrusted addresses, for example chosen by a model: [`GuardedHttp`].
 //!
-//! A guard sees every address before it is connected to. It is asked within the resolution of names, so
-//! that what is checked is what is connected to: a name that is resolved a second time cannot lead
-//! elsewhere. An address in a URL is never resolved, so whoever calls checks it before.
+//! A guard sees every address before it is connected to. It is called within the resolution of names, so the
+//! checked address is the connected one: a second resolution of the name cannot lead elsewhere. An IP address
+//! in a URL is never resolved, so the caller checks it before.
 //!
-//! A proxy resolves names itself, and only the proxy knows where they lead. The guard sees the names, and
-//! is not asked about the address of the proxy, which the user has chosen.
+//! A proxy resolves names itself, and only the proxy knows their addresses. The guard sees the names, and is
+//! not asked about the address of the proxy, which the user has chosen.
 
 use std::fmt;
 use std::future::Future;
@@ -21,14 +21,14 @@ use super::client::{Roots, build_with};
 use super::{Network, Peer, ProxyChoice, authority, is_loopback, transport_failure};
 use crate::provider::Failure;
 
-/// Most header lines of an answer.
+/// The maximum number of header lines in an answer.
 const MAX_HEADERS: usize = 200;
 
 /// The variables that name a proxy.
 const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Whether a connection to this host, at this address, may be made.
+/// Whether a connection to this host, at this address, is allowed.
 pub(crate) type Guard = Arc<dyn Fn(&str, IpAddr) -> bool + Send + Sync>;
 
 /// Finds the addresses of a host.
@@ -37,7 +37,7 @@ pub(crate) type Lookup = Arc<dyn Fn(String) -> LookupResult + Send + Sync>;
 /// The future of a [`Lookup`].
 pub(crate) type LookupResult = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 
-/// The resolver of the system.
+/// The system's resolver.
 pub(crate) fn system_lookup() -> Lookup {
     Arc::new(|host| {
         Box::pin(async move {
@@ -47,16 +47,17 @@ pub(crate) fn system_lookup() -> Lookup {
     })
 }
 
-/// Why there is no answer.
+/// The reason there is no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum GuardedFailure {
-    /// The guard refused all addresses of the host; the first of them.
+    /// The guard refused all addresses of the host; this is the first.
     Refused(IpAddr),
     /// Anything else.
     Failed(Failure),
 }
 
-/// GET requests behind a guard. Redirects are answers like any other, there are no cookies and no keys.
+/// GET requests behind a guard. Redirects are returned like any other answer, there are no cookies and no
+/// keys.
 pub(crate) struct GuardedHttp {
     network: Network,
     resolver: Arc<Resolver>,
@@ -73,7 +74,7 @@ impl fmt::Debug for GuardedHttp {
 }
 
 impl GuardedHttp {
-    /// Requests over connections that are made like this, to addresses that `guard` admits.
+    /// Makes requests over connections with these settings, to addresses that `guard` allows.
     pub(crate) fn new(network: Network, guard: Guard, lookup: Lookup) -> Self {
         let exempt = proxy_hosts(&network.proxy, |name| std::env::var(name).ok());
         GuardedHttp {
@@ -85,8 +86,8 @@ impl GuardedHttp {
         }
     }
 
-    /// Sends a GET and waits for the head of its answer, whatever its status. The only time limit is that
-    /// for the connection.
+    /// Sends a GET and waits for the head of its answer with any status. The only time limit is that for the
+    /// connection.
     ///
     /// # Errors
     /// When the guard refuses the host, or there is no answer.
@@ -98,7 +99,7 @@ impl GuardedHttp {
         Ok(GuardedAnswer { response, host })
     }
 
-    /// The client for an address, whose host was looked at where the resolver would let it through.
+    /// The client for an address. The host is checked here if the resolver would let it through.
     ///
     /// # Errors
     /// When the guard refuses the host, or the client cannot be set up.
@@ -123,7 +124,7 @@ impl GuardedHttp {
                     .dns_resolver(Arc::clone(&self.resolver))
                     .http1_max_headers(MAX_HEADERS)
                     .referer(false)
-                    // A connection that is kept was made when another answer of the guard held.
+                    // An idle connection was made when the guard may have decided differently.
                     .pool_max_idle_per_host(0)
             })
         });
@@ -131,7 +132,7 @@ impl GuardedHttp {
     }
 }
 
-/// The head of an answer; its body is read from it.
+/// The head of an answer, from which the body is read.
 #[derive(Debug)]
 pub(crate) struct GuardedAnswer {
     response: Response,
@@ -144,12 +145,12 @@ impl GuardedAnswer {
         self.response.status().as_u16()
     }
 
-    /// A header, if it is text.
+    /// A header, if it is valid text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// How many bytes the body has, as far as the server says.
+    /// The number of bytes of the body, if the server reports it.
     pub(crate) fn length(&self) -> Option<u64> {
         self.response.content_length()
     }
@@ -168,7 +169,7 @@ impl GuardedAnswer {
     }
 }
 
-/// Resolves names to the addresses that the guard admits.
+/// Resolves names to the addresses that the guard allows.
 struct Resolver {
     guard: Guard,
     lookup: Lookup,
@@ -177,7 +178,7 @@ struct Resolver {
 }
 
 impl Resolver {
-    /// Whether the guard admits any address of a host.
+    /// Checks that the guard allows an address of a host.
     async fn check(&self, host: &str) -> Result<(), GuardedFailure> {
         let found = (self.lookup)(host.to_owned()).await.unwrap_or_default();
         match found.iter().find(|address| !(self.guard)(host, **address)) {
@@ -205,7 +206,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The guard refused the address of a name; in the chain of an error of the client.
+/// The guard refused the address of a name; part of the error chain of the client.
 #[derive(Debug, thiserror::Error)]
 #[error("the address {0} is refused")]
 struct RefusedAddress(IpAddr);
@@ -219,7 +220,7 @@ pub(super) fn failure(error: &reqwest::Error, host: &str) -> GuardedFailure {
         cause = current.source();
     }
     let mut failure = transport_failure(error, &Peer::direct(host));
-    // It is about providers.
+    // The hint is about providers.
     failure.hint = None;
     GuardedFailure::Failed(failure)
 }

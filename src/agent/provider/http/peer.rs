@@ -1,4 +1,4 @@
-//! Whom a request goes to, for messages: the host, and the proxy on the way with what named it.
+//! The target of a request for messages: the host, and the proxy with its source.
 
 use std::fmt;
 
@@ -22,14 +22,14 @@ pub(super) struct ProxyInUse {
 }
 
 impl Peer {
-    /// The peer of requests to this address with this choice.
+    /// The peer of requests to this address with this proxy choice.
     pub(super) fn of(url: &Url, choice: &ProxyChoice) -> Self {
         let variable = |name: &str| std::env::var(name).ok();
         let proxy = if is_loopback(url) { None } else { proxy(url, choice, &variable) };
         Peer { host: authority(url), proxy }
     }
 
-    /// The host of that name, without a proxy.
+    /// The host with that name, without a proxy.
     pub(super) fn direct(host: &str) -> Self {
         Peer { host: host.to_owned(), proxy: None }
     }
@@ -39,7 +39,7 @@ impl Peer {
         &self.host
     }
 
-    /// The proxy on the way.
+    /// The proxy that is used.
     pub(super) fn proxy(&self) -> Option<&ProxyInUse> {
         self.proxy.as_ref()
     }
@@ -63,7 +63,7 @@ impl fmt::Display for ProxyInUse {
 
 /// The proxy for an address; the client finds it in the same way.
 fn proxy(url: &Url, choice: &ProxyChoice, variable: &dyn Fn(&str) -> Option<String>) -> Option<ProxyInUse> {
-    // An empty one hides the other of its name.
+    // An empty one hides the other spelling.
     let first = |names: &[&'static str]| {
         names.iter().find_map(|name| Some((*name, variable(name)?))).filter(|(_, value)| !value.is_empty())
     };

@@ -1,17 +1,18 @@
-//! How long to wait for more of an answer that comes in small pieces: [`ReadPace`].
+//! Determines how long to wait for more small pieces of an answer: [`ReadPace`].
 
 use std::time::Duration;
 
-/// Small reads at the beginning that are not paused after: short answers are not delayed.
+/// The number of small reads at the beginning without a pause, so that short answers are not delayed.
 const UNPACED: u32 = 8;
-/// Bytes from which on a read is not small: the answer comes faster than it is read.
+/// The size in bytes from which a read is not small: the answer arrives faster than it is read.
 const LARGE: usize = 16 * 1024;
 /// The first pause.
 const FIRST: Duration = Duration::from_millis(4);
-/// The longest pause for a screen: that of its frames while an answer streams.
+/// The longest pause for a screen: the time between its frames while an answer streams.
 pub(super) const FRAME: Duration = Duration::from_millis(48);
 
-/// Grows from no pause to the longest one while reads are small. With no longest pause there are no pauses.
+/// A pause that grows from none to the longest one while reads are small. Without a longest pause there are
+/// no pauses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ReadPace {
     small: u32,
@@ -25,12 +26,12 @@ impl ReadPace {
         ReadPace { longest, ..ReadPace::default() }
     }
 
-    /// How long to wait when nothing is there to be read; `None` for not at all.
+    /// The time to wait when there is nothing to read; `None` for no wait.
     pub(super) fn pause(&self) -> Option<Duration> {
         (!self.pause.is_zero()).then_some(self.pause)
     }
 
-    /// Notes how much was there to be read.
+    /// Records the number of bytes that were read.
     pub(super) fn took(&mut self, bytes: usize) {
         if bytes >= LARGE {
             *self = ReadPace::up_to(self.longest);

@@ -1,7 +1,7 @@
-//! Requests to a `tau serve`, over TCP or its Unix socket, for the screen that is attached to it.
+//! Requests of an attached screen to a `tau serve`, over TCP or its Unix socket.
 //!
-//! As everywhere, a redirect is not followed, and a server on this machine is not reached through a proxy.
-//! What is streamed is read piece by piece as it comes, without the pauses that answers of models are read in.
+//! As everywhere, redirects are not followed, and a server on this machine is not reached through a proxy.
+//! Streams are read piece by piece as they arrive, without the pauses used for answers of models.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::provider::{Failure, FailureKind, Headers};
 
-/// Longest time for a request that is not a stream.
+/// The time limit of a request that is not a stream.
 const REQUEST: Duration = Duration::from_secs(60);
-/// How long a connection is kept for the next request: less than the server waits for one.
+/// The time that a connection is kept for the next request: less than the server waits for one.
 const IDLE: Duration = Duration::from_secs(15);
-/// Largest answer, in bytes.
+/// The maximum size of an answer, in bytes.
 const MAX_SIZE: usize = 256 * 1024 * 1024;
 
-/// A server, and how it is reached.
+/// A server and its address.
 #[derive(Clone, Debug)]
 pub struct TauServer {
     client: Client,
@@ -32,16 +32,16 @@ pub struct TauServer {
     is_private: bool,
 }
 
-/// An answer that was read to its end.
+/// A complete answer.
 #[derive(Clone, Debug)]
 pub struct ServerAnswer {
     pub status: u16,
     pub body: Vec<u8>,
-    /// The name of the file that it is, if it is one.
+    /// The file name, if the answer is a file.
     pub file: Option<String>,
 }
 
-/// An answer that is read as it comes.
+/// An answer that is read as it arrives.
 #[derive(Debug)]
 pub struct ServerStream {
     response: Response,
@@ -50,10 +50,10 @@ pub struct ServerStream {
 
 impl TauServer {
     /// The server at this address, with headers for every request. With a `socket` it is reached there, and
-    /// the address only names it.
+    /// the address is only its name.
     ///
     /// # Errors
-    /// When the address or a header is not valid, or the client cannot be set up.
+    /// When the address or a header is invalid, or the client cannot be set up.
     pub fn at(
         url: &str,
         socket: Option<PathBuf>,
@@ -81,7 +81,7 @@ impl TauServer {
         &self.name
     }
 
-    /// Whether what is sent there can be read by nobody else on the way.
+    /// Whether the connection cannot be read by others.
     pub fn is_private(&self) -> bool {
         self.is_private
     }
@@ -157,7 +157,7 @@ impl ServerStream {
     }
 }
 
-/// What is wrong with the connection to a server. Other hints than this one are about providers.
+/// The failure of a connection to a server. Other hints than this one are about providers.
 fn failed(error: &reqwest::Error, name: &str) -> Failure {
     let failure = transport_failure(error, &Peer::direct(name));
     let hint = failure.hint.filter(|hint| hint == PRIVATE_CA);

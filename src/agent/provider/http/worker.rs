@@ -1,4 +1,4 @@
-//! Where connections live: [`Worker`], and the thread it may have.
+//! The runtime of connections: [`Worker`], and its optional thread.
 
 use std::io;
 use std::sync::OnceLock;
@@ -17,10 +17,10 @@ pub struct RuntimeThread {
 }
 
 impl RuntimeThread {
-    /// Starts a thread of this name.
+    /// Starts a thread with this name.
     ///
     /// # Errors
-    /// The system has no thread, or no descriptors, to give.
+    /// When the system has no more threads or descriptors.
     pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
@@ -33,25 +33,24 @@ impl RuntimeThread {
         Ok(RuntimeThread { handle, _stop: stop })
     }
 
-    /// What spawns tasks there.
+    /// The handle that spawns tasks there.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 }
 
-/// Where connections live.
+/// The runtime of connections.
 #[derive(Debug, Default)]
 pub(super) enum Worker {
     /// In the caller's runtime.
     #[default]
     Caller,
-    /// On a thread of their own, started at the first request. If it cannot be started, in the
-    /// runtime of whoever asks.
+    /// On a separate thread, started at the first request. If it cannot be started, in the caller's runtime.
     OwnThread(OnceLock<Option<RuntimeThread>>),
 }
 
 impl Worker {
-    /// A thread for nothing but connections.
+    /// A thread only for connections.
     pub(super) fn own_thread() -> Self {
         Worker::OwnThread(OnceLock::new())
     }
@@ -82,17 +81,17 @@ impl Worker {
     }
 }
 
-/// Who waits.
+/// The waiting party of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
     /// The task.
     Task,
-    /// The whole thread, which nothing wakes meanwhile.
+    /// The whole thread, which is not woken in the meantime.
     Thread,
 }
 
 impl Pause {
-    /// Waits this long.
+    /// Waits for this time.
     pub(super) async fn wait(self, time: Duration) {
         match self {
             Pause::Task => tokio::time::sleep(time).await,

@@ -1,7 +1,7 @@
-//! Reads a streamed chat completion.
+//! Decodes a streamed chat completion.
 //!
-//! Dialects differ most in tool calls (with or without `index`, ids repeated or absent), in
-//! where reasoning is, and in how a stream ends; see the functions for each.
+//! Dialects differ most in tool calls (with or without `index`, ids repeated or absent), in the place of
+//! reasoning, and in the end of a stream; see the functions for each.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,7 +22,7 @@ struct Chunk<'a> {
     #[serde(borrow, default)]
     id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    /// Only one answer is asked for, so only the first choice counts.
+    /// Only one answer is requested, so only the first choice is used.
     choices: Option<FirstOf<Choice<'a>>>,
     #[serde(default)]
     usage: Boxed<Value>,
@@ -89,11 +89,11 @@ struct Call {
     index: Option<u64>,
     id: String,
     place: Option<BlockIndex>,
-    /// Arguments that came before the name.
+    /// Arguments that arrived before the name.
     waiting: String,
 }
 
-/// See the module.
+/// The decoder of the format.
 #[derive(Debug, Default)]
 pub(super) struct ChatDecoder {
     blocks: BlockWriter,
@@ -133,7 +133,7 @@ impl AnswerDecoder for ChatDecoder {
         self.reasoning.sign(&mut self.blocks, out);
         match self.finish.take() {
             Some(reason) => Finish::named(&reason).end(&reason, &mut self.blocks, out),
-            // Some servers end with `[DONE]` alone; without anything before it, it is no answer.
+            // Some servers end with only `[DONE]`; without anything before it, it is not an answer.
             None if self.done && !self.blocks.is_empty() => self.blocks.stop(StopReason::Stop, out),
             None if self.done => {
                 let message = "the provider sent [DONE] without an answer";
@@ -207,7 +207,7 @@ impl ChatDecoder {
             ("reasoning_text", &piece.reasoning_text),
         ];
         let mut filled = named.into_iter().filter_map(|(field, text)| Some((field, text.as_ref()?.text())));
-        // Providers send the same text in several of these; the first that is filled counts.
+        // Providers send the same text in several of these; the first non-empty one is used.
         let plain = filled.find(|(_, text)| !text.is_empty());
         if let Some((field, text)) = &plain {
             let place = self.blocks.thinking(text, out);
@@ -287,12 +287,12 @@ impl ChatDecoder {
         }
     }
 
-    /// The call that a piece continues; `None` when it begins a new one.
+    /// The call that a piece continues; `None` if it begins a new one.
     ///
-    /// The index decides where there is one. Without an index a new id means a new call. Some
-    /// servers give all calls the index 0 and tell them apart by id alone: there, another id
-    /// with a name, after arguments that are already complete, begins a new call. (Others repeat
-    /// id and name in every piece, which is no new call.)
+    /// The index decides if there is one. Without an index a new id means a new call. Some servers give all
+    /// calls the index 0 and distinguish them only by id: there, another id with a name, after arguments that
+    /// are already complete, begins a new call. (Others repeat id and name in every piece, which is not a new
+    /// call.)
     fn known(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let Some(index) = index else {
             if id.is_empty() {
@@ -310,7 +310,7 @@ impl ChatDecoder {
         (!(other && complete())).then_some(at)
     }
 
-    /// Calls whose name never came still count: they get an error result.
+    /// Calls whose name never arrived still count: they get an error result.
     fn begin_nameless(&mut self, out: &mut Vec<StreamEvent>) {
         for call in self.calls.iter_mut().filter(|call| call.place.is_none()) {
             let place = self.blocks.begin_call(&call.id, "", out);

@@ -1,8 +1,8 @@
 //! The wire format `openai-completions`: `POST {base}/chat/completions`.
 //!
-//! Spoken by OpenAI and by most others, each with a dialect. What a dialect needs in a request
-//! is data in the model's quirks (`request` reads them); what it does in a stream is survived by
-//! `decode` without knowing the provider. Source: platform.openai.com/docs/api-reference/chat.
+//! Used by OpenAI and most others, each with a dialect. The needs of a dialect in requests are data in the
+//! model's quirks (`request` reads them); its peculiarities in streams are handled by `decode` without
+//! knowing the provider. Source: platform.openai.com/docs/api-reference/chat.
 
 mod decode;
 mod reasoning;

@@ -1,18 +1,18 @@
-//! How reasoning came in a chat stream, so that it can go back the same way.
+//! Records the form of reasoning in a chat stream, so that it can be sent back the same way.
 //!
-//! The signature of a thinking block says it: the name of the field that held the text, or (from
-//! OpenRouter and gateways like it) the JSON list `reasoning_details`, which also carries the
-//! upstream provider's own signatures and encrypted parts. `request` reads both back.
+//! The signature of a thinking block holds it: the name of the field that held the text, or (from OpenRouter
+//! and similar gateways) the JSON list `reasoning_details`, which also carries the upstream provider's own
+//! signatures and encrypted parts. `request` reads both back.
 
 use serde_json::{Map, Value};
 
 use super::super::StreamEvent;
 use super::super::blocks::{BlockIndex, BlockWriter, Redacted};
 
-/// The fields that reasoning text may come in. `content` means parts of a list.
+/// The possible fields of reasoning text. `content` means parts of a list.
 pub(super) const FIELDS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_text", "content"];
 
-/// What is known of an answer's reasoning.
+/// The known form of an answer's reasoning.
 #[derive(Debug, Default)]
 pub(super) struct Reasoning {
     field: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Reasoning {
 }
 
 impl Reasoning {
-    /// Text came in `field` and went to the block at `place`.
+    /// Records that text arrived in `field` and went to the block at `place`.
     pub(super) fn came_in(&mut self, field: &str, place: Option<BlockIndex>) {
         if place.is_some() {
             self.place = place;
@@ -31,7 +31,7 @@ impl Reasoning {
         }
     }
 
-    /// Takes `reasoning_details` and gives their visible text. Pieces of one detail are joined.
+    /// Handles `reasoning_details` and returns their visible text. Pieces of one detail are joined.
     pub(super) fn details(&mut self, pieces: &[Value]) -> String {
         let mut visible = String::new();
         for piece in pieces.iter().filter_map(Value::as_object) {

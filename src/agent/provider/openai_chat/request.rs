@@ -1,7 +1,7 @@
-//! Writes a chat completion request.
+//! Encodes a chat completion request.
 //!
-//! Chat templates of local servers join `content` as a string, so text stays a plain string and
-//! an assistant message always has content, be it empty.
+//! Chat templates of local servers join `content` as a string, so text stays a plain string and an assistant
+//! message always has content, even if empty.
 
 use serde_json::{Map, Value, json};
 
@@ -11,14 +11,14 @@ use super::reasoning::FIELDS;
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_tools::{Content, ToolSpec};
 
-/// The request as this format puts it.
+/// The request in this format.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     let quirks = Quirks::of(&request.model);
     let mut body = Map::new();
     body.insert("model".into(), request.model.id.clone().into());
     body.insert("messages".into(), Value::Array(messages(request)));
     body.insert("stream".into(), true.into());
-    // Mistral reports usage unasked and refuses the field.
+    // Mistral always reports usage and refuses the field.
     if quirks.flag("supports_usage_in_streaming").unwrap_or(!quirks.mistral()) {
         body.insert("stream_options".into(), json!({ "include_usage": true }));
     }
@@ -55,7 +55,7 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-/// The knobs for thinking, by the quirk `thinking_format`.
+/// The thinking parameters, by the quirk `thinking_format`.
 fn thinking(request: &ModelRequest, body: &mut Map<String, Value>) {
     if !request.model.reasoning {
         return;
@@ -120,7 +120,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     }
     let mut pictures = Vec::new();
     for message in &request.messages {
-        // Pictures of tool results follow the last result of a turn: results may hold text only.
+        // Pictures of tool results follow the last result of a turn: results may contain only text.
         if !matches!(**message, Message::ToolResult(_)) {
             flush(&mut pictures, &mut list);
         }
@@ -180,7 +180,7 @@ fn assistant_message(message: &AssistantMessage, quirks: Quirks<'_>) -> Value {
     Value::Object(map)
 }
 
-/// Puts reasoning back where it came from; see `reasoning`.
+/// Puts reasoning back in its original field; see `reasoning`.
 fn replay(message: &AssistantMessage, quirks: Quirks<'_>, map: &mut Map<String, Value>) {
     let mut details = Vec::new();
     let mut field = None;
@@ -242,7 +242,7 @@ fn tool_message(result: &ToolResultMessage, quirks: Quirks<'_>, pictures: &mut V
     message
 }
 
-/// Marks for Anthropic's cache, through a gateway: system prompt, last tool, last message.
+/// Marks for Anthropic's cache through a gateway: system prompt, last tool, last message.
 fn mark_cache(body: &mut Map<String, Value>) {
     let mark = || json!({ "type": "ephemeral" });
     if let Some(Value::Object(tool)) =

@@ -5,11 +5,10 @@ use serde_json::Value;
 use super::super::json::count;
 use tau_protocol::message::Usage;
 
-/// The counts of a `usage` object; `None` when it holds no numbers.
+/// The counts of a `usage` object; `None` if it holds no numbers.
 ///
-/// Cached tokens come in four places; cache writes and cached reads are inside
-/// `prompt_tokens`. Reasoning is inside `completion_tokens` for every provider but xAI, which
-/// the sum reveals.
+/// Cached tokens occur in four places; cache writes and cached reads are inside `prompt_tokens`. Reasoning is
+/// inside `completion_tokens` for every provider but xAI, which the sum reveals.
 pub(super) fn read(value: &Value) -> Option<Usage> {
     let field = |path: &str| value.pointer(path).and_then(count);
     let prompt = field("/prompt_tokens")?;

@@ -1,7 +1,7 @@
-//! Reads a streamed response.
+//! Decodes a streamed response.
 //!
-//! Items are known by `output_index`, because some servers change ids between the events of one
-//! item. The complete item of `output_item.done` fills in what was not streamed.
+//! Items are identified by `output_index`, because some servers change ids between the events of one item.
+//! The complete item of `output_item.done` fills in parts that were not streamed.
 
 use std::collections::BTreeMap;
 
@@ -39,30 +39,30 @@ struct Event<'a> {
     arguments: StringOrJson<'a>,
 }
 
-/// What is known of an output item.
+/// The state of an output item.
 #[derive(Debug, Default)]
 struct Item {
     place: Option<BlockIndex>,
     /// Whether any of its text was streamed.
     streamed: bool,
-    /// The part that came last: where its kind of text is, and its index there.
+    /// The last part: the source of its text, and its index there.
     part: Option<(Source, u64)>,
     done: bool,
 }
 
-/// Where reasoning text comes from.
+/// The source of reasoning text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Summary,
     Content,
 }
 
-/// See the module.
+/// The decoder of the format.
 #[derive(Debug, Default)]
 pub(super) struct ResponsesDecoder {
     blocks: BlockWriter,
     items: BTreeMap<u64, Item>,
-    /// The index of events that have no index: the item that came last.
+    /// The index assumed for events without one: that of the last item.
     last: u64,
     identified: bool,
     ended: bool,
@@ -195,8 +195,8 @@ impl ResponsesDecoder {
         self.blocks.append(place, text, out);
     }
 
-    /// Parts of one item are joined by a blank line. Where summary and raw text both come, the
-    /// kind that came first counts.
+    /// Parts of one item are joined by a blank line. If both summary and raw text arrive, the kind that came
+    /// first counts.
     fn thinking(&mut self, index: u64, part: (Source, u64), text: &str, out: &mut Vec<StreamEvent>) {
         let item = self.items.entry(index).or_default();
         if text.is_empty() || item.part.is_some_and(|(source, _)| source != part.0) {
@@ -219,7 +219,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The complete arguments: what was not streamed of them is added.
+    /// Completes the arguments: adds the part that was not streamed.
     fn rest_of_arguments(&mut self, index: u64, complete: &str, out: &mut Vec<StreamEvent>) {
         let Some(place) = self.items.get(&index).and_then(|item| item.place) else { return };
         let rest = complete.strip_prefix(self.blocks.arguments(place)).map(str::to_owned);
@@ -268,7 +268,7 @@ impl ResponsesDecoder {
             }
         }
         let place = self.items.get(&index).and_then(|known| known.place);
-        // The phase distinguishes comment and answer and has to go back with the text.
+        // The phase distinguishes comment and answer and must be sent back with the text.
         if let (Some(place), Some(phase)) = (place, item.get("phase").and_then(Value::as_str)) {
             let signature = serde_json::json!({ "phase": phase }).to_string();
             self.blocks.sign(place, &signature, Redacted::No, out);
@@ -299,9 +299,8 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The last event. Its list of items counts only when no item was seen before (some servers
-    /// send nothing else, some send it empty). `kind` is the event's type; empty for a response
-    /// that came without one.
+    /// Handles the last event. Its list of items counts only if no item was seen before (some servers send
+    /// nothing else, some send it empty). `kind` is the event's type; empty for a response without one.
     fn terminal(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
         self.take_id(response, out);
         if self.items.is_empty() && self.blocks.is_empty() {
@@ -319,8 +318,8 @@ impl ResponsesDecoder {
         self.end(kind, response, out);
     }
 
-    /// Ends the answer as the event's type says, else the status. Servers forget to change the
-    /// status of what is complete, so there the type counts.
+    /// Ends the answer according to the event's type, else the status. Servers forget to update the status of
+    /// complete responses, so there the type counts.
     fn end(&mut self, kind: &str, response: &Value, out: &mut Vec<StreamEvent>) {
         let reported = response.get("status").and_then(Value::as_str).unwrap_or("completed");
         let status = match (kind, reported) {

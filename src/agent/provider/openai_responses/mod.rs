@@ -1,7 +1,7 @@
 //! The wire format `openai-responses`: `POST {base}/responses`.
 //!
-//! Nothing is stored at the provider: the entire conversation is sent, with reasoning items as
-//! they came (encrypted). Source: platform.openai.com/docs/api-reference/responses.
+//! Nothing is stored at the provider: the entire conversation is sent, with the original (encrypted)
+//! reasoning items. Source: platform.openai.com/docs/api-reference/responses.
 
 mod decode;
 mod request;

@@ -1,7 +1,7 @@
-//! Writes a responses request.
+//! Encodes a responses request.
 //!
-//! Items go back without their ids: nothing is stored at the provider (`store: false`), and an
-//! id that it does not know is refused, while encrypted content needs no id.
+//! Items are sent back without their ids: nothing is stored at the provider (`store: false`), and unknown ids
+//! are refused, while encrypted content needs no id.
 
 use serde_json::{Map, Value, json};
 
@@ -10,13 +10,13 @@ use super::super::{Failure, HttpRequest, ModelRequest};
 use tau_protocol::message::{AssistantMessage, Block, Message, ToolResultMessage, UserContent};
 use tau_tools::{Content, ToolSpec};
 
-/// Longest cache key that is taken, in characters.
+/// The maximum length of a cache key, in characters.
 const MAX_CACHE_KEY: usize = 64;
 
-/// Smallest limit of an answer that is taken, in tokens.
+/// The smallest accepted limit of an answer, in tokens.
 const MIN_OUTPUT: u64 = 16;
 
-/// The request as this format puts it.
+/// The request in this format.
 pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     let quirks = Quirks::of(&request.model);
     let mut body = Map::new();
@@ -55,8 +55,8 @@ pub(super) fn encode(request: &ModelRequest) -> Result<HttpRequest, Failure> {
     Ok(HttpRequest { url, headers, body: Value::Object(body) })
 }
 
-/// `strict` is on unless said otherwise, and strict schemas forbid optional arguments. Endpoints
-/// without that mode (`knows_strict` is false) refuse the field.
+/// `strict` is on by default, and strict schemas forbid optional arguments. Endpoints without that mode
+/// (`knows_strict` is false) refuse the field.
 fn tool(spec: &ToolSpec, knows_strict: bool) -> Value {
     let mut tool = json!({
         "type": "function",
@@ -94,7 +94,7 @@ fn input(request: &ModelRequest) -> Vec<Value> {
     items
 }
 
-/// Pictures of tool results, where the endpoint takes text only in the results themselves.
+/// Adds pictures of tool results, for endpoints that accept only text in the results.
 fn flush(pictures: &mut Vec<Value>, items: &mut Vec<Value>) {
     if !pictures.is_empty() {
         let mut parts = vec![json!({ "type": "input_text", "text": "Images of the tool results above:" })];
@@ -119,7 +119,7 @@ fn picture(mime_type: &str, data: &str) -> Value {
     json!({ "type": "input_image", "detail": "auto", "image_url": format!("data:{mime_type};base64,{data}") })
 }
 
-/// The items of an assistant message, in their order.
+/// The items of an assistant message, in order.
 fn assistant_items(message: &AssistantMessage, items: &mut Vec<Value>) {
     for block in &message.content {
         match block {
@@ -147,8 +147,8 @@ fn assistant_items(message: &AssistantMessage, items: &mut Vec<Value>) {
     }
 }
 
-/// A reasoning item as it came, less what only a stored item may have. None when there is
-/// nothing in it that the provider could read again.
+/// A reasoning item, without the fields that only a stored item may have. `None` if there is nothing in it
+/// that the provider could read again.
 fn reasoning_item(json: &str) -> Option<Value> {
     let mut item: Value = serde_json::from_str(json).ok()?;
     let map = item.as_object_mut()?;

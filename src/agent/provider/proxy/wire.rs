@@ -1,8 +1,8 @@
-//! Assistant events on the wire between an app server and this program: a JSON object an event.
+//! Assistant events between an app server and this program: one JSON object per event.
 //!
-//! Pure, both ways. The events are those of the agent ([`Delta`]) as they are. Only the ends of
-//! blocks have a form of their own, because what the deltas of a block said is not repeated there:
-//! the reader joins them. What they did not say (arguments that came at once) is sent.
+//! Pure, both ways. The events are those of the agent ([`Delta`]), unchanged. Only the ends of blocks have
+//! their own form, because the content of a block's deltas is not repeated there: the reader joins them.
+//! Content without deltas (arguments that arrived at once) is sent.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::provider::{AnswerDecoder, Failure, FailureKind, StreamEvent};
 use tau_protocol::event::Delta;
 use tau_protocol::message::{StopReason, ToolCall, Usage};
 
-/// One event as it is written.
+/// An event on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum WireEvent {
@@ -62,8 +62,8 @@ enum WireEvent {
     Delta(Delta),
 }
 
-/// Every `type` that this version knows. An event of another type is from a later version and is
-/// skipped; one of these that cannot be read is a failure.
+/// Every `type` that this version knows. An event of another type is from a later version and is skipped; an
+/// unreadable one of these is a failure.
 const KNOWN: [&str; 14] = [
     "text_start",
     "text_delta",
@@ -81,7 +81,7 @@ const KNOWN: [&str; 14] = [
     "error",
 ];
 
-/// What blocks hold that are open: whether text came, and the arguments of calls.
+/// The state of open blocks: whether text arrived, and the arguments of calls.
 #[derive(Debug, Default)]
 struct OpenBlocks {
     texts: HashMap<usize, bool>,
@@ -101,26 +101,26 @@ impl OpenBlocks {
         }
     }
 
-    /// The content for the end of a block: nothing where deltas gave it.
+    /// The content for the end of a block; empty if deltas carried it.
     fn rest(&mut self, content_index: usize, content: String) -> String {
         if self.texts.remove(&content_index).is_some() { String::new() } else { content }
     }
 
-    /// The arguments that the deltas of a call gave.
+    /// The arguments carried by the deltas of a call.
     fn arguments(&mut self, content_index: usize) -> Value {
         partial_json::arguments(&self.arguments.remove(&content_index).unwrap_or_default())
     }
 }
 
-/// Writes the events of one answer.
+/// Encodes the events of an answer.
 #[derive(Debug, Default)]
 pub struct WireWriter {
     open: OpenBlocks,
 }
 
 impl WireWriter {
-    /// The data of the SSE event that stands for `event`: one line of JSON. `None` for what does not
-    /// concern the other end, which has an idle timeout itself.
+    /// The data of the SSE event for `event`: one line of JSON. `None` for events that the other end does not
+    /// need, which has its own idle timeout.
     pub fn data(&mut self, event: StreamEvent) -> Option<String> {
         let wire = match event {
             StreamEvent::Delta(delta) => self.delta(delta),
@@ -133,7 +133,7 @@ impl WireWriter {
             StreamEvent::Stop(reason) => WireEvent::Done { reason },
             StreamEvent::Failed(failure) => WireEvent::Error { failure },
         };
-        // Only maps with keys that are not text could fail, and there are none.
+        // Only maps with keys other than strings could fail, and there are none.
         serde_json::to_string(&wire).ok()
     }
 
@@ -157,7 +157,7 @@ impl WireWriter {
     }
 }
 
-/// Reads one answer.
+/// Decodes an answer.
 #[derive(Debug, Default)]
 pub struct WireDecoder {
     open: OpenBlocks,
@@ -237,7 +237,7 @@ mod tests {
         assembler.message()
     }
 
-    /// What is written is read as it was, and the text is written once.
+    /// Events survive encoding and decoding, and text is encoded only once.
     fn check(events: Vec<StreamEvent>) {
         let mut writer = WireWriter::default();
         let lines: Vec<String> = events.iter().filter_map(|event| writer.data(event.clone())).collect();
