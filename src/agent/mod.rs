@@ -1,8 +1,8 @@
 //! The background task: loop, providers, sessions, settings.
 //!
-//! Two plain enums over bounded channels are the whole boundary: [`AgentCommand`] goes in,
-//! [`AgentEvent`] comes out. Both hold data only, so front ends, recordings and tests are
-//! serialisations of the same thing. This module knows `tools`; it never knows who listens.
+//! Two plain enums over bounded channels are the whole boundary: [`AgentCommand`] goes in, [`AgentEvent`]
+//! comes out. Both hold only data, so front ends, recordings and tests are serialisations of the same thing.
+//! This module knows `tools`; it never knows its listeners.
 
 #![allow(
     clippy::disallowed_methods,

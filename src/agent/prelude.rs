@@ -1,4 +1,4 @@
-//! Everything that a small program with an agent in it needs: `use tau_agent::prelude::*;`.
+//! The common imports of a small program with an agent: `use tau_agent::prelude::*;`.
 
 pub use crate::api::{Agent, AgentBuilder, AgentError, AgentState, CodingAgent, Events};
 pub use tau_protocol::approval::{ApprovalAnswer, PermissionMode};

@@ -69,7 +69,7 @@ impl Loaded {
         loaded
     }
 
-    /// Sorts out which templates are used. Those that count most come first.
+    /// Selects the usable templates. Those of higher precedence come first.
     fn take_templates(&mut self, found: impl Iterator<Item = Template>, options: &ExtensionOptions) {
         let mut used: HashMap<String, Option<PathBuf>> = HashMap::new();
         for mut template in found {
@@ -109,7 +109,7 @@ impl Loaded {
         self.templates.sort_by(|one, other| one.name.cmp(&other.name));
     }
 
-    /// The commands that stand for templates and skills, by name.
+    /// The commands of templates and skills, by name.
     pub fn commands(&self) -> Vec<PromptCommand> {
         let templates = self.templates.iter().map(|template| PromptCommand {
             name: template.name.clone(),
@@ -132,7 +132,7 @@ impl Loaded {
         templates.chain(skills).collect()
     }
 
-    /// Sorts out which skills are used. Those that count most come first.
+    /// Selects the usable skills. Those of higher precedence come first.
     fn take_skills(&mut self, found: Vec<Skill>, options: &ExtensionOptions) {
         let mut used: HashMap<String, PathBuf> = HashMap::new();
         for mut skill in found {
@@ -188,7 +188,7 @@ impl Loaded {
         }
     }
 
-    /// Sorts out whether a tool is used. Those that count most come first.
+    /// Decides whether a tool is used. Tools of higher precedence come first.
     fn take_tool(&mut self, found: FoundTool, options: &ExtensionOptions) {
         let mut row = found.row();
         if let Ok(tool) = found.tool {
@@ -214,13 +214,13 @@ impl Loaded {
         self.rows.push(row);
     }
 
-    /// The skill of this name.
+    /// The skill with this name.
     pub fn skill(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
     }
 }
 
-/// What is found in all of the places, and what is wrong with these.
+/// The extensions found in all places, and the problems of the places.
 fn all_of<T>(places: &[Place], find: impl Fn(&Place) -> (Vec<T>, Vec<String>)) -> (Vec<T>, Vec<String>) {
     let (mut all, mut problems) = (Vec::new(), Vec::new());
     for (found, wrong) in places.iter().map(find) {
@@ -230,7 +230,7 @@ fn all_of<T>(places: &[Place], find: impl Fn(&Place) -> (Vec<T>, Vec<String>)) -
     (all, problems)
 }
 
-/// When the files that hold one extension each were changed.
+/// The stamps of files that hold one extension each.
 fn stamps(rows: &[ExtensionRow]) -> FileStamps {
     use ExtensionKind::{CustomTool, PromptTemplate, Skill};
     let is_own = |kind| matches!(kind, Skill | PromptTemplate | CustomTool);
@@ -246,18 +246,18 @@ fn off(row: ExtensionRow) -> ExtensionRow {
     ExtensionRow { state: ExtensionState::Off, ..row }
 }
 
-/// What the user sets about extensions.
+/// The user's settings for extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtensionOptions {
-    /// Those that are off, as `skill:name`.
+    /// Extensions that are turned off, as `skill:name`.
     pub off: Vec<String>,
-    /// The shell that runs the commands of custom tools, where one is configured.
+    /// The shell that runs the commands of custom tools, if one is configured.
     pub shell: Option<PathBuf>,
-    /// The commands of the screen, without the slash, that hide prompt templates of their names.
+    /// The commands of the screen, without the slash, that hide prompt templates of the same name.
     pub own_commands: Vec<String>,
 }
 
-/// Where extensions were loaded from.
+/// The directory and the places that extensions were loaded from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The directory of the session.
@@ -268,13 +268,13 @@ pub struct Origin {
 type FindPlaces = dyn Fn(&Path) -> Places + Send + Sync;
 type MoreRows = dyn Fn() -> Vec<ExtensionRow> + Send + Sync;
 
-/// What is loaded now, shared by the agent and its front end.
+/// The loaded extensions, shared by the agent and its front end.
 #[derive(Default)]
 pub struct Extensions {
     options: Mutex<ExtensionOptions>,
     places: Option<Box<FindPlaces>>,
     loaded: Mutex<Arc<Loaded>>,
-    /// Where it was loaded from.
+    /// The directory and places of the last load.
     origin: watch::Sender<Origin>,
     more: Mutex<Vec<Box<MoreRows>>>,
 }
@@ -286,18 +286,18 @@ impl std::fmt::Debug for Extensions {
 }
 
 impl Extensions {
-    /// Extensions from the places that `places` gives for the directory of a session. Nothing is loaded
+    /// Extensions from the places that `places` returns for the directory of a session. Nothing is loaded
     /// yet.
     pub fn new(places: impl Fn(&Path) -> Places + Send + Sync + 'static) -> Self {
         Extensions { places: Some(Box::new(places)), ..Extensions::default() }
     }
 
-    /// Uses these options from the next time on that something is loaded.
+    /// Uses these options from the next load on.
     pub fn set_options(&self, options: ExtensionOptions) {
         *self.options.lock() = options;
     }
 
-    /// Loads what there is for a session that works in `cwd`. Blocks.
+    /// Loads the extensions for a session in `cwd`. Blocks.
     pub fn load(&self, cwd: &Path) -> Arc<Loaded> {
         let Some(places) = &self.places else { return self.loaded() };
         let options = self.options.lock().clone();
@@ -308,29 +308,29 @@ impl Extensions {
         loaded
     }
 
-    /// Loads everything again for the same directory: what is different. Blocks.
+    /// Loads everything again for the same directory and returns the differences. Blocks.
     pub fn reload(&self) -> Vec<ExtensionChange> {
         let (before, cwd) = (self.loaded(), self.origin.borrow().cwd.clone());
         let after = self.load(&cwd);
         changes::between((&before.rows, &before.stamps), (&after.rows, &after.stamps))
     }
 
-    /// Where extensions are loaded from, now and whenever that is another place.
+    /// The origin of the extensions, now and whenever it changes.
     pub fn origin(&self) -> watch::Receiver<Origin> {
         self.origin.subscribe()
     }
 
-    /// What was loaded last.
+    /// The result of the last load.
     pub fn loaded(&self) -> Arc<Loaded> {
         Arc::clone(&self.loaded.lock())
     }
 
-    /// Also lists rows that do not come from these places. `rows` must not block.
+    /// Adds rows that do not come from these places. `rows` must not block.
     pub fn add_rows(&self, rows: impl Fn() -> Vec<ExtensionRow> + Send + Sync + 'static) {
         self.more.lock().push(Box::new(rows));
     }
 
-    /// Everything there is, by kind and name.
+    /// The rows of all extensions, by kind and name.
     pub fn rows(&self) -> Vec<ExtensionRow> {
         let mut rows = self.loaded().rows.clone();
         for more in self.more.lock().iter() {

@@ -1,5 +1,6 @@
-//! Which skills and prompt templates were used, as they were then: one that is new, or has changed since, grants nothing
-//! until the user has looked at it.
+//! Remembers used skills and prompt templates, to detect new and changed ones.
+//!
+//! They grant nothing until the user has reviewed them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,44 +13,44 @@ use ring::digest::{Context, SHA256};
 use crate::settings::private_files::{LockFile, read_capped, write_private};
 use tau_protocol::extension::ExtensionSource;
 
-/// Largest file of a skill or template that is compared, in bytes; a larger one has always changed.
+/// The size limit of a compared file, in bytes; a larger one always counts as changed.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Most files in the folder of a skill that are looked at, and how deep.
+/// The maximum number of files in a skill's folder that are checked, and their maximum depth.
 const MAX_FILES: usize = 1_000;
 const MAX_DEPTH: usize = 4;
-/// Largest list, in bytes.
+/// The size limit of the list, in bytes.
 const MAX_LIST_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The list of files that were used, with their digests.
+/// The list of used files, with their digests.
 #[derive(Clone, Debug)]
 pub struct UsedFiles {
     list: PathBuf,
-    /// Whether new ones of projects grant nothing. What is newer than this list never does.
+    /// Whether new files of projects grant nothing. Files newer than this list never do.
     asks: bool,
     since: SystemTime,
 }
 
-/// A file as it is now, compared with how it was used last.
+/// The state of a file compared to its last use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastUse {
-    /// It was never used.
+    /// It has never been used.
     None,
     Same,
     Changed,
 }
 
 impl UsedFiles {
-    /// The list in a file, which is made when missing. `asks`: whether somebody can be asked about new ones.
+    /// The list in a file, which is created if missing. `asks`: whether a user can be asked about new files.
     pub fn new(list: PathBuf, asks: bool) -> Self {
         UsedFiles { list, asks, since: SystemTime::now() }
     }
 
-    /// Why one that was never used grants nothing yet.
+    /// The reason a file that was never used grants nothing yet.
     pub(crate) fn objection(&self, path: &Path, source: ExtensionSource) -> Option<&'static str> {
         if self.asks && source == ExtensionSource::Project {
             return Some("was not used before");
         }
-        // A time of its own that nobody can set.
+        // The change time, which cannot be set by programs.
         let changed = path.metadata().ok().and_then(|it| {
             let (seconds, nanos) = (u64::try_from(it.ctime()).ok()?, u32::try_from(it.ctime_nsec()).ok()?);
             SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
@@ -57,7 +58,8 @@ impl UsedFiles {
         changed.is_none_or(|changed| changed >= self.since).then_some("was written since tau was started")
     }
 
-    /// How a file was when it was used last, and its digest now. A list that cannot be read says that it changed.
+    /// Compares a file with its last use, and returns its current digest. If the list cannot be read, the
+    /// file counts as changed.
     pub(crate) fn compare(&self, path: &Path) -> (LastUse, Option<String>) {
         let digest = digest(path);
         let last = match (self.read(), &digest) {
@@ -71,7 +73,7 @@ impl UsedFiles {
         (last, digest)
     }
 
-    /// Notes that a file is used as it is now.
+    /// Records a file as used in its current version.
     ///
     /// # Errors
     /// When the list cannot be read or written.
@@ -93,7 +95,7 @@ impl UsedFiles {
     }
 }
 
-/// The digest of a template; of a skill, with the files of its folder that it names.
+/// The digest of a template; for a skill, it includes the files of its folder that it names.
 fn digest(path: &Path) -> Option<String> {
     let bytes = read_capped(path, MAX_BYTES).ok()?;
     let mut context = Context::new(&SHA256);
@@ -106,7 +108,7 @@ fn digest(path: &Path) -> Option<String> {
             context.update(key(file.strip_prefix(folder).unwrap_or(file)).as_bytes());
             match (read_capped(file, MAX_BYTES), file.metadata()) {
                 (Ok(bytes), _) => context.update(ring::digest::digest(&SHA256, &bytes).as_ref()),
-                // Too large to be read at each use, or no regular file.
+                // Too large to be read at each use, or not a regular file.
                 (Err(_), Ok(it)) => {
                     context.update(format!("{} {}.{}", it.len(), it.ctime(), it.ctime_nsec()).as_bytes());
                 }
@@ -117,7 +119,7 @@ fn digest(path: &Path) -> Option<String> {
     Some(context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The files below a folder whose names are in a text.
+/// The files below a folder whose names occur in a text.
 fn find_named(folder: &Path, text: &str, depth: usize, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.take(MAX_FILES) {

@@ -1,5 +1,6 @@
-//! Looking through a folder of extensions: bounded in depth and number, through links as far as they
-//! may lead, and never twice into the same directory.
+//! Walks through a folder of extensions, bounded in depth and number.
+//!
+//! Links are followed where they may lead, and no directory is visited twice.
 
 use std::collections::HashSet;
 use std::io;
@@ -8,14 +9,14 @@ use std::path::{Path, PathBuf};
 use super::MAX_EXTENSIONS;
 use super::places::Place;
 
-/// Deepest folder that is looked into, below the place.
+/// The maximum depth of folders below the place.
 const MAX_DEPTH: usize = 5;
-/// Most directories that are looked into.
+/// The maximum number of directories that are read.
 const MAX_FOLDERS: usize = 2 * MAX_EXTENSIONS;
-/// Most names of one directory that are looked at.
+/// The maximum number of names in a directory that are checked.
 const MAX_NAMES: usize = 4 * MAX_EXTENSIONS;
 
-/// An entry of a directory, after links.
+/// An entry of a directory, after following links.
 pub(super) enum Entry {
     Folder(PathBuf),
     File(PathBuf),
@@ -24,9 +25,9 @@ pub(super) enum Entry {
 /// A walk through one place.
 pub(super) struct Walk<'a> {
     place: &'a Place,
-    /// The folder of the place, without links.
+    /// The real path of the place.
     start: PathBuf,
-    /// Directories that links led to, without links.
+    /// Real paths of directories that links led to.
     linked: HashSet<PathBuf>,
     folders: usize,
     pub(super) problems: Vec<String>,
@@ -37,7 +38,7 @@ impl<'a> Walk<'a> {
         Walk { place, start: PathBuf::new(), linked: HashSet::new(), folders: 0, problems: Vec::new() }
     }
 
-    /// The folder of the place, if it may be looked through.
+    /// The folder of the place, if it may be searched.
     pub(super) fn start(&mut self) -> Option<PathBuf> {
         self.start = self.place.folder.canonicalize().ok()?;
         if self.place.within.as_ref().is_some_and(|root| !self.start.starts_with(root)) {
@@ -47,8 +48,8 @@ impl<'a> Walk<'a> {
         Some(self.place.folder.clone())
     }
 
-    /// What is in `folder`, which is `depth` folders below the place, by name. Hidden files, and what
-    /// cannot be reached or may not, is left out.
+    /// The entries of `folder`, which is `depth` folders below the place, by name. Hidden files, and entries
+    /// that are inaccessible or not allowed, are left out.
     pub(super) fn entries(&mut self, folder: &Path, depth: usize) -> Vec<Entry> {
         self.folders += 1;
         if depth > MAX_DEPTH || self.folders > MAX_FOLDERS {
@@ -96,7 +97,7 @@ impl<'a> Walk<'a> {
         (!leads_back && self.linked.insert(target)).then_some(Entry::Folder(path))
     }
 
-    /// Where a link leads, if it may lead there.
+    /// The target of a link, if it is allowed.
     fn target(&mut self, link: &Path) -> Option<PathBuf> {
         let target = link.canonicalize().ok()?;
         if self.place.within.as_ref().is_some_and(|root| !target.starts_with(root)) {
@@ -106,7 +107,7 @@ impl<'a> Walk<'a> {
         Some(target)
     }
 
-    /// Whether a file may be read: what is no link, and a link that may lead where it leads.
+    /// Whether a file may be read: a regular file, or a link to an allowed target.
     pub(super) fn may_read(&mut self, file: &Path) -> bool {
         if self.place.within.is_none() {
             return true;

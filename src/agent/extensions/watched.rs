@@ -1,8 +1,8 @@
-//! Which directories have to be watched to notice that extensions have changed.
+//! Determines the directories to watch for changes of extensions.
 //!
-//! Of places that are used, every directory that is looked through when they are loaded. Of what is not there,
-//! the directory in which it would appear. Directories that are not trusted are not among the places, so
-//! nothing in them is opened or watched.
+//! For used places, these are all directories that are searched on loading; for a missing path, the directory
+//! in which it would appear. Untrusted directories are not among the places, so nothing in them is opened or
+//! watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -12,18 +12,17 @@ use super::places::{Place, Places};
 use super::skills;
 use super::walk::{Entry, Walk};
 
-/// How far above a path that is not there a directory is looked for.
+/// The maximum number of levels above a missing path at which a directory is searched.
 const MAX_LEVELS: usize = 4;
-/// Most directories that are watched.
+/// The maximum number of watched directories.
 const MAX_WATCHES: usize = 8 * 1024;
 
-/// What counts in a directory that is watched.
+/// The relevant changes in a watched directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Everything but hidden files.
     All,
-    /// These names. With `contents`, also that files with these names are written, else only that they come
-    /// and go.
+    /// These names: with `contents`, also writes to these files, else only their creation and removal.
     Names { names: BTreeSet<OsString>, contents: bool },
 }
 
@@ -38,7 +37,7 @@ pub fn directories(places: &Places) -> BTreeMap<PathBuf, Interest> {
     }
     for path in &places.files {
         add_path(path, true, &mut found);
-        // Where a link leads, the file is written.
+        // A link's target is where the file is written.
         let is_link = path.symlink_metadata().is_ok_and(|file| file.is_symlink());
         if let Some(target) = path.canonicalize().ok().filter(|_| is_link) {
             add_path(&target, true, &mut found);
@@ -47,7 +46,7 @@ pub fn directories(places: &Places) -> BTreeMap<PathBuf, Interest> {
     found
 }
 
-/// What is looked for below a place.
+/// The kind of content below a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     /// Folders with a file `SKILL.md`; folders in them belong to the skill.
@@ -77,7 +76,7 @@ fn add_folder(place: &Place, content: Content, found: &mut BTreeMap<PathBuf, Int
     }
 }
 
-/// Watches for a path in the directory that holds it, or else in the nearest above it that exists.
+/// Watches a path in its parent directory, or else in the nearest existing directory above.
 fn add_path(path: &Path, contents: bool, found: &mut BTreeMap<PathBuf, Interest>) {
     let pairs = path.ancestors().zip(path.ancestors().skip(1)).take(MAX_LEVELS);
     for (depth, (part, above)) in pairs.enumerate() {
@@ -93,7 +92,7 @@ fn add_path(path: &Path, contents: bool, found: &mut BTreeMap<PathBuf, Interest>
 }
 
 impl Interest {
-    /// Whether a change of the entry with this name counts; without a name, of the directory itself.
+    /// Whether a change of the entry with this name is relevant; without a name, of the directory itself.
     pub fn includes(&self, name: Option<&OsStr>) -> bool {
         match (self, name) {
             (_, None) => true,
@@ -102,7 +101,7 @@ impl Interest {
         }
     }
 
-    /// Also counts what counts for `other`.
+    /// Adds the changes that are relevant for `other`.
     pub fn join(&mut self, other: &Interest) {
         match (&mut *self, other) {
             (Interest::All, _) => {}

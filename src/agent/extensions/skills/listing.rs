@@ -1,27 +1,27 @@
 //! The skills in the system prompt: names, descriptions and files, within a budget of tokens.
 //!
-//! The order depends on the names only, so that the prompt stays the same and providers keep it cached.
+//! The order depends only on the names, so that the prompt stays the same and providers keep it cached.
 
 use super::Skill;
 use tau_tools::budget::{TOKEN, token_weight};
 
-/// Tokens that the list may take if nothing else is set.
+/// The default token budget of the list.
 pub const SKILL_BUDGET: u64 = 6_000;
-/// How many characters of each description are kept when the list is too long, one after the other.
+/// The steps to which descriptions are cut when the list is too long, in characters.
 const SHORTER: [usize; 5] = [400, 200, 100, 50, 0];
 
-/// The list as it is in the prompt.
+/// The list in the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillListing {
     /// Markdown; empty without skills.
     pub text: String,
-    /// About how many tokens each listed skill takes, by its place in the list that was given.
+    /// The approximate tokens of each listed skill, by its index in the given list.
     pub tokens: Vec<Option<u64>>,
-    /// What was left out.
+    /// Describes omitted skills and descriptions.
     pub problem: Option<String>,
 }
 
-/// The list of these skills, which are sorted by name. Those that only the user can ask for are left out.
+/// The list of these skills, which are sorted by name. Those that only the user can invoke are left out.
 pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> SkillListing {
     let skills: Vec<&Skill> = skills.into_iter().collect();
     let most = usize::try_from(budget).unwrap_or(usize::MAX).saturating_mul(TOKEN);
@@ -74,7 +74,7 @@ pub fn listing<'a>(skills: impl IntoIterator<Item = &'a Skill>, budget: u64) -> 
     SkillListing { text, tokens, problem }
 }
 
-/// The line of a skill.
+/// The list line of a skill.
 fn line(skill: &Skill, characters: usize) -> String {
     let safe = |text: &str| -> String {
         let blank = |c: char| if c.is_control() || c.is_whitespace() { ' ' } else { c };

@@ -1,7 +1,7 @@
-//! Skills: folders with a `SKILL.md`, as agentskills.io describes them.
+//! Skills: folders with a `SKILL.md`, as specified by agentskills.io.
 //!
-//! Only the front matter is read when they are listed. The text is read when the model reads the file,
-//! or when the user sends `/skill:name`.
+//! Only the front matter is read for lists. The text is read when the model reads the file, or when the user
+//! sends `/skill:name`.
 
 pub mod listing;
 
@@ -18,11 +18,11 @@ use tau_tools::encoding;
 
 /// The file that makes a folder a skill.
 pub(super) const FILE: &str = "SKILL.md";
-/// Longest name, in characters.
+/// The maximum length of a name, in characters.
 const MAX_NAME_LEN: usize = 64;
-/// Longest description, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_LEN: usize = 1024;
-/// Longest `compatibility`, in characters.
+/// The maximum length of `compatibility`, in characters.
 const MAX_COMPATIBILITY_LEN: usize = 500;
 
 /// A skill.
@@ -30,21 +30,21 @@ const MAX_COMPATIBILITY_LEN: usize = 500;
 pub struct Skill {
     pub name: String,
     pub description: String,
-    /// Its `SKILL.md`.
+    /// The path of its `SKILL.md`.
     pub path: PathBuf,
     pub source: ExtensionSource,
-    /// What it may do without being asked, as it is written: `Bash(git:*)`.
+    /// Calls that it allows without a question, verbatim: `Bash(git:*)`.
     pub allowed_tools: Vec<String>,
-    /// What may follow `/skill:name`, for people.
+    /// A hint about the text after `/skill:name`, for display.
     pub argument_hint: String,
-    /// The model sees it; else only the user can ask for it.
+    /// Whether the model sees it; otherwise only the user can invoke it.
     pub is_listed: bool,
-    /// It cannot be used.
+    /// Whether it cannot be used.
     pub is_broken: bool,
     pub problems: Vec<String>,
 }
 
-/// The skills of a place, and what is wrong with the place.
+/// The skills of a place, and the problems of the place itself.
 pub(super) fn find(place: &Place) -> (Vec<Skill>, Vec<String>) {
     let mut walk = Walk::new(place);
     let mut found = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn find(place: &Place) -> (Vec<Skill>, Vec<String>) {
     (found, walk.problems)
 }
 
-/// Looks for skills in the folders of `folder`. A skill's own folders belong to it.
+/// Searches for skills in the subfolders of `folder`. The subfolders of a skill belong to it.
 fn look_in(
     walk: &mut Walk<'_>,
     folder: &Path,
@@ -88,7 +88,7 @@ pub(super) fn head(path: &Path) -> io::Result<String> {
     }
     let most = u64::try_from(MAX_FRONT_MATTER).unwrap_or(u64::MAX).saturating_add(4).min(size);
     let mut bytes = Vec::with_capacity(most.try_into().unwrap_or_default());
-    // No more than its size, so that its end need not be read for.
+    // Limited to the file's size, so that reading its end needs no further call.
     file.take(most).read_to_end(&mut bytes)?;
     match encoding::of_text(&bytes) {
         Some(encoding) => Ok(encoding::decode(&bytes, encoding).0),
@@ -96,7 +96,7 @@ pub(super) fn head(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The skill in `folder`, with what is wrong with it.
+/// The skill in `folder`, with its problems.
 fn skill(folder: &Path, path: PathBuf, source: ExtensionSource, head: io::Result<String>) -> Skill {
     let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut skill = Skill {
@@ -137,7 +137,7 @@ fn skill(folder: &Path, path: PathBuf, source: ExtensionSource, head: io::Result
     skill
 }
 
-/// The name in the front matter, or else that of the folder, if one of them can be used.
+/// The name in the front matter, or else the folder's, if one of them is usable.
 fn name(skill: &mut Skill, folder: &str, given: Option<&str>) {
     match given {
         None => {
@@ -171,7 +171,7 @@ pub(super) fn can_be_typed(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_LEN && name.chars().all(fits)
 }
 
-/// What is wrong with a name.
+/// The problem with a name, if any.
 fn name_problem(name: &str) -> Option<String> {
     let length = name.chars().count();
     if length > MAX_NAME_LEN {
@@ -202,8 +202,8 @@ fn description(skill: &mut Skill, given: Option<&str>) {
     skill.description = given.chars().take(MAX_DESCRIPTION_LEN).collect();
 }
 
-/// The tools of `allowed-tools`: a list, or one text with blanks or commas between them. Blanks and commas
-/// within brackets belong to the tool.
+/// The tools of `allowed-tools`: a list, or one text separated by blanks or commas. Blanks and commas within
+/// brackets belong to the tool.
 pub(super) fn tools(value: &FieldValue) -> Vec<String> {
     match value {
         FieldValue::Text(text) => {

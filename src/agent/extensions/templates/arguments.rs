@@ -1,15 +1,15 @@
 //! Arguments of a prompt template: `$1`, `$@`, `$ARGUMENTS`, `${1:-default}`, `${@:2:3}`.
 
-/// The arguments of a command: words, of which quotes join several.
+/// The arguments of a command: words, which can be joined by quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
-    /// All of them, as they were typed.
+    /// All arguments, as typed.
     whole: String,
     words: Vec<String>,
 }
 
 impl Arguments {
-    /// Takes apart what follows the name of a command.
+    /// Parses the text after the name of a command.
     pub(crate) fn of(text: &str) -> Self {
         let whole = text.trim();
         let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
@@ -25,24 +25,24 @@ impl Arguments {
             }
         }
         words.extend(word);
-        // A quote that is never closed is an apostrophe.
+        // An unclosed quote is an apostrophe.
         if quote.is_some() {
             words = whole.split_whitespace().map(str::to_owned).collect();
         }
         Arguments { whole: whole.to_owned(), words }
     }
 
-    /// All of them, as they were typed.
+    /// All arguments, as typed.
     pub(crate) fn whole(&self) -> &str {
         &self.whole
     }
 
-    /// Them one by one.
+    /// The single arguments.
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The text with the arguments filled in, and whether there was a place for any.
+    /// The text with the arguments filled in, and whether it had a placeholder.
     pub(crate) fn fill(&self, text: &str) -> (String, bool) {
         let (mut filled, mut used) = (String::with_capacity(text.len()), false);
         let mut rest = text;
@@ -82,13 +82,13 @@ impl Arguments {
         Some((self.expression(inner)?, inner.len() + 2))
     }
 
-    /// The word of that number, from 1; empty if there are fewer. `$0` is not one.
+    /// The word with that number, from 1; empty if there are fewer. `$0` is not one.
     fn word(&self, number: &str) -> Option<&str> {
         let at = number.parse::<usize>().ok()?.checked_sub(1)?;
         Some(self.words.get(at).map_or("", String::as_str))
     }
 
-    /// What is between braces: `1`, `1:-default`, `@`, `@:2`, `@:2:3`.
+    /// The value of an expression in braces: `1`, `1:-default`, `@`, `@:2`, `@:2:3`.
     fn expression(&self, inner: &str) -> Option<String> {
         let (name, option) = inner.split_once(':').map_or((inner, None), |(name, rest)| (name, Some(rest)));
         let all = matches!(name, "@" | "ARGUMENTS");
@@ -103,7 +103,7 @@ impl Arguments {
         }
     }
 
-    /// `2` or `2:3`: the words from a number on, and how many of them.
+    /// `2` or `2:3`: the words from a number on, and their maximum count.
     fn slice(&self, option: &str) -> Option<String> {
         let (first, count) =
             option.split_once(':').map_or((option, None), |(first, rest)| (first, Some(rest)));

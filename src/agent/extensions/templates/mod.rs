@@ -1,7 +1,7 @@
-//! Prompt templates: markdown files that become slash commands, as other agents have them.
+//! Prompt templates: markdown files that become slash commands.
 //!
-//! `git/commit.md` is `/git:commit`. Only the front matter and the first line are read when they are
-//! listed; the text is read when the command is sent.
+//! `git/commit.md` is `/git:commit`. Only the front matter and the first line are read for lists; the text is
+//! read when the command is sent.
 
 pub(crate) mod arguments;
 pub(crate) mod parts;
@@ -17,9 +17,9 @@ use super::{MAX_EXTENSIONS, allowed_tools};
 use tau_protocol::extension::ExtensionSource;
 use tau_protocol::model::ThinkingLevel;
 
-/// How a template's file ends.
+/// The extension of a template's file.
 const ENDING: &str = "md";
-/// Longest description that is made from the first line, in characters.
+/// The maximum length of a description made from the first line, in characters.
 const MAX_FIRST_LINE_LEN: usize = 100;
 
 /// A prompt template.
@@ -28,24 +28,24 @@ pub struct Template {
     /// Its command, without the slash.
     pub name: String,
     pub description: String,
-    /// What may follow its command, for people.
+    /// A hint about the text after its command, for display.
     pub argument_hint: String,
-    /// Its file; `None` for one that tau has built in.
+    /// Its file; `None` for a built-in template.
     pub path: Option<PathBuf>,
     pub source: ExtensionSource,
-    /// The model that is to answer.
+    /// The model that answers.
     pub model: Option<String>,
     pub thinking: Option<ThinkingLevel>,
-    /// What may be done without being asked, as it is written: `Bash(git:*)`.
+    /// Calls that it allows without a question, verbatim: `Bash(git:*)`.
     pub allowed_tools: Vec<String>,
-    /// What is asked even where nothing else is: `edit(AGENTS.md)`.
+    /// Calls that always need approval: `edit(AGENTS.md)`.
     pub ask_tools: Vec<String>,
-    /// It cannot be used.
+    /// Whether it cannot be used.
     pub is_broken: bool,
     pub problems: Vec<String>,
 }
 
-/// The templates of a place, and what is wrong with the place.
+/// The templates of a place, and the problems of the place itself.
 pub(super) fn find(place: &Place) -> (Vec<Template>, Vec<String>) {
     let mut walk = Walk::new(place);
     let mut found = Vec::new();
@@ -83,7 +83,7 @@ fn look_in(
     }
 }
 
-/// A template of this name, with what is wrong with it.
+/// A template with this name, with its problems.
 pub(super) fn template(
     name: String,
     path: Option<PathBuf>,

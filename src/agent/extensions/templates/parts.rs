@@ -1,5 +1,6 @@
-//! The parts of a template's text: what is sent as it is, commands (`` !`git status` ``) and files
-//! (`@src/lib.rs`).
+//! Splits a template's text into plain text, commands and files.
+//!
+//! Commands are written `` !`git status` ``, files `@src/lib.rs`.
 //!
 //! They are found before arguments are filled in, so an argument never becomes a command.
 
@@ -7,13 +8,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
     Text(&'a str),
-    /// A command, without its marks: its output takes its place.
+    /// A command, without its marks: it is replaced by its output.
     Command(&'a str),
-    /// A path, without its mark: it stays, and the file follows at the end.
+    /// A path, without its mark: it stays, and the file's content is appended at the end.
     File(&'a str),
 }
 
-/// Takes the text apart.
+/// Splits the text.
 pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let (mut start, mut blank) = (0, true);
@@ -43,7 +44,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// A command at the beginning of the text, and how many bytes it has with its marks.
+/// A command at the beginning of the text, and its length in bytes with its marks.
 fn command(text: &str) -> Option<(Part<'_>, usize)> {
     let (command, _) = text.strip_prefix("!`")?.split_once('`')?;
     let length = command.len() + 3;
