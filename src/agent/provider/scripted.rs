@@ -37,19 +37,19 @@ impl From<Vec<StreamEvent>> for Script {
 }
 
 impl Script {
-    /// The same answer with a pause before each event.
+    /// Adds a pause before each event.
     pub fn paced(self, pause: Duration) -> Self {
         let steps = self.0.into_iter().flat_map(|step| [ScriptStep::Wait(pause), step]);
         Script(steps.collect())
     }
 
-    /// The same answer after a pause.
+    /// Adds a pause before the answer.
     pub fn after(self, pause: Duration) -> Self {
         Script(std::iter::once(ScriptStep::Wait(pause)).chain(self.0).collect())
     }
 }
 
-/// An answer of text: a complete one, that ends with `stop`.
+/// A complete text answer that ends with `stop`.
 pub fn says(text: &str) -> Vec<StreamEvent> {
     let mut events = text_block(0, text);
     events.push(StreamEvent::Stop(StopReason::Stop));
@@ -82,10 +82,10 @@ pub fn text_block(content_index: usize, text: &str) -> Vec<StreamEvent> {
     ]
 }
 
-/// What answers a request.
+/// The function that answers requests.
 type Answering = Box<dyn Fn(&ModelRequest) -> Script + Send + Sync>;
 
-/// A transport that plays scripts, one a request, and remembers the requests.
+/// A transport that plays scripts, one per request, and records the requests.
 #[derive(Default)]
 pub struct Scripted {
     queue: Mutex<VecDeque<Script>>,
@@ -100,18 +100,18 @@ impl std::fmt::Debug for Scripted {
 }
 
 impl Scripted {
-    /// Answers the requests with these scripts in turn; then with a failure.
+    /// Answers the requests with these scripts in order; then with a failure.
     pub fn new<S: Into<Script>>(scripts: impl IntoIterator<Item = S>) -> Self {
         let queue = scripts.into_iter().map(Into::into).collect();
         Scripted { queue: Mutex::new(queue), ..Scripted::default() }
     }
 
-    /// Answers each request with what `answer` makes of it.
+    /// Answers each request with the script that `answer` returns for it.
     pub fn answering<S: Into<Script>>(answer: impl Fn(&ModelRequest) -> S + Send + Sync + 'static) -> Self {
         Scripted { answering: Some(Box::new(move |request| answer(request).into())), ..Scripted::default() }
     }
 
-    /// Adds a script after those that wait.
+    /// Appends a script to the queue.
     pub fn push(&self, script: impl Into<Script>) {
         self.queue.lock().push_back(script.into());
     }

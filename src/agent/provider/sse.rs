@@ -1,32 +1,32 @@
-//! Server-sent events: bytes in, frames out.
+//! Parses server-sent events: bytes in, frames out.
 //!
-//! A push parser after the WHATWG HTML standard, section "Event stream interpretation", with
-//! what real servers need besides: the last event counts without its blank line, invalid UTF-8
-//! is replaced, and text that is no event stream at all (a bare JSON error, a page of HTML) is
-//! kept and handed over as a frame named [`STRAY`]. It knows nothing of what the frames mean.
+//! A push parser following the WHATWG HTML standard, section "Event stream interpretation", with additions
+//! that real servers need: the last event counts without its blank line, invalid UTF-8 is replaced, and text
+//! that is not an event stream at all (a bare JSON error, an HTML page) is kept and returned as a frame named
+//! [`STRAY`]. It does not interpret the frames.
 
 use memchr::memchr2;
 
-/// Name of the frame that holds text which is not in event-stream form.
+/// The name of the frame with text that is not an event stream.
 pub const STRAY: &str = "stray";
 
-/// Largest event, in bytes of its data: pictures and results of a provider's own tools come in one
-/// event. What is larger is a failure, so that memory stays bounded.
+/// The maximum size of an event, in bytes of its data: pictures and results of a provider's own tools are
+/// sent in one event. Larger events are a failure, so that memory stays bounded.
 pub(crate) const MAX_EVENT: usize = 64 * 1024 * 1024;
 
-/// Largest line that is not data, in bytes.
+/// The maximum size of a line that is not data, in bytes.
 const MAX_LINE: usize = MAX_EVENT;
 
-/// Size of the buffer that is kept between events, in bytes.
+/// The size of the buffer that is kept between events, in bytes.
 const KEPT: usize = 64 * 1024;
 
-/// Largest amount of stray text kept, in bytes.
+/// The maximum amount of stray text that is kept, in bytes.
 const MAX_STRAY: usize = 64 * 1024;
 
 /// One event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseFrame {
-    /// Value of the last `event:` line; empty without one.
+    /// The value of the last `event:` line; empty without one.
     pub event: String,
     /// The `data:` lines, joined by line feeds.
     pub data: String,
@@ -39,19 +39,19 @@ pub struct TooLarge;
 /// The parser. Any split of the same bytes gives the same frames.
 #[derive(Debug, Default)]
 pub struct SseParser {
-    /// A line whose end has not come yet.
+    /// A line whose end has not arrived yet.
     line: Vec<u8>,
-    /// The event that is being read; its buffers serve all events in turn.
+    /// The event that is being read; its buffers are reused for all events.
     frame: SseFrame,
     has_data: bool,
-    /// The last byte was a CR: a LF that follows belongs to the same line end.
+    /// Whether the last byte was a CR: a following LF belongs to the same line end.
     after_cr: bool,
     started: bool,
     stray: String,
 }
 
 impl SseParser {
-    /// Takes the next bytes and shows each event that they complete.
+    /// Handles the next bytes and passes each completed event to `each`.
     ///
     /// # Errors
     /// When an event is larger than [`MAX_EVENT`].
@@ -88,7 +88,7 @@ impl SseParser {
         self.bounded(&self.line)
     }
 
-    /// The bytes have ended: shows an event that lacks its blank line, then stray text.
+    /// Handles the end of the bytes: passes on an event without its blank line, then stray text.
     ///
     /// # Errors
     /// When the last event is larger than [`MAX_EVENT`].
@@ -104,8 +104,8 @@ impl SseParser {
         Ok(())
     }
 
-    /// Whether there is space for a line, complete or not: the answer for the beginning of a line
-    /// never differs from the one for all of it.
+    /// Checks that there is space for a line, complete or not: the result for the beginning of a line never
+    /// differs from that for all of it.
     fn bounded(&self, line: &[u8]) -> Result<(), TooLarge> {
         let (size, most) = match line.strip_prefix(b"data:") {
             Some(value) => {
@@ -166,13 +166,13 @@ impl SseParser {
         self.has_data = false;
         self.frame.data.clear();
         self.frame.event.clear();
-        // One large event does not hold its memory for the rest of the stream.
+        // A large event does not keep its memory for the rest of the stream.
         self.frame.data.shrink_to(KEPT);
     }
 }
 
-/// Adds bytes as text; what is not UTF-8 is replaced. Characters never span lines, so a line
-/// can be looked at by itself.
+/// Appends bytes as text, replacing invalid UTF-8. Characters never span lines, so each line can be converted
+/// by itself.
 fn append(text: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(valid) => text.push_str(valid),
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn events_up_to_the_limit_are_read_and_larger_ones_are_not() {
         let one_line = |size: usize| [b"data: ".as_slice(), &vec![b'x'; size], b"\n\n"].concat();
-        // Two lines, joined by a line feed that counts.
+        // Two lines, joined by a line feed that counts towards the size.
         let two_lines = |size: usize| {
             let half = vec![b'x'; size / 2];
             [b"data:", half.as_slice(), b"\ndata: ", &half[..size - size / 2 - 1], b"\n\n"].concat()

@@ -1,4 +1,4 @@
-//! What is sent to a provider and what it answers, for whoever debugs that: without keys.
+//! Reports requests to providers and their answers for debugging, without keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,24 +9,23 @@ use serde_json::Value;
 use super::{Headers, HttpRequest};
 use crate::secrets::Secrets;
 
-/// Most bytes of an answer that are reported.
+/// The maximum bytes of an answer that are reported.
 const MAX_SIZE: usize = 8 * 1024 * 1024;
 /// Replaces the value of a header that may hold a key.
 const HIDDEN: &str = "***";
 
-/// Something that went over the wire. Keys are masked in it.
+/// A message on the wire. Keys are masked in it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WireRecord {
-    /// A request, as it is sent. Headers that may hold a key have another value.
+    /// A request as it is sent. Headers that may hold a key are masked.
     Request {
-        /// Names the request in this process.
+        /// Identifies the request in this process.
         id: u64,
         url: String,
         headers: Vec<(String, String)>,
         body: Value,
     },
-    /// What came as its answer, once it has ended: the body as it was read, at most 8 MB of it. The error
-    /// if it failed or was stopped.
+    /// The complete answer: its body as read, at most 8 MB, and the error if it failed or was stopped.
     Response { id: u64, body: String, error: Option<String> },
 }
 
@@ -41,12 +40,12 @@ impl fmt::Debug for WireListener {
 }
 
 impl WireListener {
-    /// Calls `listen` with each record, on the thread of the request: it must not block.
+    /// Calls `listen` with each record on the thread of the request: it must not block.
     pub fn new(listen: impl Fn(WireRecord) + Send + Sync + 'static) -> Self {
         WireListener(Arc::new(listen))
     }
 
-    /// Reports a request; what follows its answer.
+    /// Reports a request, and returns the record of its answer.
     pub(super) fn sent(&self, request: &HttpRequest, secrets: &Secrets) -> AnswerRecord {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -59,14 +58,14 @@ impl WireListener {
             id,
             url: secrets.redact(&request.url),
             headers: request.headers.0.iter().map(masked).collect(),
-            // A key in a body is a text of it, so it is JSON without it, too.
+            // A key in a body is inside a string, so the body is still JSON without it.
             body: serde_json::from_str(&body).unwrap_or(Value::String(body)),
         });
         AnswerRecord { listener: self.clone(), secrets: secrets.clone(), id, body: Vec::new(), done: false }
     }
 }
 
-/// An answer on its way.
+/// The record of an answer in progress.
 pub(super) struct AnswerRecord {
     listener: WireListener,
     secrets: Secrets,
@@ -76,13 +75,13 @@ pub(super) struct AnswerRecord {
 }
 
 impl AnswerRecord {
-    /// A part of it.
+    /// Appends a part of the answer.
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let room = MAX_SIZE.saturating_sub(self.body.len()).min(bytes.len());
         self.body.extend(bytes.iter().take(room));
     }
 
-    /// It has ended.
+    /// Ends the answer and reports it.
     pub(super) fn end(&mut self, error: Option<String>) {
         if std::mem::replace(&mut self.done, true) {
             return;

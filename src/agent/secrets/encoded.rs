@@ -1,50 +1,50 @@
-//! Values that are known to be secret, in the forms into which commands turn them: base64, hexadecimal,
-//! percent-encoding, backwards.
+//! Finds known secrets in encoded forms: base64, hex, percent-encoded, reversed.
 //!
-//! A form is a row of symbols. The text is read as symbols too, once as each encoding: line ends, blanks and
-//! what dumps put between bytes are passed over, so a value is found wherever it was broken. Only where the
-//! first symbols of a form stand is the rest compared.
+//! A form is a sequence of symbols. The text is read as symbols too, once per encoding: line ends, blanks and
+//! the separators of dumps are skipped, so a value is found wherever it was broken. The full comparison is
+//! made only where the first symbols of a form occur.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-/// Shortest value whose forms are looked for, in bytes. Forms of shorter ones would be found by accident.
+/// The minimum length of a value whose forms are searched, in bytes. Forms of shorter ones would be found by
+/// accident.
 pub(super) const MIN_ENCODED: usize = 6;
-/// Symbols by which a form is found.
+/// The number of symbols by which a form is found.
 const START: usize = 4;
-/// From so many symbols on, the beginning of a form is held back at the end of a text that continues.
+/// The number of symbols from which the beginning of a form is held back at the end of a text that continues.
 const MIN_BEGUN: usize = 3;
-/// Most bytes that are passed over between two symbols: more is something else.
+/// The maximum bytes that are skipped between two symbols: a longer gap is something else.
 const MAX_GAP: usize = 160;
 
-/// How a text is read.
+/// An encoding in which a text is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
-    /// Both alphabets: `-` is `+` and `_` is `/`.
+    /// Both alphabets: `-` is treated as `+` and `_` as `/`.
     Base64,
-    /// Digits of either case. What `xxd`, `hexdump -C` and `od -tx1` print beside them is passed over.
+    /// Digits of either case. The other columns of `xxd`, `hexdump -C` and `od -tx1` are skipped.
     Hex,
-    /// Bytes, where `%41` and `\x41` are one.
+    /// Bytes, where `%41` and `\x41` each stand for one.
     Escaped,
-    /// Bytes as they are.
+    /// Unencoded bytes.
     Plain,
 }
 
 const ENCODINGS: [Encoding; 4] = [Encoding::Base64, Encoding::Hex, Encoding::Escaped, Encoding::Plain];
 
-/// What stands at a place of the text.
+/// The symbol at a position of the text.
 enum Step {
     Symbol(u8),
-    /// It stands between two symbols of a form.
+    /// It is skipped between two symbols of a form.
     Passed,
-    /// It is in no form.
+    /// It occurs in no form.
     Other,
 }
 
 impl Encoding {
-    /// What stands at `at`, and where the next begins.
+    /// The symbol at `at`, and the position of the next.
     fn step(self, text: &[u8], at: usize) -> (Step, usize) {
         let byte = text.get(at).copied().unwrap_or_default();
         let one = |step| (step, at + 1);
@@ -76,7 +76,7 @@ impl Encoding {
         }
     }
 
-    /// The forms of a value.
+    /// The encoded forms of a value.
     fn forms(self, value: &[u8]) -> Vec<Vec<u8>> {
         let backwards: Vec<u8> = value.iter().rev().copied().collect();
         match self {
@@ -87,13 +87,13 @@ impl Encoding {
         }
     }
 
-    /// Whether anything in the text can be a form that is not found as another encoding.
+    /// Whether the text may contain forms that are not found by another encoding.
     fn may_be_in(self, text: &[u8]) -> bool {
         let has_escape = || memchr::memchr2_iter(b'%', b'\\', text).any(|at| escaped(text, at).is_some());
         self != Encoding::Escaped || has_escape()
     }
 
-    /// The symbols of bytes, where one byte is enough to know.
+    /// The symbols of bytes, where one byte is sufficient.
     fn table(self) -> &'static [u8; 256] {
         match self {
             Encoding::Base64 => &BASE64,
@@ -103,7 +103,7 @@ impl Encoding {
     }
 }
 
-/// The base64 symbols that depend on `value` alone when `offset` bytes precede it.
+/// The base64 symbols that depend only on `value` when `offset` bytes precede it.
 fn base64(value: &[u8], offset: usize) -> Vec<u8> {
     let first = (offset * 8).div_ceil(6);
     let last = (offset + value.len()) * 8 / 6;
@@ -114,7 +114,7 @@ fn base64(value: &[u8], offset: usize) -> Vec<u8> {
     (first..last).map(|symbol| (0..6).fold(0, |bits, at| bits << 1 | bit(symbol * 6 + at))).collect()
 }
 
-/// In the tables of symbols: passed over, and in no form.
+/// Marks in the symbol tables: skipped, and in no form.
 const PASSED: u8 = 254;
 const OTHER: u8 = 255;
 
@@ -154,7 +154,7 @@ static HEX: [u8; 256] = {
     table
 };
 
-/// The byte that an escape at `at` stands for, and the length of the escape.
+/// The byte of an escape at `at`, and the length of the escape.
 fn escaped(text: &[u8], at: usize) -> Option<(u8, usize)> {
     let mark = match text.get(at..)? {
         [b'%', ..] => 1,
@@ -165,7 +165,7 @@ fn escaped(text: &[u8], at: usize) -> Option<(u8, usize)> {
     Some((digit(at + mark)? << 4 | digit(at + mark + 1)?, mark + 2))
 }
 
-/// The length of the number that begins a line of a dump, with what ends it.
+/// The length of the offset at the beginning of a dump's line, including its separator.
 fn offset(line: &[u8]) -> usize {
     let blanks = line.iter().take(4).take_while(|byte| **byte == b' ').count();
     let rest = line.get(blanks..).unwrap_or_default();
@@ -174,14 +174,14 @@ fn offset(line: &[u8]) -> usize {
     if (6..=16).contains(&digits) && ends { blanks + digits + 1 } else { 0 }
 }
 
-/// Whether the text of a dump begins here, which stands to the right of its digits: after two blanks, or
-/// between bars.
+/// Whether the text column of a dump begins here, to the right of its digits: after two blanks, or between
+/// bars.
 fn is_column(text: &[u8], at: usize) -> bool {
     let byte = |at: Option<usize>| at.and_then(|at| text.get(at)).copied().unwrap_or_default();
     match byte(Some(at)) {
         b'|' => byte(at.checked_sub(1)) == b' ',
         b' ' if byte(at.checked_sub(1)) == b' ' && byte(at.checked_sub(2)).is_ascii_hexdigit() => {
-            // `hexdump -C` has two blanks between two halves as well.
+            // `hexdump -C` also has two blanks between two halves.
             let next = text.get(at + 1..).unwrap_or_default();
             !matches!(next, [a, b, b' ' | b'\n', ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit())
         }
@@ -189,7 +189,7 @@ fn is_column(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// The length of what stands between a byte of a dump and the end of its line, if the text of the line is there.
+/// The length from a byte of a dump to the end of its line, if the text column is there.
 fn column(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let rest = rest.get(..memchr::memchr(b'\n', rest).unwrap_or(rest.len())).unwrap_or_default();
@@ -198,11 +198,11 @@ fn column(text: &[u8], at: usize) -> usize {
     if begins { rest.len() } else { 0 }
 }
 
-/// The forms of one encoding, by their first symbols.
+/// The forms of an encoding, by their first symbols.
 #[derive(Clone, Debug, Default)]
 struct Forms {
     starts: HashMap<[u8; START], Vec<Vec<u8>>>,
-    /// Which starts there are, so that most places of a text cost one look.
+    /// A filter for the starts, so that most positions of a text cost one lookup.
     filter: Vec<u64>,
     longest: usize,
 }
@@ -232,7 +232,7 @@ impl Forms {
         self.filter.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Adds the ranges of the text in which forms occur.
+    /// Adds the ranges of forms in the text.
     fn find(&self, encoding: Encoding, text: &[u8], found: &mut Vec<Range<usize>>) {
         let table = encoding.table();
         let mut start = 0u32;
@@ -262,16 +262,16 @@ impl Forms {
         }
     }
 
-    /// Where the longest form ends whose first symbols end at `at`.
+    /// The end of the longest form whose first symbols end at `at`.
     fn end(&self, encoding: Encoding, text: &[u8], start: u32, at: usize) -> Option<usize> {
         let forms = self.starts.get(&start.to_be_bytes())?;
         let end = forms.iter().filter_map(|form| follows(encoding, text, at, form.get(START..)?)).max()?;
         Some(if encoding == Encoding::Hex { end + column(text, end) } else { end })
     }
 
-    /// Where the beginning of a form stands at the end of the text, if its rest may come.
+    /// The start of an incomplete form at the end of the text, if the rest may follow.
     fn begun(&self, encoding: Encoding, text: &[u8]) -> Option<usize> {
-        // Places of symbols, up to the first that is in no form.
+        // Positions of symbols, up to the first that is in no form.
         let mut places: Vec<(usize, u8)> = Vec::new();
         let mut at = 0;
         while at < text.len() {
@@ -298,7 +298,7 @@ impl Forms {
     }
 }
 
-/// Where these symbols end, if they follow at `at`.
+/// The end of these symbols, if they follow at `at`.
 fn follows(encoding: Encoding, text: &[u8], mut at: usize, symbols: &[u8]) -> Option<usize> {
     let mut symbols = symbols.iter();
     let mut wanted = symbols.next();
@@ -341,7 +341,7 @@ impl EncodedValues {
         EncodedValues { values, backwards, forms }
     }
 
-    /// Where values stand in the text in a form of theirs, and not as they are.
+    /// The ranges of the text with values in an encoded form, but not verbatim.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let bytes = text.as_bytes();
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -355,10 +355,10 @@ impl EncodedValues {
         found
     }
 
-    /// How much of a text that continues can be shown: behind it a form may have begun.
+    /// The length of the text that can be shown if it continues: after it a form may have begun.
     pub(super) fn settled(&self, text: &str) -> usize {
         let begun = |(encoding, forms): &(Encoding, Forms)| {
-            // A form with what is passed over in it.
+            // A form including skipped bytes.
             let from = text.ceil_char_boundary(text.len().saturating_sub(forms.longest * 8 + MAX_GAP));
             let tail = text.get(from..)?;
             forms.begun(*encoding, tail.as_bytes()).map(|at| text.floor_char_boundary(from + at))
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn a_form_that_has_begun_is_held_back() {
         let values = EncodedValues::new(["hunter2-password"].into_iter());
-        // base64 of it, its hexadecimal, and backwards
+        // Its base64, its hex form, and reversed.
         for form in
             ["aHVudGVyMi1wYXNzd29yZ", "68756e746572322d70617373776f7264", "drowssap-2retnuh", "%68%75nter2"]
         {

@@ -1,4 +1,4 @@
-//! Masks what tools answer and what commands write, and gives tools that write files the values back.
+//! Masks output of tools and commands, and restores values for tools that write files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use tau_protocol::placeholder;
 use tau_tools::sandbox::SandboxDenial;
 use tau_tools::{ChangeFacts, Content, Details, FileDiff, ToolOutput};
 
-/// Tools that write what they are given to files: a placeholder in their arguments becomes the value.
+/// Tools that write their arguments to files: a placeholder in their arguments becomes the value.
 const WRITERS: [&str; 2] = ["write", "edit"];
 
-/// The secrets of an agent, and the output of commands that waits until it is clear what it is.
+/// The secrets of an agent, and output of commands that is held back until it is unambiguous.
 #[derive(Clone, Debug, Default)]
 pub struct Masking {
     pub vault: Vault,
@@ -23,7 +23,7 @@ pub struct Masking {
 }
 
 impl Masking {
-    /// Masks what this vault holds.
+    /// Masks the secrets of this vault.
     pub fn new(vault: Vault) -> Self {
         Masking { vault, streams: HashMap::new() }
     }
@@ -38,7 +38,7 @@ impl Masking {
         self.details(&mut output.details);
     }
 
-    /// Masks the answer of a tool so far. What may be the beginning of a secret is held back.
+    /// Masks the partial answer of a tool. A possible beginning of a secret is held back.
     pub(crate) fn partial_answer(&mut self, output: &mut ToolOutput) {
         if self.vault.is_on {
             for content in &mut output.content {
@@ -68,7 +68,7 @@ impl Masking {
             Details::Terminal(terminal) => {
                 self.text(&mut terminal.text);
                 self.denial(&mut terminal.blocked);
-                // What the model wrote is in its call as it is; what the user wrote instead may have secrets.
+                // The model's own text is already in its call; the user's replacement may have secrets.
                 let command = terminal.command.as_mut().filter(|_| terminal.edited.is_some());
                 let commands = terminal.edited.iter_mut().chain(command);
                 commands.for_each(|command| self.text(command));
@@ -99,7 +99,7 @@ impl Masking {
         }
     }
 
-    /// What a command wrote, without what may be the beginning of a secret: that comes later.
+    /// Masks output of a command. A possible beginning of a secret is held back.
     pub(crate) fn command_output(&mut self, id: &Option<String>, delta: String) -> String {
         if !self.vault.is_on && self.streams.is_empty() {
             return delta;
@@ -107,12 +107,12 @@ impl Masking {
         self.streams.entry(id.clone()).or_default().push(&mut self.vault, &delta)
     }
 
-    /// The user types into a command, which shows it.
+    /// Records that the user types into a command, which echoes it.
     pub(crate) fn typed(&mut self, id: &Option<String>) {
         self.streams.entry(id.clone()).or_default().is_echo = true;
     }
 
-    /// Masks what is kept of a command that has ended; what was still held back of its output.
+    /// Masks the final message of a command, and returns the rest of its output that was held back.
     pub(crate) fn command_ended(&mut self, id: &Option<String>, message: &mut BashExecution) -> String {
         self.text(&mut message.output);
         self.text(&mut message.command);
@@ -121,11 +121,10 @@ impl Masking {
         stream.map(|stream| self.vault.mask_from(&stream.text, stream.shown)).unwrap_or_default()
     }
 
-    /// The arguments with which a call is carried out: with values for placeholders if the tool writes
-    /// files.
+    /// The arguments that a call is carried out with: with values for placeholders if the tool writes files.
     ///
     /// # Errors
-    /// What the model is to know: the tool takes no placeholders, or there is no value for one.
+    /// The error for the model: the tool does not support placeholders, or one has no value.
     pub(crate) fn arguments(&self, tool: &str, arguments: &Value) -> Result<Option<Value>, String> {
         let Some(first) = first_placeholder(arguments) else { return Ok(None) };
         if !WRITERS.contains(&tool) {
@@ -151,7 +150,7 @@ impl Masking {
     }
 }
 
-/// The first placeholder in arguments.
+/// The first placeholder in the arguments.
 fn first_placeholder(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => placeholder::find(text).next().map(|(_, placeholder)| placeholder.to_string()),
@@ -179,7 +178,7 @@ fn lost(placeholder: &str) -> String {
     )
 }
 
-/// How much of a text that continues can be shown: what comes then may turn out to be a secret.
+/// The length of the text that can be shown if it continues: the rest may turn out to be a secret.
 fn settled(vault: &Vault, text: &str) -> usize {
     let settled = match Visible::of(text) {
         Some(visible) => visible.raw_at(vault.settled(&visible.text), text.len()),
@@ -188,18 +187,18 @@ fn settled(vault: &Vault, text: &str) -> usize {
     settled.min(visible::incomplete(text))
 }
 
-/// Most that is held back of the output of a command, in bytes.
+/// The maximum bytes of a command's output that are held back.
 const HELD: usize = 64 * 1024;
-/// Most of a line that is remembered because what follows depends on it, in bytes.
+/// The maximum bytes of a line that are remembered as context for the rest.
 const LINE: usize = 4 * 1024;
 
-/// The output of a running command: the line that is not complete, and what is held back.
+/// The output of a running command: the incomplete line, and the part that is held back.
 #[derive(Clone, Default)]
 struct Stream {
     text: String,
-    /// How much of `text` was passed on.
+    /// The length of the part of `text` that was passed on.
     shown: usize,
-    /// Whether what comes, up to the end of the line, is what the user types.
+    /// Whether the rest of the line is an echo of the user's input.
     is_echo: bool,
 }
 
@@ -231,7 +230,7 @@ impl Stream {
         out
     }
 
-    /// Forgets complete lines, and the beginning of a very long one.
+    /// Drops complete lines, and the beginning of a very long one.
     fn forget(&mut self) {
         let shown = self.text.get(..self.shown).unwrap_or_default();
         let line = shown.rfind('\n').map_or(0, |at| at + 1);
@@ -274,7 +273,7 @@ mod tests {
                 assert_eq!(leaked, None, "in pieces of {size}: {out:?}");
             }
             out.push_str(&masking.command_ended(&id, &mut message("")));
-            // A letter alone is shown before it is known what it begins.
+            // A single letter is shown before it is known what it begins.
             let out = plain(&out).replace("g<github", "<github").replace("-<private", "<private");
             assert_eq!(out, expected, "in pieces of {size}");
         }

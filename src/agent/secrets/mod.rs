@@ -1,8 +1,8 @@
-//! Values that must not be seen: keys and tokens.
+//! Secret values: keys and tokens.
 //!
-//! A [`Secret`] has no `Display` and no `Serialize`, and its `Debug` shows nothing. The only way to
-//! its value is [`Secret::expose`]. [`redact`] takes secrets out of text for good, and `vault` puts placeholders in
-//! their place and keeps the values. Which text is a secret is known to `tools/recognise`.
+//! A [`Secret`] has no `Display` and no `Serialize`, and its `Debug` shows nothing. The only way to its value
+//! is [`Secret::expose`]. [`redact`] removes secrets from text permanently, and `vault` replaces them by
+//! placeholders and keeps the values. `tools/recognise` recognises secrets in text.
 
 mod encoded;
 pub mod masking;
@@ -17,7 +17,7 @@ use tau_tools::recognise::MIN_LEN;
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value; surrounding white space, which a pasted key often has, is dropped.
+    /// Wraps a value; surrounding white space, which pasted keys often have, is dropped.
     pub fn new(value: impl AsRef<str>) -> Self {
         Secret(value.as_ref().trim().to_owned())
     }
@@ -27,7 +27,7 @@ impl Secret {
         &self.0
     }
 
-    /// True when there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -51,29 +51,29 @@ impl std::fmt::Debug for Secret {
 pub struct Secrets(Vec<Secret>);
 
 impl Secrets {
-    /// Adds a value, and what follows its first word, as in `Bearer …`.
+    /// Adds a value, and the part after its first word, as in `Bearer …`.
     pub fn add(&mut self, value: &str) {
         let rest = value.trim().split_once(' ').map(|(_, rest)| rest);
         [Some(value), rest].into_iter().flatten().for_each(|value| self.add_exactly(value));
     }
 
-    /// Adds a value. One that is too short to differ from a word is left out.
+    /// Adds a value, unless it is too short to differ from a word.
     pub(crate) fn add_exactly(&mut self, value: &str) {
         let secret = Secret::new(value);
         if secret.0.len() >= MIN_LEN && !self.0.contains(&secret) {
             self.0.push(secret);
-            // Where one is part of another, the longer one goes first, or its rest would stay.
+            // If one contains another, the longer one goes first, or the rest of it would stay.
             self.0.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
         }
     }
 
-    /// The values, the longest first.
+    /// The values, longest first.
     pub fn iter(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter()
     }
 
-    /// `text` with every occurrence of one of them redacted. Do this before a text is shortened:
-    /// the first part of a value that is cut would stay.
+    /// `text` with every occurrence of one of them redacted. Must be done before a text is shortened: the
+    /// first part of a cut value would stay.
     pub(crate) fn redact(&self, text: &str) -> String {
         redact::replace_values(self.0.iter(), text).0
     }

@@ -1,17 +1,17 @@
-//! Finds secrets in text and puts a mark in their place.
+//! Redacts secrets in text.
 //!
-//! Two kinds are known: values that are secret here (keys, variables whose names say so), and the
-//! shapes in which providers write their keys. Errors and logs lose the first kind, text that is
-//! handed to others loses both. A word is redacted entirely or not at all.
+//! Two kinds are known: secret values on this machine (keys, variables whose names suggest secrets), and the
+//! shapes of providers' keys. Errors and logs are redacted for the first kind, text that is shared with
+//! others for both. A word is redacted entirely or not at all.
 
 use super::{Secret, Secrets};
 use tau_tools::recognise;
 
-/// What replaces a secret.
+/// The replacement for a secret.
 const MARK: &str = "[redacted]";
 
-/// `text` with every occurrence of one of the values replaced, and how many there were. Of values
-/// that contain each other the longer must come first.
+/// `text` with every occurrence of one of the values replaced, and the number of replacements. If values
+/// contain each other, the longer must come first.
 pub(super) fn replace_values<'a>(values: impl Iterator<Item = &'a Secret>, text: &str) -> (String, usize) {
     let mut found = 0;
     let mut text = text.to_owned();
@@ -25,7 +25,7 @@ pub(super) fn replace_values<'a>(values: impl Iterator<Item = &'a Secret>, text:
     (text, found)
 }
 
-/// Redacts text and counts.
+/// Redacts text and counts the redactions.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     secrets: Secrets,
@@ -40,7 +40,7 @@ impl Redactor {
         Redactor { secrets: known, found: 0 }
     }
 
-    /// How many secrets were redacted so far.
+    /// The number of secrets redacted so far.
     pub fn count(&self) -> usize {
         self.found
     }
@@ -52,7 +52,7 @@ impl Redactor {
         self.recognised(&masked)
     }
 
-    /// A line of JSON without secrets. It stays JSON: only the contents of its strings change.
+    /// A line of JSON without secrets. It stays valid: only the contents of its strings change.
     pub(crate) fn json_line(&mut self, line: &str) -> String {
         match serde_json::from_str(line) {
             Ok(value) => self.value(value).to_string(),
@@ -72,7 +72,7 @@ impl Redactor {
         }
     }
 
-    /// What looks like a secret.
+    /// Redacts text that looks like a secret.
     fn recognised(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut from = 0;
@@ -113,7 +113,7 @@ mod tests {
             0,
         );
         check("AKIAY34FZKBOKMUTVV7A", "[redacted]", 1);
-        // The one in the documents of AWS.
+        // The example key in the AWS documentation.
         check("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE", 0);
         let pem = "x\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\ny";
         check(pem, "x\n[redacted]\ny", 1);

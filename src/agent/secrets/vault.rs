@@ -1,7 +1,7 @@
-//! The secrets that were seen: placeholders for them, and their values.
+//! The vault of detected secrets: their placeholders, and their values.
 //!
-//! The values stay in the memory of this process. A placeholder has the tag of this vault, so one of
-//! another run is never taken for one of this.
+//! The values stay in the memory of this process. A placeholder has the tag of its vault, so placeholders of
+//! other runs are never confused with those of this one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,17 +16,17 @@ use tau_protocol::placeholder::{self, Placeholder, RevealedSecret, SecretValue};
 use tau_tools::ids;
 use tau_tools::recognise::{self, Found};
 
-/// Most secrets that are numbered. Further ones are masked, and nobody knows their value.
+/// The maximum number of secrets with a value. Further ones are masked, but cannot be restored.
 const MAX_SECRETS: usize = 10_000;
-/// What a value is that was known before it was seen.
+/// The kind of a value that was known before it was seen.
 const OWN: &str = "secret of your environment";
-/// What it is in another form.
+/// The kind of such a value in an encoded form.
 const OWN_ENCODED: &str = "encoded secret of your environment";
-/// Shortest known value that is looked for, in bytes, and the shortest that may be nothing but letters, or nothing
-/// but digits: a shorter one would be found in ordinary words.
+/// The minimum length of a known value that is searched for, in bytes, and the minimum for one of only
+/// letters or only digits: a shorter one would be found in ordinary words.
 const MIN_KNOWN: usize = 4;
 const MIN_WORD: usize = 8;
-/// What stands for a key where a server wants none. It is no secret, and may be the name of the server.
+/// Stand-ins for a key where a server needs none. They are not secret, and may be the name of the server.
 const STAND_INS: [&str; 6] =
     ["dummy-key", "lm-studio", "no-key-required", "not-needed", "sk-no-key-required", "unused-key"];
 
@@ -36,16 +36,16 @@ pub struct Vault {
     /// Whether anything is masked.
     pub(crate) is_on: bool,
     tag: String,
-    /// In the order of their numbers.
+    /// The masked secrets, in the order of their numbers.
     seen: Vec<(Secret, &'static str)>,
     numbers: HashMap<String, usize>,
-    /// Values that are looked for although nothing near them says what they are.
+    /// Values that are searched for although nothing near them identifies them.
     known: Vec<(Secret, &'static str)>,
     automaton: Option<AhoCorasick>,
     encoded: EncodedValues,
 }
 
-/// Whether a value that is known to be secret can be looked for.
+/// Whether a known secret value can be searched for.
 fn can_be_found(value: &str) -> bool {
     let alike = |is: fn(&u8) -> bool| value.bytes().all(|byte| is(&byte));
     let is_word = alike(u8::is_ascii_alphabetic) || alike(u8::is_ascii_digit);
@@ -67,14 +67,14 @@ impl Default for Vault {
 /// How secrets of several lines are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lines {
-    /// By one placeholder.
+    /// With one placeholder.
     Join,
-    /// By as many lines as they had.
+    /// With the same number of lines.
     Keep,
 }
 
 impl Vault {
-    /// A vault that also looks for `own`: values that are secret on this machine.
+    /// A vault that also searches for `own`: secret values on this machine.
     pub fn new(is_on: bool, own: &[String]) -> Self {
         let mut vault = Vault {
             is_on,
@@ -92,7 +92,7 @@ impl Vault {
         vault
     }
 
-    /// How many different secrets were masked so far.
+    /// The number of different secrets masked so far.
     pub fn count(&self) -> usize {
         self.seen.len()
     }
@@ -102,12 +102,12 @@ impl Vault {
         self.replace(text, 0, text.len(), Lines::Join)
     }
 
-    /// As [`Vault::mask`]; where a secret has several lines, the text keeps their number.
+    /// Like [`Vault::mask`], but keeps the number of lines of multi-line secrets.
     pub(crate) fn mask_lines(&mut self, text: &str) -> Option<String> {
         self.replace(text, 0, text.len(), Lines::Keep)
     }
 
-    /// The part of the text that begins at `from`, with placeholders. Secrets may begin before it.
+    /// The part of the text from `from`, with placeholders. Secrets may begin before it.
     pub(super) fn mask_from(&mut self, text: &str, from: usize) -> String {
         let rest = || text.get(from..).unwrap_or_default().to_owned();
         self.replace(text, from, text.len(), Lines::Join).unwrap_or_else(rest)
@@ -149,7 +149,7 @@ impl Vault {
         Some(out)
     }
 
-    /// What is recognised, and what is known.
+    /// Finds recognised and known secrets.
     fn find(&self, text: &str) -> Vec<Found> {
         let mut found = recognise::find(text);
         let encoded = self.encoded.find(text);
@@ -163,7 +163,7 @@ impl Vault {
         };
         let known = automaton.find_iter(text).filter_map(|hit| {
             let (value, kind) = self.known.get(hit.pattern().as_usize())?;
-            // A word within another one is another word.
+            // A word within another is a different word.
             let is_there =
                 (*kind == OWN && recognise::is_telling(value.expose())) || whole(hit.start(), hit.end());
             is_there.then_some(Found { start: hit.start(), end: hit.end(), kind, value: None })
@@ -180,7 +180,7 @@ impl Vault {
         if found.len() == count { found } else { recognise::joined(found) }
     }
 
-    /// How much of a text that continues can be shown: behind it a value that is known may have begun.
+    /// The length of the text that can be shown if it continues: after it a known value may have begun.
     pub(super) fn settled(&self, text: &str) -> usize {
         if !self.is_on {
             return text.len();
@@ -188,7 +188,7 @@ impl Vault {
         recognise::settled(text).min(self.encoded.settled(text))
     }
 
-    /// The placeholder of a value, the same as before if it was seen before.
+    /// The placeholder of a value, the same for each occurrence.
     fn placeholder(&mut self, value: &str, kind: &'static str) -> String {
         let number = match self.numbers.get(value) {
             Some(number) => *number,
@@ -212,7 +212,7 @@ impl Vault {
         self.seen.get(number.checked_sub(1)?).map(|(_, kind)| *kind)
     }
 
-    /// The values that are looked for have changed.
+    /// Rebuilds the search after the values have changed.
     fn build(&mut self) {
         let values = self.known.iter().map(|(value, _)| value.0.as_str());
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values);
@@ -226,7 +226,7 @@ impl Vault {
         (placeholder.tag == self.tag && placeholder.kind == *kind).then_some(value)
     }
 
-    /// The values of placeholders, for the user to see.
+    /// The values of placeholders, for display to the user.
     pub(crate) fn reveal(&self, placeholders: &[String]) -> Vec<RevealedSecret> {
         let value = |text: &String| {
             let (_, placeholder) = placeholder::find(text).next()?;
@@ -242,7 +242,7 @@ impl Vault {
     /// The text with values for its placeholders; `None` if it has none.
     ///
     /// # Errors
-    /// The first placeholder whose value is not known.
+    /// The first placeholder without a known value.
     pub(crate) fn unmask(&self, text: &str) -> Result<Option<String>, String> {
         let mut out = String::new();
         let mut at = 0;
@@ -256,7 +256,7 @@ impl Vault {
     }
 }
 
-/// Some characters that no other run has.
+/// A short tag that is unique to this run.
 fn tag() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let id = ids::id();

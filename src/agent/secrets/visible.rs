@@ -1,4 +1,4 @@
-//! Text as it is seen: without escape sequences, which may stand anywhere in a secret.
+//! Text without escape sequences, which may occur anywhere in a secret.
 
 use std::ops::Range;
 
@@ -6,15 +6,14 @@ use memchr::memchr2;
 
 use tau_tools::vt::sequence::{self, Leading};
 
-/// A text without its escape sequences and without the carriage returns of line ends, and where each
-/// of its bytes comes from.
+/// A text without its escape sequences and the carriage returns of line ends, with the source of each byte.
 pub(super) struct Visible {
     pub(super) text: String,
     from: Vec<usize>,
 }
 
 impl Visible {
-    /// What is seen of `raw`; `None` when that is all of it.
+    /// The visible part of `raw`; `None` if that is all of it.
     pub(super) fn of(raw: &str) -> Option<Self> {
         let bytes = raw.as_bytes();
         memchr2(0x1b, b'\r', bytes)?;
@@ -43,7 +42,7 @@ impl Visible {
         self.from.extend(range);
     }
 
-    /// Where a stretch of what is seen stands in the raw text.
+    /// The range of the raw text that corresponds to a visible range.
     pub(super) fn raw(&self, range: Range<usize>) -> Range<usize> {
         let start = self.from.get(range.start).copied().unwrap_or_default();
         let end =
@@ -51,7 +50,7 @@ impl Visible {
         start..end.max(start)
     }
 
-    /// Where a place in what is seen is in the raw text, which is so many bytes long.
+    /// The position in the raw text, of the given length, that corresponds to a visible position.
     pub(super) fn raw_at(&self, at: usize, length: usize) -> usize {
         self.from.get(at).copied().unwrap_or(length)
     }
@@ -81,11 +80,11 @@ pub(super) fn sequences(raw: &str) -> String {
     out
 }
 
-/// Longest sequence that is waited for, in bytes.
+/// The maximum length of an incomplete sequence, in bytes.
 const MAX_LEN: usize = 4 * 1024;
 
-/// Where an escape sequence begins that is not complete yet, or a carriage return whose line feed may
-/// come; the length of `raw` if there is none.
+/// The position of an incomplete escape sequence, or of a carriage return whose line feed may follow; the
+/// length of `raw` if there is none.
 pub(super) fn incomplete(raw: &str) -> usize {
     let trimmed = raw.trim_end_matches('\r').len();
     let Some(at) = memchr::memrchr(0x1b, raw.as_bytes()).filter(|at| raw.len() - at < MAX_LEN) else {

@@ -222,8 +222,8 @@ impl Mcp {
         });
     }
 
-    /// Like [`Mcp::start`], but after a change of files, which are read immediately. Running servers stay if their
-    /// configuration is unchanged; the others are ended.
+    /// Like [`Mcp::start`], but after a change of files, which are read immediately. Running servers stay if
+    /// their configuration is unchanged; the others are ended.
     pub(crate) fn restart(&mut self, read: &ReadServers, cwd: PathBuf, sandbox: Arc<SandboxPolicy>) {
         let found = (read.0)(&cwd);
         let fleet = self.fleet();
