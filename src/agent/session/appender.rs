@@ -1,10 +1,10 @@
-//! A session's file that is open for appending, and what is done when the disk fails it.
+//! Appends to a session's file and recovers from disk failures.
 //!
-//! After a failed sync the kernel calls what was written clean, although it may never have
-//! reached the disk; another sync of the same descriptor would answer that all is well. So the
-//! lines since the last good sync are kept, and after a failed one the file is opened again and
-//! they are written again in their own places, byte for byte: whenever that is cut short, the
-//! file holds no less than before. Which lines there are is decided in [`super::file`].
+//! After a failed sync the kernel marks written data as clean, although it may never have reached the disk;
+//! another sync of the same descriptor would report success. So the lines since the last good sync are kept,
+//! and after a failed one the file is reopened and they are written again at their own offsets, byte for
+//! byte: even if that is interrupted, the file holds no less than before. [`super::file`] decides on the
+//! lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -16,37 +16,37 @@ use super::disk::Disk;
 use super::lock::{Note, is_held};
 use crate::settings::private_files::private_dir;
 
-/// So many bytes may wait for the end of a turn; then they are brought to disk before it, so that
-/// what is kept of them stays small for as long as the disk is well.
+/// The bytes that may be unsynced until the end of a turn; beyond that they are synced earlier, so that the
+/// kept lines stay small as long as the disk works.
 const UNSYNCED: usize = 8 * 1024 * 1024;
-/// How many names are tried where other files have taken them.
+/// The maximum number of alternative names that are tried if names are taken.
 const MAX_BESIDE: usize = 99;
 
-/// A file open for appending.
+/// A file opened for appending.
 #[derive(Debug)]
 pub(super) struct Appender {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     file: File,
-    /// The descriptor that holds the lock, if the file was opened again since.
+    /// The descriptor that holds the lock, if the file was reopened since.
     locked: Option<File>,
-    /// Its length, as far as we know.
+    /// Its length, as far as known.
     len: u64,
-    /// The last line has no end: one is written before the next line.
+    /// Whether the last line has no end: one is written before the next line.
     open_line: bool,
-    /// What was written since the last good sync.
+    /// Data written since the last good sync.
     unsynced: Vec<Piece>,
-    /// The last sync failed, and they have not been written again since.
+    /// Whether the last sync failed, and the data was not written again since.
     sync_failed: bool,
-    /// We made it, and its folder has not been brought to disk yet.
+    /// Whether this process created it, and its folder has not been synced yet.
     fresh: bool,
-    /// Shows other programs who writes here.
+    /// Shows other programs who is writing.
     note: Option<Note>,
-    /// Warnings about problems that were repaired.
+    /// Warnings about repaired problems.
     warnings: Vec<String>,
 }
 
-/// Bytes of the file, and where they are in it.
+/// Bytes of the file, and their offset.
 #[derive(Debug)]
 struct Piece {
     at: u64,
@@ -54,7 +54,7 @@ struct Piece {
 }
 
 impl Appender {
-    /// A file that was opened before; `len` of it are known, and `last` is its last byte.
+    /// A file that was opened before; `len` bytes of it are known, and `last` is its last byte.
     pub(super) fn new(disk: Arc<dyn Disk>, path: PathBuf, file: File, len: u64, last: Option<u8>) -> Self {
         let open_line = last.is_some_and(|byte| byte != b'\n');
         let note = Note::leave(&path);
@@ -73,7 +73,7 @@ impl Appender {
         }
     }
 
-    /// Creates the file; no file may have that name.
+    /// Creates the file, which must not exist.
     pub(super) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
         let file = Self::made(&*disk, path)?;
         let mut appender = Self::new(disk, path.to_owned(), file, 0, None);
@@ -87,39 +87,39 @@ impl Appender {
         }
         let mut options = OpenOptions::new();
         let file = disk.open(options.read(true).append(true).create_new(true).mode(0o600), path)?;
-        // Nobody else can know the new file, so the lock is free.
+        // No other process can know the new file, so the lock is free.
         match file.try_lock() {
             Err(error) if is_held(&error) => Err(io::Error::other(error)),
             _ => Ok(file),
         }
     }
 
-    /// From now on `disk` performs its operations.
+    /// Uses `disk` for all further operations.
     pub(super) fn set_disk(&mut self, disk: Arc<dyn Disk>) {
         self.disk = disk;
     }
 
-    /// Where it is: next to its first place, if another file was put there.
+    /// Its path: beside its first one, if another file was put there.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Warnings about problems that were repaired; each is returned once.
+    /// Warnings about repaired problems; each is returned once.
     pub(super) fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Whether we made it and nothing is in it.
+    /// Whether this process created it and it is empty.
     pub(super) fn is_blank(&self) -> bool {
         self.fresh && self.len == 0
     }
 
-    /// Whether it should be brought to disk before the end of the turn.
+    /// Whether it should be synced before the end of the turn.
     pub(super) fn is_urgent(&self) -> bool {
         self.sync_failed || self.unsynced.iter().map(|piece| piece.bytes.len()).sum::<usize>() > UNSYNCED
     }
 
-    /// What other programs appended after the part we know.
+    /// Data that other programs appended after the known part.
     pub(super) fn external_appends(&mut self) -> io::Result<Vec<u8>> {
         let len = self.file.metadata()?.len();
         if len == self.len {
@@ -131,13 +131,13 @@ impl Appender {
         self.len = len;
         self.open_line = match bytes.last() {
             Some(byte) => *byte != b'\n',
-            // It was made shorter: what is its last byte now is not worth a read.
+            // It was shortened: its last byte is not worth a read.
             None => len > 0,
         };
         Ok(bytes)
     }
 
-    /// Writes one line with one `write`. When it fails the file is as it was before.
+    /// Writes one line with one `write`. On failure the file is unchanged.
     pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.recreate()?;
@@ -155,25 +155,25 @@ impl Appender {
         Ok(())
     }
 
-    /// Takes the first part of a line out of the file again.
+    /// Removes the first part of a line from the file again.
     fn undo_partial_write(&mut self, written: usize) -> io::Result<()> {
         let end = self.len.saturating_add(written as u64);
-        // Only our own piece is removed, and only if nobody has appended anything after it.
+        // Only this process's own data is removed, and only if nothing was appended after it.
         let cut = match self.file.metadata() {
             Ok(metadata) if metadata.len() == end => self.disk.cut(&self.file, self.len),
             other => other.map(|_| ()).and(Err(io::Error::other("another program writes to it"))),
         };
         if cut.is_err() {
-            // It stays a torn line, to which nothing may be glued.
+            // It stays a torn line, which must not be continued.
             self.open_line = true;
         }
         cut
     }
 
-    /// Brings what was written to disk.
+    /// Syncs written data to disk.
     ///
     /// # Errors
-    /// When that failed, and writing it again too. It is all tried again the next time.
+    /// When that failed, and so did writing it again. All of it is retried the next time.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if !self.sync_failed {
             if self.unsynced.is_empty() {
@@ -196,7 +196,7 @@ impl Appender {
         self.repair().map_err(|error| io::Error::new(error.kind(), format!("not safely on disk: {error}")))
     }
 
-    /// Everything up to here is on disk.
+    /// Records that everything up to here is on disk.
     fn synced(&mut self) {
         self.unsynced.clear();
         self.sync_failed = false;
@@ -204,16 +204,16 @@ impl Appender {
             && let Some(dir) = self.path.parent()
             && let Err(error) = self.disk.sync_folder(dir)
         {
-            // Like that of a file, a second attempt would prove nothing.
+            // As with the file itself, a second attempt would prove nothing.
             self.warnings.push(format!("the name of the session file may not be on disk ({error})"));
         }
     }
 
-    /// Opens the file again, writes again what may be lost, and syncs that.
+    /// Reopens the file, rewrites data that may be lost, and syncs it.
     fn repair(&mut self) -> io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
             self.recreate()?;
-            // If it fails here, this descriptor too must not be asked again.
+            // If it fails here, this descriptor must not be synced again either.
             self.sync_failed = true;
             self.disk.sync(&self.file)?;
             self.synced();
@@ -239,7 +239,7 @@ impl Appender {
         Ok(())
     }
 
-    /// The file was deleted while it was open: its content goes into a new one.
+    /// Creates a new file with the content of one that was deleted while open.
     fn recreate(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; usize::try_from(self.len).unwrap_or(0)];
         self.file.read_exact_at(&mut bytes, 0)?;
@@ -257,13 +257,13 @@ impl Appender {
                 Ok(0) => Err(io::Error::from(ErrorKind::WriteZero)),
                 result => result,
             };
-            // Half of it in its place would keep the next attempt from making it.
+            // A partial file in its place would keep the next attempt from creating it.
             let written = written.inspect_err(|_| std::fs::remove_file(&path).unwrap_or_default())?;
             rest = rest.get(written..).unwrap_or_default();
         }
         (self.file, self.locked, self.fresh, self.sync_failed) = (file, None, true, false);
         self.unsynced = vec![Piece { at: 0, bytes }];
-        // The note may have gone with the file; the old one must go before the new one comes.
+        // The note may have been removed with the file; the old one must go before the new one is created.
         drop(self.note.take());
         self.note = Note::leave(&path);
         self.warnings.push(if path == self.path {
@@ -276,8 +276,8 @@ impl Appender {
         Ok(())
     }
 
-    /// Creates the file again: under its old name, or next to it where another file has taken that,
-    /// as programs do that write a new file and rename it.
+    /// Creates the file again: with its old name, or beside it if another file has that name, as with
+    /// programs that write a new file and rename it.
     fn create_again(&self) -> io::Result<(PathBuf, File)> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let beside = (2..=MAX_BESIDE).map(|n| self.path.with_file_name(format!("{stem}-{n}.jsonl")));
@@ -295,17 +295,16 @@ impl Appender {
 impl Drop for Appender {
     fn drop(&mut self) {
         drop(self.note.take());
-        // Closing is not enough: a process that is just being started has a copy of the descriptor,
-        // and with it the lock, until it executes its program.
+        // Closing is not enough: a child process that is being started has a copy of the descriptor, and with
+        // it the lock, until it executes its program.
         let _ = self.locked.as_ref().unwrap_or(&self.file).unlock();
     }
 }
 
 impl Piece {
-    /// Writes the bytes again where they were. When something else is there now they go
-    /// to the end: a line that is there twice does no harm, one that is overwritten would. So they
-    /// do when they were before `after`, where a piece before them went: the last line is where
-    /// the conversation continues.
+    /// Writes the bytes again at their offsets. If something else is there now, they are appended: a
+    /// duplicate line does no harm, an overwritten one would. The same applies to pieces before `after`, the
+    /// offset of an earlier piece that was moved: the last line is where the conversation continues.
     fn rewrite(&mut self, disk: &dyn Disk, file: &File, places: &File, after: u64) -> io::Result<()> {
         let len = file.metadata()?.len();
         if (after..=len).contains(&self.at) && self.is_there(file, len)? {
@@ -323,7 +322,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Whether only the piece is in its place: bytes of it, or zeros where they were lost.
+    /// Whether there is only the piece at its offset: its bytes, or zeros where they were lost.
     fn is_there(&self, file: &File, len: u64) -> io::Result<bool> {
         let known = usize::try_from(len.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; known.min(self.bytes.len())];

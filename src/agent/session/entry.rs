@@ -1,7 +1,7 @@
-//! One line of a session file as a value: what it says, and how it is read and written.
+//! One line of a session file as a value, and its parser and writer.
 //!
-//! Entries are links of a tree; what the tree means is in [`super::tree`]. A line of a type that
-//! is not known here keeps its text, so that nothing another program wrote is lost.
+//! Entries are links of a tree; [`super::tree`] interprets it. A line of an unknown type keeps its text, so
+//! that data of other programs is not lost.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -17,30 +17,30 @@ use tau_protocol::message::{Message, UserContent};
 /// An entry of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Names it in its file.
+    /// Identifies it in its file.
     pub id: Arc<str>,
-    /// The entry before it on its branch; `None` for a root.
+    /// The previous entry on its branch; `None` for a root.
     pub parent: Option<Arc<str>>,
-    /// When it was written, in milliseconds since 1970.
+    /// The time of writing, in milliseconds since 1970.
     pub timestamp: i64,
-    /// What it says.
+    /// Its content.
     pub body: Body,
-    /// The line as it was read, if tau would write it differently: another program wrote it, and
-    /// it may have fields that are not known here. `None` for what tau wrote.
+    /// The original line, if tau would write it differently: another program wrote it, and it may have
+    /// unknown fields. `None` for lines of tau.
     pub raw: Option<Box<str>>,
 }
 
-/// What an entry says: the types of section 4 of the session format.
+/// The content of an entry: the types of section 4 of the session format.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Body {
     /// A message.
     Message { message: Arc<Message> },
-    /// The model is now this.
+    /// A change of the model.
     ModelChange { provider: String, model_id: String },
-    /// The thinking level is now this; any word, as other programs have other levels.
+    /// A change of the thinking level; any word, as other programs have other levels.
     ThinkingLevelChange { thinking_level: String },
-    /// What comes before `first_kept_entry_id` is replaced by the summary.
+    /// Replaces everything before `first_kept_entry_id` by the summary.
     Compaction {
         summary: String,
         first_kept_entry_id: String,
@@ -50,7 +50,7 @@ pub enum Body {
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
     },
-    /// What was tried on the branch that ends at `from_id`.
+    /// A summary of the branch that ends at `from_id`.
     BranchSummary {
         from_id: String,
         summary: String,
@@ -59,9 +59,9 @@ pub enum Body {
         #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
     },
-    /// Takes the target out of the context, or replaces its content.
+    /// Removes the target from the context, or replaces its content.
     ContextEdit { target_id: String, replacement: Option<ContextReplacement> },
-    /// Extension data that the model is given as user text.
+    /// Extension data that is sent to the model as user text.
     CustomMessage {
         custom_type: String,
         content: UserContent,
@@ -69,16 +69,16 @@ pub enum Body {
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     },
-    /// Names an entry; no label takes the name away.
+    /// Labels an entry; without a label, removes it.
     Label {
         target_id: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
-    /// Names the session; empty takes the name away.
+    /// Names the session; an empty name removes it.
     SessionInfo { name: String },
-    /// A link that gives no message: extension data, usage, the prompt of another program, a type
-    /// or role of a later version. The line as it was read.
+    /// An entry without a message: extension data, usage, the prompt of another program, a type or role of a
+    /// later version. Holds the original line.
     #[serde(skip)]
     Other { line: Box<str> },
 }
@@ -91,7 +91,7 @@ pub struct ContextReplacement {
 }
 
 impl Body {
-    /// The value of `type` in the file; empty for [`Body::Other`], which has its own line.
+    /// The value of `type` in the file; empty for [`Body::Other`], which holds its own line.
     fn kind(&self) -> &'static str {
         match self {
             Body::Message { .. } => "message",
@@ -108,7 +108,7 @@ impl Body {
     }
 }
 
-/// The line as it is written; the head comes first, so that lists can read it cheaply.
+/// A line to be written; the head comes first, so that lists can read it cheaply.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Written<'a> {
@@ -121,7 +121,7 @@ struct Written<'a> {
     body: &'a Body,
 }
 
-/// Any line as it is read: all own fields of all types. `'a` is the line.
+/// A parsed line of any type, with all known fields of all types. `'a` is the line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Read<'a> {
@@ -145,7 +145,7 @@ struct Read<'a> {
     name: Option<String>,
 }
 
-/// What every line has.
+/// The fields of every line.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -159,11 +159,11 @@ struct Head<'a> {
 }
 
 impl Entry {
-    /// The entry in a line; `None` if it is no JSON object with a type and an id. A type
-    /// that is not known, or whose own fields are not as specified, gives [`Body::Other`].
+    /// The entry in a line; `None` if it is not a JSON object with a type and an id. An unknown type, or one
+    /// whose fields do not match the specification, gives [`Body::Other`].
     pub fn parse(line: &str) -> Option<Entry> {
         let head: Head<'_> = serde_json::from_str(line).ok()?;
-        // A second header is no link: it would separate what follows from what comes before.
+        // A second header is not an entry: it would separate later entries from earlier ones.
         if head.kind == "session" {
             return None;
         }
@@ -182,7 +182,7 @@ impl Entry {
         Some(entry)
     }
 
-    /// What a line says, with or without an id: version 1 had none.
+    /// The content of a line, with or without an id: version 1 had none.
     pub(super) fn parse_any(line: &str) -> Option<Body> {
         #[derive(Deserialize)]
         struct Kind {
@@ -192,7 +192,7 @@ impl Entry {
         serde_json::from_str::<Read<'_>>(line).ok()?.body(&kind.r#type)
     }
 
-    /// The line of this entry, with its line end. A line that was read is returned unchanged.
+    /// The line of this entry, with its line end. The original line is returned unchanged.
     pub fn line(&self) -> Vec<u8> {
         let mut bytes = match (&self.raw, &self.body) {
             (Some(line), _) | (None, Body::Other { line }) => line.as_bytes().to_vec(),
@@ -203,12 +203,12 @@ impl Entry {
         bytes
     }
 
-    /// The line of an entry with data of an extension, in the place of this one.
+    /// The line of an entry with extension data that replaces this one.
     pub(crate) fn custom_line(&self, custom_type: &str, data: Value) -> String {
         self.line_of("custom", json!({ "customType": custom_type, "data": data }))
     }
 
-    /// The line of an entry of this type with these fields, in the place of this one.
+    /// The line of an entry of this type with these fields that replaces this one.
     pub(crate) fn line_of(&self, kind: &str, fields: Value) -> String {
         let mut line = json!({
             "type": kind,
@@ -222,7 +222,7 @@ impl Entry {
         line.to_string()
     }
 
-    /// The data of an extension in this entry, if it is of this type.
+    /// The extension data in this entry, if it is of this type.
     pub(crate) fn custom_data(&self, custom_type: &str) -> Option<Value> {
         let Body::Other { line } = &self.body else { return None };
         if !line.contains(custom_type) {
@@ -251,8 +251,7 @@ impl Entry {
         serde_json::to_writer(&mut expected, &self.written()).is_ok() && expected.0.is_empty()
     }
 
-    /// `message`, which this entry gives the context, as JSON, with the fields that another program
-    /// gave it and that are not known here.
+    /// `message`, which this entry adds to the context, as JSON, with unknown fields from other programs.
     pub(crate) fn message_json(&self, message: &Message) -> Value {
         let mut value = serde_json::to_value(message).unwrap_or_default();
         let raw = self.raw.as_deref().and_then(|line| serde_json::from_str::<Read<'_>>(line).ok());
@@ -266,7 +265,7 @@ impl Entry {
     }
 }
 
-/// Takes exactly these bytes; the first that differs is an error.
+/// Accepts exactly these bytes; the first difference is an error.
 struct Expected<'a>(&'a [u8]);
 
 impl Write for Expected<'_> {
@@ -316,18 +315,18 @@ impl Read<'_> {
     }
 }
 
-/// A time of the file (ISO 8601) in milliseconds since 1970.
+/// A timestamp of the file (ISO 8601) in milliseconds since 1970.
 pub(crate) fn millis(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
-/// Milliseconds since 1970 as the file writes them: ISO 8601, UTC, milliseconds, `Z`.
+/// The file's format of milliseconds since 1970: ISO 8601, UTC, milliseconds, `Z`.
 pub fn iso(millis: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or_default();
     format!("{time:.3}")
 }
 
-/// Now, in milliseconds since 1970.
+/// The current time, in milliseconds since 1970.
 pub fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
@@ -368,7 +367,7 @@ mod tests {
         let Body::Message { message } = &entry.body else { panic!("{entry:?}") };
         let expected = serde_json::json!({"role": "user", "content": [{"type": "text", "text": "x", "mark": 2}], "timestamp": 5, "mood": {"deep": [1]}});
         assert_eq!(entry.message_json(message), expected);
-        // What tau wrote is not kept twice.
+        // Lines of tau are not stored twice.
         let own = line
             .replace(r#","own":1"#, "")
             .replace(r#","mark":2"#, "")

@@ -1,8 +1,8 @@
-//! The file of a session while it is written: append only, one `write` a line, one writer.
+//! The file of a session while it is written: append only, one `write` per line, one writer.
 //!
-//! What could not be written waits and is tried again first, so that a child is never in the file
-//! without its parent. What the lines mean is in [`super::entry`]. How
-//! bytes come into the file, and what is done when they do not, is in [`super::appender`].
+//! Lines that could not be written wait and are retried first, so that a child is never in the file without
+//! its parent. [`super::entry`] interprets the lines. [`super::appender`] writes the bytes, and handles
+//! failures.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,7 @@ use super::disk::{Disk, Real};
 use super::lock;
 use crate::settings::private_files::open_with;
 
-/// Whether an entry is a reason to create the file.
+/// Whether an entry causes the file to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flush {
     /// It waits in memory until the file exists.
@@ -26,29 +26,29 @@ pub(crate) enum Flush {
     Now,
 }
 
-/// A session's file and the lines that are not in it yet.
+/// A session's file and the lines that are not yet in it.
 #[derive(Debug)]
 pub(crate) struct SessionFile {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     state: State,
-    /// Whole lines with their line ends.
+    /// Complete lines with their line ends.
     pending: VecDeque<Vec<u8>>,
-    /// One of them is worth a file, which could not be made.
+    /// Whether one of them requires a file, which could not be created.
     due: bool,
 }
 
 #[derive(Debug)]
 enum State {
-    /// To be made with the first message.
+    /// It is created with the first message.
     Absent,
-    /// Open for appending, locked.
+    /// Open for appending, and locked.
     Open(Appender),
     /// Not written to, for this reason.
     ReadOnly(String),
-    /// It could only be opened for reading, but may be written to later.
+    /// It could only be opened for reading, but may become writable later.
     Refused,
-    /// Opened to be looked at: what is appended is in memory only, and that is no failure.
+    /// Opened for reading only: appended lines stay in memory, which is not a failure.
     ReadAccess,
 }
 
@@ -57,25 +57,25 @@ enum State {
 pub enum Access {
     /// For appending, with the lock.
     Write,
-    /// Whoever holds the lock: nothing is written.
+    /// For reading, whoever holds the lock: nothing is written.
     Read,
-    /// For appending, although somebody who has ended seems to hold the lock.
+    /// For appending, even if a process that has ended seems to hold the lock.
     TakeOver,
 }
 
-/// A file that is open and about to be read.
+/// An open file that is about to be read.
 #[derive(Debug)]
 pub(crate) struct Opened {
     path: PathBuf,
-    /// At its beginning.
+    /// Positioned at its beginning.
     pub file: File,
-    /// Whether it may be written to now.
+    /// Whether it may currently be written to.
     writable: bool,
     access: Access,
 }
 
 impl Opened {
-    /// All of it.
+    /// The complete content.
     pub fn whole(&mut self) -> Result<Vec<u8>, SessionError> {
         let failed = |source| SessionError::Io { path: self.path.clone(), source };
         io::Seek::rewind(&mut self.file).map_err(failed)?;
@@ -84,7 +84,7 @@ impl Opened {
         Ok(bytes)
     }
 
-    /// The file from now on; `len` of it are known, and `last` is its last byte.
+    /// The file for writing; `len` bytes of it are known, and `last` is its last byte.
     pub fn done(self, len: u64, last: Option<u8>) -> SessionFile {
         let state = match self.writable {
             _ if self.access == Access::Read => State::ReadAccess,
@@ -100,7 +100,7 @@ impl SessionFile {
         SessionFile { path, disk: Arc::new(Real), state, pending: VecDeque::new(), due: false }
     }
 
-    /// A file that is made with the first entry that is worth it; `lines` then come first.
+    /// A file that is created with the first entry that requires it, starting with `lines`.
     pub fn absent(path: PathBuf, lines: impl IntoIterator<Item = Vec<u8>>) -> Self {
         SessionFile { pending: lines.into_iter().collect(), ..Self::of(path, State::Absent) }
     }
@@ -110,8 +110,8 @@ impl SessionFile {
         Self::of(path, State::ReadOnly(reason.into()))
     }
 
-    /// Opens the file as `access` says. When it may only be read, it is opened so. What it holds
-    /// is then read from [`Opened::file`].
+    /// Opens the file with this access. If it is only readable, it is opened for reading. Its content is then
+    /// read from [`Opened::file`].
     ///
     /// # Errors
     /// `Locked` when another process holds the lock, else `Io`.
@@ -128,7 +128,7 @@ impl SessionFile {
             Access::Write if writable => lock(&file, path)?,
             Access::Write | Access::Read | Access::TakeOver => {}
         }
-        // A huge file that is no session is recognised by its first line.
+        // A huge file that is not a session is recognised by its first line.
         let header = super::read::header(&mut file).map_err(failed)?;
         if header.is_none() {
             return Err(SessionError::NotASession(path.to_owned()));
@@ -137,7 +137,7 @@ impl SessionFile {
         Ok(Opened { path: path.to_owned(), file, writable, access })
     }
 
-    /// From now on what is done to it is done by `disk`.
+    /// Uses `disk` for all further operations.
     pub(crate) fn set_disk(&mut self, disk: Arc<dyn Disk>) {
         if let State::Open(appender) = &mut self.state {
             appender.set_disk(Arc::clone(&disk));
@@ -145,7 +145,7 @@ impl SessionFile {
         self.disk = disk;
     }
 
-    /// Warnings about problems that were repaired; each is returned once.
+    /// Warnings about repaired problems; each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         match &mut self.state {
             State::Open(appender) => appender.take_warnings(),
@@ -158,12 +158,12 @@ impl SessionFile {
         matches!(self.state, State::ReadAccess)
     }
 
-    /// Whether the file holds every line there is.
+    /// Whether the file holds every line.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.state, State::Open(_)) && self.pending.is_empty()
     }
 
-    /// Whether lines wait that belong in the file and could not be written.
+    /// Whether lines are waiting that could not be written to the file.
     pub fn has_unsaved(&self) -> bool {
         match self.state {
             State::Absent => self.due,
@@ -171,7 +171,7 @@ impl SessionFile {
         }
     }
 
-    /// Where it is, or will be.
+    /// Its current or future path.
     pub fn path(&self) -> &Path {
         match &self.state {
             State::Open(appender) => appender.path(),
@@ -179,8 +179,7 @@ impl SessionFile {
         }
     }
 
-    /// What somebody else appended since the last look; whole lines as far as they wrote whole
-    /// lines.
+    /// Data appended by other processes since the last call; complete lines if they wrote complete lines.
     pub(crate) fn external_appends(&mut self) -> Vec<u8> {
         match &mut self.state {
             State::Open(appender) => appender.external_appends().unwrap_or_default(),
@@ -188,11 +187,11 @@ impl SessionFile {
         }
     }
 
-    /// Appends a line, after those that wait.
+    /// Appends a line, after the waiting ones.
     ///
     /// # Errors
-    /// When one of them could not be written: it and those after it wait. Also when all are in the
-    /// file, but an earlier attempt to bring it to disk failed and does so again.
+    /// When one of them could not be written: it and all later ones wait. Also when all are in the file, but
+    /// an earlier sync failed and does so again.
     pub fn append(&mut self, line: Vec<u8>, flush: Flush) -> io::Result<()> {
         if matches!(self.state, State::ReadAccess) {
             return Ok(());
@@ -209,13 +208,13 @@ impl SessionFile {
         }
     }
 
-    /// Makes the file, with what waits.
+    /// Creates the file with the waiting lines.
     pub(super) fn make(&mut self) -> io::Result<()> {
         self.due = true;
         self.drain()
     }
 
-    /// Writes what waits, if the file is there or should be, and brings it to disk.
+    /// Writes the waiting lines, if the file exists or should, and syncs it to disk.
     pub fn flush(&mut self) -> io::Result<()> {
         if matches!(self.state, State::Open(_) | State::Refused) || self.due {
             self.drain()?;
@@ -247,11 +246,11 @@ impl SessionFile {
         Ok(())
     }
 
-    /// A file that could only be read, if it may be written to by now.
+    /// Reopens a file that was only readable, if it has become writable.
     fn reopen_for_writing(&self) -> io::Result<State> {
         let file = self.disk.open(OpenOptions::new().read(true).append(true), &self.path)?;
         lock(&file, &self.path).map_err(io::Error::other)?;
-        // What somebody else has appended meanwhile is met when the session is opened again.
+        // Data that others have appended in the meantime is read when the session is opened again.
         let len = file.metadata()?.len();
         let mut last = [0];
         if let Some(before) = len.checked_sub(1) {
@@ -261,7 +260,7 @@ impl SessionFile {
         Ok(State::Open(Appender::new(Arc::clone(&self.disk), self.path.clone(), file, len, last)))
     }
 
-    /// A file that could not even take its header is removed again.
+    /// Removes a file that could not even take its header.
     fn remove_empty(&mut self) {
         if let State::Open(appender) = &self.state
             && appender.is_blank()
@@ -285,7 +284,7 @@ fn may_only_be_read(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// Refuses to open a file for writing as long as it says so.
+    /// Refuses to open a file for writing while it is set.
     #[derive(Debug, Default)]
     struct ReadOnly(std::sync::atomic::AtomicBool);
 
@@ -302,7 +301,7 @@ mod tests {
     fn a_file_that_may_be_written_to_again_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
-        // Another line was added meanwhile by somebody else, and has no end.
+        // Another process added a line in the meantime, which has no end.
         std::fs::write(&path, "known\ntheirs").unwrap();
         let opened = Opened {
             path: path.clone(),

@@ -1,8 +1,7 @@
-//! New sessions made of a part of another: forks and clones (section 8 of the session format);
-//! and a complete session as text.
+//! Forks and clones of sessions (section 8 of the session format), and sessions as text.
 //!
-//! Entries keep their ids and every field they have, also those that are not known here. Labels
-//! of what is kept are written again at the end, because they may be on another branch.
+//! Entries keep their ids and all fields, including unknown ones. Labels of kept entries are written again at
+//! the end, because they may be on another branch.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,18 +14,18 @@ use super::{Session, SessionError, read};
 use tau_protocol::query::SessionSource;
 use tau_tools::regular_files::read_capped;
 
-/// How much of the path is kept.
+/// The part of the path that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForkRange<'a> {
     /// All of it.
     All,
-    /// What comes before the entry of that id.
+    /// Everything before the entry with that id.
     Before(&'a str),
 }
 
 impl Session {
-    /// Where all of it can be read; `None` when it has no messages yet. If its file does not have
-    /// every entry, it must have been read completely ([`Session::whole`]).
+    /// The source of the complete session; `None` if it has no messages yet. If its file does not have every
+    /// entry, it must have been read completely ([`Session::whole`]).
     pub fn source(&self) -> Option<SessionSource> {
         if let Some(file) = self.file.as_ref().filter(|file| file.is_whole()) {
             return Some(SessionSource::File(file.path().to_owned()));
@@ -37,7 +36,7 @@ impl Session {
         Some(SessionSource::Lines(std::iter::once(format!("{}\n", self.header)).chain(lines).collect()))
     }
 
-    /// A session in memory, of the lines that a file would have.
+    /// A session in memory, made from the lines of a session file.
     ///
     /// # Errors
     /// `NotASession` when they do not begin with a header.
@@ -52,9 +51,8 @@ impl Session {
         Ok(session)
     }
 
-    /// A new session with a part of the path to this one's leaf; `None` when the entry is not on
-    /// it, or when the part that has not been read cannot be read any more. Its file is created,
-    /// in `dir`, with the first message.
+    /// A new session with a part of the path to this one's leaf; `None` when the entry is not on it, or when
+    /// the unread part can no longer be read. Its file is created, in `dir`, with the first message.
     pub fn fork(&mut self, dir: Option<&Path>, part: ForkRange<'_>) -> Option<Session> {
         self.whole().ok()?;
         let path: Vec<&Entry> = match part {
@@ -87,7 +85,7 @@ impl Session {
         Some(fork)
     }
 
-    /// Takes over a line below `parent`.
+    /// Adds a copy of a line below `parent`.
     fn adopt(&mut self, line: &[u8], parent: Option<&Arc<str>>) {
         let parse = |line: &[u8]| Entry::parse(String::from_utf8_lossy(line).trim());
         let Some(mut entry) = parse(line) else { return };
@@ -108,7 +106,7 @@ impl Session {
         self.tree.push(entry);
     }
 
-    /// The lines of the file as they are, by id; of two with one id, the later.
+    /// The lines of the file by id, unchanged; for duplicate ids, the later one.
     pub(crate) fn lines(&self) -> HashMap<String, Vec<u8>> {
         let bytes =
             self.info.file.as_ref().and_then(|file| read_capped(file, u64::MAX).ok()).unwrap_or_default();

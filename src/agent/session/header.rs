@@ -1,8 +1,8 @@
 //! The first line of a session file.
 //!
-//! JSON has no place for a path that is not UTF-8. `cwd` then holds the path as text, with U+FFFD
-//! for what is no text, and `cwdBytes` its bytes in hexadecimal. Programs that do not know
-//! `cwdBytes` read the rest of the file as usual.
+//! JSON cannot hold a path that is not UTF-8. `cwd` then holds the path as text, with U+FFFD for invalid
+//! bytes, and `cwdBytes` its bytes in hexadecimal. Programs that do not know `cwdBytes` read the rest of the
+//! file as usual.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::entry::millis;
 use crate::settings::paths::hexadecimal;
 
-/// A header as it is written.
+/// A header to be written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NewHeader<'a> {
@@ -33,12 +33,12 @@ struct NewHeader<'a> {
     parent_session: Option<&'a str>,
 }
 
-/// What a directory keeps when it gets another name.
+/// The inode of a directory, which survives a rename.
 pub(super) fn inode(directory: &Path) -> Option<u64> {
     std::fs::metadata(directory).ok().map(|metadata| metadata.ino())
 }
 
-/// The header of a new session, without a line end. `printed` says that nobody sits in front of it.
+/// The header of a new session, without a line end. `printed` means that no user is present.
 pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>, printed: bool) -> String {
     let parent = parent.map(Path::to_string_lossy);
     let header = NewHeader {
@@ -52,7 +52,7 @@ pub(super) fn line(id: &str, timestamp: &str, cwd: &Path, parent: Option<&Path>,
         printed,
         parent_session: parent.as_deref(),
     };
-    // Texts and numbers always become JSON.
+    // Strings and numbers always become JSON.
     serde_json::to_string(&header).unwrap_or_default()
 }
 
@@ -71,22 +71,22 @@ pub(crate) struct Header {
     pub kind: String,
     /// Id of the session.
     pub id: String,
-    /// Version of the format; version 1 does not name it.
+    /// The version of the format; version 1 does not include it.
     #[serde(default)]
     pub version: Option<u32>,
-    /// When the session was started, ISO 8601.
+    /// The start time of the session, ISO 8601.
     #[serde(default)]
     pub timestamp: String,
     /// The directory the session runs in.
     #[serde(default)]
     pub cwd: PathBuf,
-    /// The bytes of `cwd` when they are not UTF-8, in hexadecimal.
+    /// The bytes of `cwd` in hexadecimal, if they are not UTF-8.
     #[serde(default)]
     cwd_bytes: Option<String>,
-    /// The inode of `cwd`, by which it is known under another name.
+    /// The inode of `cwd`, by which it is recognized after a rename.
     #[serde(default)]
     pub cwd_inode: Option<u64>,
-    /// It was begun by a run whose answers are printed.
+    /// Whether it was begun by a run whose answers are printed.
     #[serde(default)]
     pub printed: bool,
     /// Settings that version 1 kept here.
@@ -96,12 +96,12 @@ pub(crate) struct Header {
     pub model_id: Option<String>,
     #[serde(default)]
     pub thinking_level: Option<String>,
-    /// Only the documents from before version 1 have it.
+    /// Exists only in documents from before version 1.
     #[serde(default)]
     config: Option<serde::de::IgnoredAny>,
 }
 
-/// What has to be done to read a file.
+/// How a file must be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Versions 1 and 2: rewritten when opened.
@@ -130,7 +130,7 @@ impl Header {
         Some(header)
     }
 
-    /// What has to be done to read the file.
+    /// How the file must be read.
     pub fn form(&self) -> Form {
         match self.version {
             _ if self.kind == "metadata" => Form::Document,
@@ -141,7 +141,7 @@ impl Header {
         }
     }
 
-    /// When the session was started, in milliseconds since 1970; 0 if unknown.
+    /// The start time of the session, in milliseconds since 1970; 0 if unknown.
     pub fn created(&self) -> i64 {
         millis(&self.timestamp).unwrap_or(0)
     }

@@ -1,8 +1,8 @@
-//! The current branch before what a front end was given, a page at a time, from wherever it looks.
+//! Pages through the part of the current branch before the messages a front end was given.
 //!
-//! The branch is a sequence of entries, and a position is a number in it. The first of them are in the
-//! part of the file that was not read, where [`super::survey`] found their lines; they are read for a
-//! page and not kept. The others are in memory.
+//! The branch is a sequence of entries, and a position is an index into it. The first of them are in the
+//! unread part of the file, where [`super::survey`] located their lines; they are read for a page and not
+//! kept. The others are in memory.
 
 use std::fs::File;
 use std::io;
@@ -19,35 +19,35 @@ use tau_protocol::message::Message;
 use tau_protocol::needle::Needle;
 use tau_protocol::query::{PageFrom, PageGoal};
 
-/// About as large is a page, in bytes of the file; an entry that is larger is a page.
+/// The approximate size of a page, in bytes of the file; a larger entry is a page of its own.
 const PAGE_BYTES: u64 = 512 * 1024;
-/// Lines of the file that are read in one go, in bytes with what is between them.
+/// The maximum bytes of the file that are read at once, including gaps between lines.
 const GO_BYTES: u64 = 1024 * 1024;
 
-/// Where the branch before what was sent is.
+/// The branch before the messages that were sent.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     file: Option<UnreadFile>,
-    /// The entries that are in the file only, from the root on.
+    /// The entries that are only in the file, from the root.
     lines: Arc<[PathLine]>,
     /// The first entry after them.
     joint: Option<Arc<str>>,
     /// The first entry that was sent.
     sent: Option<Arc<str>>,
-    /// Whether nothing was sent, so that pages go up to the end.
+    /// Whether nothing was sent, so that pages extend to the end.
     whole: bool,
 }
 
-/// A request for a page, with all that it takes to read it.
+/// A request for a page, with everything needed to read it.
 #[derive(Debug)]
 pub(crate) struct PageJob {
     file: Option<UnreadFile>,
     lines: Arc<[PathLine]>,
-    /// The entries in memory, those that were sent too.
+    /// The entries in memory, including those that were sent.
     memory: Vec<MemoryEntry>,
-    /// How many of all come before what was sent.
+    /// The number of entries before those that were sent.
     end: usize,
-    /// Edits in memory: they may change what is in the file.
+    /// Edits in memory, which may change entries in the file.
     edits: Vec<Entry>,
     from: PageFrom,
     goal: PageGoal,
@@ -62,43 +62,41 @@ struct MemoryEntry {
 /// A page that was read.
 #[derive(Debug, Default, PartialEq)]
 pub struct BranchPage {
-    /// Its messages, and the results of its calls that come after it.
+    /// Its messages, and later results of its calls.
     pub messages: Vec<Arc<Message>>,
     /// The positions of its entries.
     pub place: Range<usize>,
-    /// Messages of the user and the model before it; `None` when nothing is.
+    /// The number of user and model messages before it; `None` if there are none.
     pub left: Option<u64>,
-    /// The same for what is between it and what was sent.
+    /// The number of user and model messages between it and those that were sent.
     pub(crate) after: Option<u64>,
 }
 
 impl History {
-    /// The branch of `tree` from its root in memory up to the first entry of the context, which was
-    /// sent.
+    /// The branch of `tree` from its root in memory to the first entry of the context, which was sent.
     pub(crate) fn in_memory(tree: &Tree) -> Self {
         let joint = tree.branch().first().map(|first| Arc::clone(&first.id));
         let sent = tree.context_start().map(|entry| Arc::clone(&entry.id));
         History { joint, sent, ..History::default() }
     }
 
-    /// The whole branch of `tree`, for a reader that was sent nothing.
+    /// The whole branch of `tree`, for a reader without any messages yet.
     pub(crate) fn whole(tree: &Tree) -> Self {
         History { sent: None, whole: true, ..History::in_memory(tree) }
     }
 
-    /// The same with what is in the file.
+    /// Adds the entries in the file.
     pub(crate) fn with_file(self, survey: Survey) -> Self {
         History { file: Some(survey.file), lines: survey.path.into(), ..self }
     }
 
-    /// How many messages of the user and the model come before what was sent; `None` when nothing
-    /// does.
+    /// The number of user and model messages before those that were sent; `None` if there are none.
     pub(crate) fn left(&self, tree: &Tree) -> Option<u64> {
         let job = self.job(tree, PageFrom::default(), PageGoal::Next);
         job.count(0..job.end)
     }
 
-    /// What it takes to read a page.
+    /// Prepares the reading of a page.
     pub(crate) fn job(&self, tree: &Tree, from: PageFrom, goal: PageGoal) -> PageJob {
         let path = tree.branch();
         let place = |id: &Option<Arc<str>>| path.iter().position(|entry| Some(&entry.id) == id.as_ref());
@@ -123,11 +121,11 @@ impl History {
 }
 
 impl Session {
-    /// A page of the branch, from wherever it is; the pages of the whole branch join without a gap.
-    /// Blocks, and reads what was not read of the file.
+    /// A page of the branch, starting anywhere; the pages of the whole branch join without a gap. Blocks, and
+    /// reads unread parts of the file.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read, or is another one by now.
+    /// `Io` when the file cannot be read, or has been replaced.
     pub fn branch_page(&self, from: PageFrom, goal: PageGoal) -> Result<BranchPage, SessionError> {
         let history = History::whole(self.tree());
         let history = match self.survey_job() {
@@ -143,20 +141,20 @@ impl Session {
 }
 
 impl PageJob {
-    /// Whether something has to be read from a file.
+    /// Whether the file must be read.
     pub(crate) fn reads_file(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// Reads the page. Blocks. Without an entry that is sought it is empty.
+    /// Reads the page. Blocks. Empty if the requested entry is not found.
     ///
     /// # Errors
-    /// Those of the file system, and when the file is another one by now.
+    /// Errors of the file system, and when the file has been replaced.
     pub(crate) fn read(&self) -> io::Result<BranchPage> {
         let file = self.file.as_ref().filter(|_| self.reads_file()).map(UnreadFile::open).transpose()?;
         let Some(place) = self.place(file.as_ref())? else { return Ok(BranchPage::default()) };
         let mut messages = self.messages(file.as_ref(), place.clone())?;
-        // A call may be on this page and its result after it.
+        // A call may be on this page, and its result after it.
         let is_answer = |at: &usize| matches!(self.kind(*at), None | Some(LineKind::Answer));
         let next_answer = (place.end..).find(is_answer).unwrap_or(place.end);
         for at in (place.end..next_answer).filter(|at| self.kind(*at) == Some(LineKind::Result)) {
@@ -166,7 +164,7 @@ impl PageJob {
         Ok(BranchPage { messages, place, left, after })
     }
 
-    /// Where the page is; `None` when what is sought is not there.
+    /// The positions of the page; `None` if the requested entry is not found.
     fn place(&self, file: Option<&File>) -> io::Result<Option<Range<usize>>> {
         let range = match self.from {
             PageFrom::Before { position: None } => 0..self.end,
@@ -192,18 +190,18 @@ impl PageJob {
         })
     }
 
-    /// Where a page of about `bytes` that ends at `end` starts; it has at least one entry.
+    /// The start of a page of about `bytes` that ends at `end`; it has at least one entry.
     fn start(&self, range: &Range<usize>, end: usize, bytes: u64) -> usize {
         let before = (range.start..end).rev();
         end.saturating_sub(self.fitting(before, bytes))
     }
 
-    /// Where a page of about `bytes` that starts at `start` ends.
+    /// The end of a page of about `bytes` that starts at `start`.
     fn stop(&self, range: &Range<usize>, start: usize, bytes: u64) -> usize {
         start.saturating_add(self.fitting(start..range.end, bytes))
     }
 
-    /// How many of the entries fit into `bytes`: at least the first with a message.
+    /// The number of entries that fit into `bytes`: at least the first with a message.
     fn fitting(&self, entries: impl Iterator<Item = usize>, bytes: u64) -> usize {
         let (mut sum, mut messages) = (0_u64, 0_usize);
         let fits = |at: &usize| {
@@ -219,7 +217,7 @@ impl PageJob {
         self.memory.get(at.checked_sub(self.lines.len())?)
     }
 
-    /// What an entry is; `None` beyond the last.
+    /// The kind of an entry; `None` after the last.
     fn kind(&self, at: usize) -> Option<LineKind> {
         let line = self.lines.get(at).map(|line| line.kind);
         line.or_else(|| self.in_memory(at).map(|entry| entry.kind))
@@ -261,7 +259,7 @@ impl PageJob {
         Ok(items.map(|(_, message)| message).chain(in_memory).collect())
     }
 
-    /// The nearest entry in which somebody or something said `text`.
+    /// The nearest entry that contains `text`.
     fn search(
         &self,
         file: Option<&File>,
@@ -306,12 +304,12 @@ impl PageJob {
     }
 }
 
-/// The position that is nearest to where a search begins.
+/// The position nearest to the start of a search.
 fn nearest(mut range: Range<usize>, backwards: bool, is_it: impl Fn(&usize) -> bool) -> Option<usize> {
     if backwards { range.rfind(is_it) } else { range.find(is_it) }
 }
 
-/// The lines in ranges that are read in one go each.
+/// Groups the lines into ranges that are each read at once.
 fn goes(lines: &[PathLine]) -> Vec<Range<usize>> {
     let mut goes: Vec<Range<usize>> = Vec::new();
     let mut begin = 0;
@@ -327,7 +325,7 @@ fn goes(lines: &[PathLine]) -> Vec<Range<usize>> {
     goes
 }
 
-/// Gives `take` the text of each line.
+/// Passes the text of each line to `take`.
 fn each_line(file: &File, lines: &[PathLine], mut take: impl FnMut(&PathLine, &[u8])) -> io::Result<()> {
     let mut buffer = Vec::new();
     for go in goes(lines) {

@@ -1,5 +1,4 @@
-//! Whether something is said in an entry: first its line is searched as it is, and only one in which
-//! the longest word occurs is parsed.
+//! Searches entries for text: the raw line first, and parses it only if the longest word occurs.
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcherBuilder;
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::list::MESSAGE;
 use tau_protocol::needle::Needle;
 
-/// Fields that hold no text for people.
+/// Fields without text for users.
 const UNSAID: [&str; 17] = [
     "type",
     "id",
@@ -29,8 +28,8 @@ const UNSAID: [&str; 17] = [
     "firstKeptEntryId",
 ];
 
-/// Whether a line of a session, or a message as JSON, says what is sought. Where that depends on how it
-/// is drawn, it may be answered yes.
+/// Whether a line of a session, or a message as JSON, contains the text. If that depends on how it is drawn,
+/// the result may be true.
 pub(super) fn is_said_in(needle: &Needle) -> impl Fn(&[u8]) -> bool {
     let word = needle.longest_word();
     let mut builder = RegexMatcherBuilder::new();
@@ -42,7 +41,7 @@ pub(super) fn is_said_in(needle: &Needle) -> impl Fn(&[u8]) -> bool {
     }
 }
 
-/// Whether it is an entry, or a message, of which something is drawn.
+/// Whether it is an entry, or a message, that is drawn.
 fn is_shown(line: &[u8]) -> bool {
     let shown: [&[u8]; 5] = [
         MESSAGE,

@@ -1,4 +1,4 @@
-//! What lists remember of session files, so that the next list need not open them again.
+//! An index of session files, so that lists need not open unchanged files again.
 //!
 //! Keyed by path, size and time of the last change. The files are the truth: an index that is
 //! missing, torn or of another version is as good as an empty one and may be deleted at any time.
@@ -14,40 +14,39 @@ use super::row::ListedFile;
 use crate::settings::private_files::{read_capped, write_private};
 use tau_protocol::session_row::SessionRow;
 
-/// First line of an index: its version. Another one makes the rest unreadable.
+/// The first line of an index: its version. The index is ignored if it differs.
 const VERSION: &str = "tau sessions 2";
-/// Largest index that is read, in bytes: some hundred thousand sessions.
+/// The size limit of an index, in bytes: some hundred thousand sessions.
 const MAX_SIZE: u64 = 256 * 1024 * 1024;
 
-/// What is known of session files.
+/// Known facts about session files.
 #[derive(Debug, Default)]
 pub struct SessionIndex {
     files: HashMap<PathBuf, IndexLine>,
     changed: bool,
-    /// Where it is to be read from, until it has been.
+    /// The path to read it from, until it has been read.
     unread: Option<PathBuf>,
 }
 
 /// A line of an index.
 #[derive(Debug, Serialize, Deserialize)]
 struct IndexLine {
-    /// Nanoseconds since 1970, as far as the file system counts them.
+    /// Nanoseconds since 1970, with the precision of the file system.
     modified: u64,
     size: u64,
-    /// `None` for a file that is no session; `path` then names it.
+    /// `None` for a file that is not a session; `path` then names it.
     row: Option<SessionRow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
 }
 
 impl SessionIndex {
-    /// What the index at `path` says, which is read with the first list; nothing when it cannot
-    /// be read.
+    /// The index at `path`, which is read with the first list; empty if it cannot be read.
     pub fn load(path: &Path) -> Self {
         SessionIndex { unread: Some(path.to_owned()), ..SessionIndex::default() }
     }
 
-    /// Reads the index, unless that has been done.
+    /// Reads the index, if not yet done.
     pub(super) fn read(&mut self) {
         let Some(path) = self.unread.take() else { return };
         let bytes = read_capped(&path, MAX_SIZE).unwrap_or_default();
@@ -64,17 +63,17 @@ impl SessionIndex {
         }
     }
 
-    /// Writes the index to `path` when something in it is new.
+    /// Writes the index to `path` if it has changed.
     ///
     /// # Errors
-    /// Those of the file system; nothing is lost by them but time.
+    /// Errors of the file system; only time is lost by them.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         if !self.changed {
             return Ok(());
         }
         let mut text = format!("{VERSION}\n").into_bytes();
         for file in self.files.values() {
-            // A path that is not UTF-8 has no place in JSON; such a file is opened every time.
+            // A path that is not UTF-8 cannot be stored in JSON; such a file is opened every time.
             if let Ok(line) = serde_json::to_vec(file) {
                 text.extend(line);
                 text.push(b'\n');
@@ -83,7 +82,7 @@ impl SessionIndex {
         write_private(path, &text)
     }
 
-    /// The row of a file that has not changed.
+    /// The row of an unchanged file.
     pub(super) fn row(&self, file: &ListedFile) -> Option<&SessionRow> {
         let known = self.files.get(&file.path)?;
         let same = known.size == file.size && known.modified == nanos(file.modified);
@@ -98,7 +97,7 @@ impl SessionIndex {
         self.changed = true;
     }
 
-    /// Forgets the files under `root` that are there no more; when `all` of it was listed.
+    /// Removes missing files under `root`, if `all` of it was listed.
     pub(super) fn keep(&mut self, root: &Path, all: bool, listed: &[ListedFile]) {
         if !all {
             return;

@@ -1,8 +1,8 @@
-//! Lists sessions without opening them whole.
+//! Lists sessions without reading their files completely.
 //!
-//! A list must be quick with thousands of files, so lines are looked at, not parsed: the parts
-//! that are needed are at the beginning of a line as every known program writes it. A line that
-//! looks otherwise is parsed. Nothing here changes or locks a file.
+//! A list must be quick with thousands of files, so lines are scanned, not parsed: the required fields are at
+//! the beginning of a line in the output of every known program. Other lines are parsed. Nothing here changes
+//! or locks a file.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -22,22 +22,21 @@ use tau_protocol::message::Message;
 use tau_protocol::session_row::SessionRow;
 use tau_protocol::title;
 
-/// Lists the sessions under `root` (the folder that holds one folder a directory, or a folder of
-/// session files), newest first: those that run in `cwd`, or all. Rows are given to `emit` one by
-/// one; it returns whether to continue. Files that are no sessions are skipped.
+/// Lists the sessions under `root` (the folder with one subfolder per directory, or a folder of session
+/// files), newest first: those that run in `cwd`, or all. Rows are passed to `emit` one by one; it returns
+/// whether to continue. Files that are not sessions are skipped.
 pub fn list(root: &Path, cwd: Option<&Path>, emit: &mut dyn FnMut(SessionRow) -> bool) {
     list_known(root, cwd, &mut SessionIndex::default(), emit);
 }
 
-/// As [`list`], with what is known from unread: files that have not changed since are not opened.
-/// What was found out is in `known` afterwards.
+/// Like [`list`], but uses an index: files that have not changed since are not opened. `known` is updated.
 pub fn list_known(
     root: &Path,
     cwd: Option<&Path>,
     known: &mut SessionIndex,
     emit: &mut dyn FnMut(SessionRow) -> bool,
 ) {
-    // Many files take as long to look at as the index takes to be read, so both at once.
+    // Scanning many files takes as long as reading the index, so both run at once.
     let files = std::thread::scope(|scope| {
         let files = scope.spawn(|| files(root, cwd));
         known.read();
@@ -60,21 +59,21 @@ pub fn list_known(
     }
 }
 
-/// The session that runs in `cwd` and was changed last.
+/// The session in `cwd` that was changed last.
 pub fn newest(root: &Path, cwd: &Path) -> Option<PathBuf> {
     let is_here = |file: &ListedFile| header(&file.path).is_some_and(|header| header.cwd == cwd);
     files(root, Some(cwd)).into_iter().find(is_here).map(|file| file.path)
 }
 
-/// The type of the entry that a session has which was continued on the screen.
+/// The type of the entry that marks a session as continued on the screen.
 pub(super) const ADOPTED: &str = "tau.screen";
 
-/// The newest session of a directory that is gone and that `cwd` may have been, before it was renamed or moved.
+/// The newest session of a missing directory that may be `cwd` before a rename or move.
 pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
     let inode = header::inode(cwd);
     let was_here = |header: &Header| match header.cwd_inode {
         Some(known) if inode == Some(known) => true,
-        // Its inode changes when it is copied, or moved to another file system.
+        // The inode changes when a directory is copied, or moved to another file system.
         _ => header.cwd.file_name() == cwd.file_name(),
     };
     let is_it = |file: &ListedFile| {
@@ -83,18 +82,18 @@ pub fn moved(root: &Path, cwd: &Path) -> Option<PathBuf> {
     files(root, None).into_iter().find(is_it).map(|file| file.path)
 }
 
-/// What lists say of one session file.
+/// The list row of a session file.
 pub fn row_of(path: &Path) -> Option<SessionRow> {
     let metadata = std::fs::metadata(path).ok()?;
     let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
     row(&ListedFile { path: path.to_owned(), modified, size: metadata.len() })
 }
 
-/// The sessions whose id is `id`, begins or ends with it: in an exact match that one alone.
+/// The sessions whose id is `id`, begins or ends with it; an exact match is returned alone.
 pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
     let (mut found, wanted) = (Vec::new(), id.to_ascii_lowercase());
     for file in files(root, None) {
-        // Names end with the id unless somebody renamed them; then only the header knows.
+        // File names end with the id unless a user renamed them; then only the header has it.
         let Some(header) = header(&file.path) else { continue };
         if header.id == id {
             return vec![file.path];
@@ -107,8 +106,8 @@ pub fn with_id(root: &Path, id: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The session of exactly this id. Names end with the id unless somebody renamed them, so most
-/// files need not be opened.
+/// The session with exactly this id. File names end with the id unless a user renamed them, so most files
+/// need not be opened.
 pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     let end = format!("_{id}.jsonl");
     let named = |file: &ListedFile| file.path.to_string_lossy().ends_with(&end);
@@ -117,7 +116,7 @@ pub fn of_id(root: &Path, id: &str) -> Option<PathBuf> {
     likely.into_iter().chain(others).find(is_it).map(|file| file.path)
 }
 
-/// The `*.jsonl` files that can hold sessions of `cwd`, changed last first.
+/// The `*.jsonl` files that can hold sessions of `cwd`, last changed first.
 pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
     let mut files = Vec::new();
     let folders = read_dir(root, &mut files);
@@ -131,12 +130,12 @@ pub(super) fn files(root: &Path, cwd: Option<&Path>) -> Vec<ListedFile> {
     files
 }
 
-/// The directory that a session file runs in; `None` when the file is no session.
+/// The directory of a session file; `None` if the file is not a session.
 pub fn directory(path: &Path) -> Option<PathBuf> {
     header(path).map(|header| header.cwd)
 }
 
-/// Takes the session files of a folder; returns the folders in it.
+/// Collects the session files of a folder; returns its subfolders.
 fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -146,7 +145,7 @@ fn read_dir(dir: &Path, files: &mut Vec<ListedFile>) -> Vec<PathBuf> {
         if !is_session && !kind.is_dir() && !kind.is_symlink() {
             continue;
         }
-        // What is no link is cheaper to ask about where it was found than by its whole path.
+        // Metadata of an entry that is not a link is cheaper through the open folder than by its full path.
         let metadata = if kind.is_symlink() { std::fs::metadata(&path) } else { entry.metadata() };
         let Ok(metadata) = metadata else { continue };
         if metadata.is_dir() {
@@ -168,7 +167,7 @@ fn row(file: &ListedFile) -> Option<SessionRow> {
     let mut line = Vec::new();
     let header = loop {
         line.clear();
-        // The limit keeps a huge file that is no session from being read into memory.
+        // The limit keeps a huge file that is not a session from being read into memory.
         let mut limited = std::io::Read::take(&mut reader, read::HEADER_LIMIT);
         if limited.read_until(b'\n', &mut line).ok()? == 0 {
             return None;
@@ -202,22 +201,22 @@ fn row(file: &ListedFile) -> Option<SessionRow> {
     })
 }
 
-/// What is gathered line by line.
+/// Values gathered line by line.
 #[derive(Default)]
 struct Scan {
     name: Option<String>,
     first_prompt: Option<String>,
     messages: u64,
-    /// Somebody continued it on the screen.
+    /// Whether it was continued on the screen.
     adopted: bool,
-    /// Latest time of a user or assistant message, as in the file: such times sort as text.
+    /// The latest time of a user or assistant message, as in the file: such timestamps sort as text.
     latest: String,
 }
 
-/// How messages begin that are written in the usual order and without blanks.
+/// The beginning of messages that are written in the usual order and without blanks.
 pub(super) const MESSAGE: &[u8] = br#"{"type":"message","#;
 
-/// A line that could not be read at a glance.
+/// A line that could not be scanned.
 #[derive(Deserialize)]
 struct Slow {
     #[serde(rename = "type")]
@@ -276,12 +275,12 @@ impl Scan {
     }
 }
 
-/// Role and time of a message whose fields are in the usual order. In JSON a quote inside a
-/// string is escaped, so what is found is a field.
+/// Role and time of a message whose fields are in the usual order. In JSON a quote inside a string is
+/// escaped, so a match is a field.
 fn glance(line: &[u8]) -> Option<(&[u8], &[u8])> {
     const ROLE: &[u8] = br#""message":{"role":""#;
     const TIME: &[u8] = br#""timestamp":""#;
-    // The head of a line is short; a message with another order is not searched to its end.
+    // The head of a line is short; a message in another order is not searched to its end.
     let head = line.get(..line.len().min(512))?;
     let at = memmem::find(head, ROLE)?;
     let (before, rest) = head.split_at_checked(at)?;
@@ -317,8 +316,8 @@ fn is_user_or_assistant(role: &[u8]) -> bool {
     role == b"user" || role == b"assistant"
 }
 
-/// Whether a line that cannot be read at a glance has to be parsed: it may be a message in another
-/// order, or written with blanks.
+/// Whether a line that cannot be scanned must be parsed: it may be a message in another order, or written
+/// with blanks.
 fn is_slow(line: &[u8]) -> bool {
     line.starts_with(MESSAGE) || !line.starts_with(br#"{"type":""#)
 }
@@ -327,7 +326,7 @@ fn until_quote(text: &[u8]) -> Option<&[u8]> {
     text.get(..memchr::memchr(b'"', text)?)
 }
 
-/// The line with which a user message begins, cut to 200 characters.
+/// The first line of a user message, cut to 200 characters.
 fn first_line(line: &[u8]) -> Option<String> {
     let Body::Message { message } = Entry::parse_any(std::str::from_utf8(line).ok()?)? else {
         return None;

@@ -1,8 +1,8 @@
-//! Who writes to a session: a note next to the file that names the owner of its lock.
+//! The writer of a session: a note beside the file that names the owner of its lock.
 //!
-//! The lock itself is the kernel's, on the session file, and ends with the process that holds
-//! it. The note only says who that is, and takes its place where a file system has no locks.
-//! It is made when a session is opened for writing and removed when that is over.
+//! The lock itself is the kernel's, on the session file, and ends with the process that holds it. The note
+//! only identifies the owner, and replaces the lock on file systems without locks. It is created when a
+//! session is opened for writing and removed afterwards.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::entry::{iso, now};
 use crate::settings::private_files::{open_regular, open_with};
 
-/// Longest note that is read, in bytes.
+/// The maximum length of a note, in bytes.
 const MAX_LEN: u64 = 4_096;
 
 /// Whether another descriptor holds the lock. Any other error means that the file system has no
@@ -23,10 +23,10 @@ pub(super) fn is_held(error: &TryLockError) -> bool {
     matches!(error, TryLockError::WouldBlock)
 }
 
-/// Takes the advisory lock for the only writer. The lock ends with the process, however that ends.
+/// Takes the advisory lock for the only writer. The lock ends with the process in any case.
 ///
 /// # Errors
-/// The owner, when another descriptor holds the lock.
+/// The owner, if another descriptor holds the lock.
 pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
     match file.try_lock() {
         Ok(()) => Ok(()),
@@ -38,7 +38,7 @@ pub(super) fn acquire(file: &File, path: &Path) -> Result<(), Owner> {
                 (None, noted) => noted.unwrap_or_default(),
             })
         }
-        // On a file system without locks only the note shows that there is another writer.
+        // On a file system without locks only the note shows another writer.
         Err(_) => match noted(path) {
             Some(owner) if owner.life() != Life::Ended => Err(owner),
             _ => Ok(()),
@@ -66,22 +66,22 @@ fn lock_owner(file: &File) -> Option<u32> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
-    /// Its process id; 0 where that cannot be found out.
+    /// Its process id; 0 if unknown.
     pub pid: u32,
-    /// The machine it runs on; empty where that is not known.
+    /// The machine it runs on; empty if unknown.
     pub host: String,
-    /// Since when, as in session files.
+    /// The time since it has been the owner, in the format of session files.
     pub since: String,
-    /// Distinguishes it from an earlier process of the same id, where the system can.
+    /// Distinguishes it from an earlier process with the same id, if the system supports that.
     started: Option<String>,
 }
 
-/// Whether an owner still runs.
+/// Whether an owner is still running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Runs,
     Ended,
-    /// It is on another machine, or nothing is known of it.
+    /// It is on another machine, or nothing is known about it.
     Unknown,
 }
 
@@ -92,12 +92,12 @@ impl Owner {
         Owner { pid, host: host(), since: iso(now()), started: started(pid) }
     }
 
-    /// The owner of whom only the process is known.
+    /// An owner of which only the process is known.
     pub fn process(pid: u32) -> Self {
         Owner { pid, host: host(), ..Owner::default() }
     }
 
-    /// Whether it still runs, as far as this machine knows.
+    /// Whether it is still running, as far as this machine knows.
     pub fn life(&self) -> Life {
         if self.pid == 0 || self.host != host() {
             return Life::Unknown;
@@ -108,7 +108,7 @@ impl Owner {
         if rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH) {
             return Life::Ended;
         }
-        // Another process may have got the same id.
+        // Another process may have been assigned the same id.
         match (&self.started, started(self.pid)) {
             (Some(then), Some(now)) if *then != now => Life::Ended,
             _ => Life::Runs,
@@ -140,11 +140,11 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Leaves a note for the session at `path`, in place of any there is. A folder that cannot
-    /// be written gets no note; the lock itself does not depend on it.
+    /// Leaves a note for the session at `path`, replacing any existing one. An unwritable folder gets no
+    /// note; the lock itself does not depend on it.
     pub fn leave(path: &Path) -> Option<Self> {
         let note = note_path(path);
-        // A new file each time: a link of somebody else's at this name is never followed.
+        // A new file each time: an existing link with this name is never followed.
         let _ = std::fs::remove_file(&note);
         let mut options = OpenOptions::new();
         let mut file = open_with(options.write(true).create_new(true).mode(0o600), &note).ok()?;
@@ -158,18 +158,18 @@ impl Drop for Note {
     fn drop(&mut self) {
         let ours = read(&self.path).is_some_and(|owner| owner.is_this());
         if ours {
-            // A note that stays does no harm: its owner has then ended.
+            // A remaining note does no harm: its owner has then ended.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// The owner that the note next to a session names.
+/// The owner named by the note beside a session.
 pub fn noted(path: &Path) -> Option<Owner> {
     read(&note_path(path))
 }
 
-/// Where the note of a session is: a hidden file in the same folder.
+/// The path of a session's note: a hidden file in the same folder.
 pub fn note_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.lock"))
@@ -185,8 +185,8 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// When a process was started, in the kernel's own measure (Linux, proc(5)): the 22nd field of
-/// `/proc/PID/stat`, counted after the name, which may hold blanks and brackets.
+/// The start time of a process, in the kernel's own units (Linux, proc(5)): the 22nd field of
+/// `/proc/PID/stat`, counted after the name, which may contain blanks and brackets.
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

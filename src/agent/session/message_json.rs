@@ -1,4 +1,4 @@
-//! The message of a line as JSON: read leniently, and written with the fields that tau does not know.
+//! Messages as JSON: parsed leniently, and written with their unknown fields.
 
 use serde_json::Value;
 
@@ -13,8 +13,8 @@ pub(super) fn parse_message(json: &str) -> Option<Message> {
     }
 }
 
-/// Reads a message that lacks what this version always writes: content that is missing or null
-/// counts as empty, and text where blocks are due as one text block.
+/// Parses a message that lacks fields that this version always writes: missing or null content counts as
+/// empty, and text in place of blocks as one text block.
 fn lenient_message(mut message: Value) -> Option<Message> {
     let fields = message.as_object_mut()?;
     let role = fields.get("role")?.as_str()?.to_owned();
@@ -44,7 +44,7 @@ fn lenient_message(mut message: Value) -> Option<Message> {
             *value = Value::from(*default);
         }
     }
-    // Better lose numbers in an unknown shape than the text next to them.
+    // Numbers in an unknown shape are dropped rather than the text next to them.
     for field in ["usage", "timestamp", "durationMs"] {
         if fields.get(field).is_some_and(|value| !fits(field, value)) {
             fields.remove(field);
@@ -61,14 +61,14 @@ fn fits(field: &str, value: &Value) -> bool {
     }
 }
 
-/// Leaves only the blocks a tool result can have; the line in the file keeps the others.
+/// Keeps only the blocks that a tool result can have; the line in the file has the others.
 fn keep_known_blocks(content: &mut Value) {
     if let Value::Array(blocks) = content {
         blocks.retain(|block| serde_json::from_value::<Content>(block.clone()).is_ok());
     }
 }
 
-/// Adds the fields of `raw` that `value` lacks, to the message and to each of its blocks.
+/// Adds missing fields from `raw` to the message and to each of its blocks.
 pub(super) fn add_unknown_fields(value: &mut Value, raw: Value, is_edited: bool) {
     let (Value::Object(fields), Value::Object(raw)) = (value, raw) else { return };
     for (name, raw) in raw {
@@ -82,7 +82,7 @@ pub(super) fn add_unknown_fields(value: &mut Value, raw: Value, is_edited: bool)
 
 fn add_to_blocks(blocks: &mut [Value], raw: Value) {
     let Value::Array(raw) = raw else { return };
-    // Where blocks were left out, it is not known which belongs to which.
+    // If blocks were left out, the remaining ones cannot be matched.
     if raw.len() == blocks.len() {
         blocks.iter_mut().zip(raw).for_each(|(block, raw)| add_unknown_fields(block, raw, true));
     }

@@ -1,5 +1,6 @@
-//! Makes session text of older versions new: versions 1 and 2 in place, and the documents from
-//! before them as entries of a new session.
+//! Converts session text of older versions to the current one.
+//!
+//! Versions 1 and 2 are converted in place, and the documents from before them to entries of a new session.
 //!
 //! Pure: text in, text out. The rules are section 7 of the session format.
 
@@ -11,7 +12,7 @@ use super::entry::{Body, Entry, millis, random_id};
 use super::message_json::parse_message;
 use super::read::lines;
 
-/// The text of version 3 for a file of version 1 or 2. Lines that are no JSON stay as they are.
+/// The text of version 3 for a file of version 1 or 2. Lines that are not JSON are unchanged.
 pub(crate) fn to_current(bytes: &[u8]) -> Vec<u8> {
     let mut values: Vec<Line<'_>> = lines(bytes).map(Line::of).collect();
     let header = values.iter_mut().find_map(Line::object);
@@ -31,7 +32,7 @@ pub(crate) fn to_current(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A line, read or not.
+/// A line, parsed or not.
 enum Line<'a> {
     Object(Map<String, Value>),
     Garbage(&'a [u8]),
@@ -67,9 +68,9 @@ fn set_version(header: &mut Map<String, Value>) {
     }
 }
 
-/// Gives each entry of version 1 an id and the entry before it as parent.
+/// Gives each entry of version 1 an id, and the previous entry as parent.
 fn link(values: &mut [Line<'_>]) {
-    // Places in the file count the lines that are JSON, the header being the first.
+    // Positions in the file count only the JSON lines, beginning with the header.
     let mut ids = vec![None];
     for entry in values.iter_mut().filter_map(Line::object).skip(1) {
         let parent = ids.last().cloned().flatten();
@@ -139,7 +140,7 @@ fn note_calls(message: &Map<String, Value>, names: &mut HashMap<String, String>)
     }
 }
 
-/// Tool results had `output` for `content`, and no name.
+/// Converts tool results, which had `output` instead of `content`, and no name.
 fn complete_result(message: &mut Map<String, Value>, names: &HashMap<String, String>) {
     if message.get("role").and_then(Value::as_str) != Some("toolResult") {
         return;

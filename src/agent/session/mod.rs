@@ -1,8 +1,8 @@
-//! Sessions: an append-only tree of entries in one file, and the context that is a fold over it.
+//! Sessions: an append-only tree of entries in a file, and the context as a fold over it.
 //!
-//! The format is specified in the project's session format (version 3, shared with pi). A
-//! session is written by one task only; [`list`] reads many without opening any whole.
-//! [`entry`] is a line, `file` and `appender` write, `read` and `migrate` read, [`tree`] gives it meaning.
+//! The format is specified in the project's session format (version 3, shared with pi). A session is written
+//! by one task only; [`list`] reads many without opening any completely. [`entry`] is a line, `file` and
+//! `appender` write, `read` and `migrate` read, [`tree`] gives it meaning.
 
 pub mod prompt_history;
 
@@ -47,21 +47,21 @@ use tau_tools::paths::reason;
 use tree::Tree;
 pub use unread::UnreadPart;
 
-/// Why a session could not be opened or written.
+/// The reason a session could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The file has content but is no session, or it is empty. It is left as it is.
+    /// The file has content but is not a session, or it is empty. It is left alone.
     #[error("{path}: not a session file", path = .0.display())]
     NotASession(PathBuf),
-    /// The file system said no.
+    /// An error of the file system.
     #[error("{path}: {why}", path = .path.display(), why = reason(.source))]
     Io { path: PathBuf, source: std::io::Error },
-    /// Another tau writes to it.
+    /// Another tau is writing to it.
     #[error("{path}: in use by another tau ({owner})", path = .path.display())]
     Locked { path: PathBuf, owner: Owner },
 }
 
-/// What the model is given of a session.
+/// The part of a session that is sent to the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionContext {
     /// The messages on the path from root to leaf, after compaction and edits.
@@ -82,12 +82,12 @@ pub struct Session {
     skipped: usize,
     /// The first line of the file, without its end.
     header: Box<str>,
-    /// What is known of the part of the file that has not been read.
+    /// The state of the unread part of the file.
     unread: Option<UnreadPart>,
 }
 
-/// Whether a caller may name a session so: letters, digits, `.`, `_` and `-`, of which the last
-/// three come neither first nor last; at most 128.
+/// Whether a caller may use this session id: letters, digits, `.`, `_` and `-`, of which the last three come
+/// neither first nor last; at most 128.
 pub fn is_session_id(id: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let outer = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
@@ -95,19 +95,19 @@ pub fn is_session_id(id: &str) -> bool {
 }
 
 impl Session {
-    /// A new session for `cwd`. Its file is made in `dir` with the first user or assistant
-    /// message; without a `dir` it stays in memory. An `id` that [`is_session_id`] refuses, or
-    /// none, gives a new UUID.
+    /// A new session for `cwd`. Its file is created in `dir` with the first user or assistant message;
+    /// without a `dir` it stays in memory. An `id` that [`is_session_id`] refuses, or none, gives a new UUID.
     pub fn begin(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
         Self::fresh(dir, cwd, id, None)
     }
 
-    /// As [`Session::begin`], for a run whose answers are printed.
+    /// Like [`Session::begin`], for a run whose answers are printed.
     pub fn begin_printed(dir: Option<&Path>, cwd: &Path, id: Option<String>) -> Self {
         Self::new(dir, cwd, id, None, true)
     }
 
-    /// Somebody continues it on the screen: lists show it, also if it was begun by a run whose answers are printed.
+    /// Marks it as continued on the screen: lists show it, even if it was begun by a run whose answers are
+    /// printed.
     pub fn continue_on_screen(&mut self) -> Result<(), SessionError> {
         let is_printed = header::Header::parse(self.header.as_bytes()).is_some_and(|header| header.printed);
         let is_adopted = |entry: &Entry| entry.custom_data(list::ADOPTED).is_some();
@@ -133,19 +133,19 @@ impl Session {
         Session { info, tree: Tree::default(), file, skipped: 0, header: header.into(), unread: None }
     }
 
-    /// As [`Session::begin`], for a session that continues the one in `parent`.
+    /// Like [`Session::begin`], for a session that continues the one in `parent`.
     pub fn begin_after(dir: Option<&Path>, cwd: &Path, parent: &Path) -> Self {
         Self::fresh(dir, cwd, None, Some(parent))
     }
 
-    /// Makes the file now, so that others find the session by its ID.
+    /// Creates the file now, so that others can find the session by its id.
     pub fn make_file(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let path = file.path().to_owned();
         file.make().map_err(|source| SessionError::Io { path, source })
     }
 
-    /// Takes entries into a session whose file is not made yet.
+    /// Adds entries to a session whose file does not exist yet.
     fn take_all(&mut self, entries: Vec<Entry>) {
         self.info.resumed = true;
         for entry in entries {
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// From now on what is done to its file is done by `disk`; tests let it fail.
+    /// Uses `disk` for all further operations on its file; tests make it fail.
     pub fn with_disk(mut self, disk: Arc<dyn disk::Disk>) -> Self {
         if let Some(file) = &mut self.file {
             file.set_disk(disk);
@@ -169,17 +169,17 @@ impl Session {
         self
     }
 
-    /// Warnings about problems with its file that were repaired; each is returned once.
+    /// Warnings about repaired problems with its file; each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         self.file.as_mut().map(SessionFile::take_warnings).unwrap_or_default()
     }
 
-    /// Whether some of it could not be written and is in memory only.
+    /// Whether some of it could not be written and is only in memory.
     pub fn has_unsaved(&self) -> bool {
         self.file.as_ref().is_some_and(SessionFile::has_unsaved)
     }
 
-    /// What it is.
+    /// Its description.
     pub fn info(&self) -> &SessionInfo {
         &self.info
     }
@@ -194,24 +194,24 @@ impl Session {
         &self.tree
     }
 
-    /// Whether it was opened to be looked at ([`Access::Read`]): what is appended is in memory
-    /// only, until a fork takes it over.
+    /// Whether it was opened for reading only ([`Access::Read`]): appended entries stay in memory until it is
+    /// forked.
     pub fn is_read_only(&self) -> bool {
         self.file.as_ref().is_some_and(SessionFile::is_read_only)
     }
 
-    /// Continues from another entry of the tree, or from before the first; forgotten when nothing
-    /// is appended after it. False when there is no entry of that id.
+    /// Continues from another entry of the tree, or from before the first; not saved if nothing is appended
+    /// after it. Returns false if there is no entry with that id.
     pub fn go_to(&mut self, id: Option<&str>) -> bool {
         self.tree.move_leaf(id)
     }
 
-    /// What the model is given.
+    /// The context for the model.
     pub fn context(&self) -> SessionContext {
         self.tree.context()
     }
 
-    /// The messages of the context as JSON, with the fields that other programs gave them.
+    /// The messages of the context as JSON, with unknown fields from other programs.
     pub(crate) fn context_json(&self) -> Vec<serde_json::Value> {
         let json = |(id, message): &(Arc<str>, Arc<Message>)| {
             let entry = self.tree.get(id);
@@ -223,13 +223,12 @@ impl Session {
         self.tree.context_items().iter().map(json).collect()
     }
 
-    /// Unreadable lines that were skipped in what was read of it.
+    /// The number of unreadable lines that were skipped so far.
     pub fn skipped_lines(&self) -> usize {
         self.skipped
     }
 
-    /// Appends a message. It is in memory also when this fails; what could not be written is
-    /// tried again with the next append.
+    /// Appends a message. It is in memory even if this fails; the write is retried with the next append.
     ///
     /// # Errors
     /// `Io` when it could not be written.
@@ -241,7 +240,7 @@ impl Session {
         self.add(Body::Message { message }, flush)
     }
 
-    /// Appends an entry that is no message: a compaction, a label, an edit.
+    /// Appends an entry that is not a message: a compaction, a label, an edit.
     pub fn append_body(&mut self, body: Body) -> Result<(), SessionError> {
         self.add(body, Flush::Later)
     }
@@ -254,8 +253,7 @@ impl Session {
         self.put(entry, Flush::Now)
     }
 
-    /// Appends an entry without moving the conversation: a label of another
-    /// entry does not belong to the branch.
+    /// Appends an entry without moving the conversation: a label of another entry is not part of the branch.
     pub(crate) fn append_aside(&mut self, body: Body) -> Result<(), SessionError> {
         let leaf = self.tree.leaf().map(|leaf| leaf.id.clone());
         let written = self.append_body(body);
@@ -263,8 +261,8 @@ impl Session {
         written
     }
 
-    /// Appends a compaction; the id of its entry, and whether it was written. With no
-    /// `first_kept` nothing before it is kept, and it names itself.
+    /// Appends a compaction; returns the id of its entry, and whether it was written. Without `first_kept`
+    /// nothing before it is kept, and it refers to itself.
     pub(crate) fn append_compaction(
         &mut self,
         first_kept: Option<&str>,
@@ -283,7 +281,7 @@ impl Session {
         (id, self.put(entry, Flush::Later))
     }
 
-    /// Notes the model that is now used, if it was another.
+    /// Records a change of the model.
     pub fn set_model(&mut self, provider: &str, id: &str) -> Result<(), SessionError> {
         let model = (provider.to_owned(), id.to_owned());
         if self.tree.model().as_ref() == Some(&model) {
@@ -292,7 +290,7 @@ impl Session {
         self.append_body(Body::ModelChange { provider: model.0, model_id: model.1 })
     }
 
-    /// Notes the thinking level that is now set, if it was another.
+    /// Records a change of the thinking level.
     pub fn set_thinking(&mut self, level: ThinkingLevel) -> Result<(), SessionError> {
         if self.tree.thinking() == Some(level) {
             return Ok(());
@@ -300,11 +298,11 @@ impl Session {
         self.append_body(Body::ThinkingLevelChange { thinking_level: level.name().to_owned() })
     }
 
-    /// Names it, on one line; an empty name takes the name away.
+    /// Names it, on one line; an empty name removes the name.
     pub fn set_name(&mut self, name: &str) -> Result<(), SessionError> {
         let name: Vec<&str> = name.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let name = name.join(" ");
-        // The last name may be in the part that was not read, or come from another program.
+        // The last name may be in the unread part, or come from another program.
         self.survey();
         let known = [self.tree.name(), self.info.name.as_deref()];
         if known.iter().all(|known| known.unwrap_or_default() == name) {
@@ -314,10 +312,10 @@ impl Session {
         self.append_body(Body::SessionInfo { name })
     }
 
-    /// Brings what was appended to disk (`fdatasync`). Call at the end of a turn.
+    /// Syncs appended entries to disk (`fdatasync`). Call at the end of a turn.
     ///
     /// # Errors
-    /// `Io`, also when lines wait that still cannot be written.
+    /// `Io`, also when lines are waiting that still cannot be written.
     pub fn flush(&mut self) -> Result<(), SessionError> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let result = file.flush();
@@ -334,13 +332,13 @@ impl Session {
     fn grow(&self, body: Body) -> Entry {
         let mut entry = self.tree.grow(entry::now(), body);
         if self.unread.is_some() {
-            // Which short ids are taken is not known while a part of the file is unread.
+            // The short ids in use are not known while a part of the file is unread.
             entry.id = tau_tools::ids::id().to_string().into();
         }
         entry
     }
 
-    /// Another program may have appended: its entries make a branch next to ours.
+    /// Adds entries that another program has appended, as a branch beside the current one.
     fn take_external_appends(&mut self) {
         if let Some(file) = &mut self.file {
             let foreign = file.external_appends();
@@ -359,7 +357,7 @@ impl Session {
     fn written(&mut self, result: std::io::Result<()>) -> Result<(), SessionError> {
         let Some(file) = &self.file else { return Ok(()) };
         let path = file.path();
-        // It continues elsewhere when another file was put in its place.
+        // It continues elsewhere if another file was put in its place.
         if self.info.file.as_deref() != Some(path) {
             self.info.file = Some(path.to_owned());
         }

@@ -1,5 +1,4 @@
-//! Opens session files: those of this version, older ones, which are rewritten or imported, and
-//! copies.
+//! Opens session files of all versions, and makes copies.
 
 use std::path::Path;
 
@@ -14,19 +13,18 @@ use tau_protocol::event::SessionInfo;
 use tau_protocol::model::ThinkingLevel;
 
 impl Session {
-    /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten
-    /// as version 3; documents from before them become a new file next to the old one; files of a
-    /// later version, and those that may not be written, are opened for reading: appending then
-    /// fails, and what was appended is in memory only.
+    /// Opens a session file for appending and locks it. Files of versions 1 and 2 are rewritten as version 3;
+    /// documents from before them become a new file beside the old one; files of a later version, and
+    /// unwritable ones, are opened for reading: appending then fails, and appended entries stay in memory.
     ///
     /// # Errors
-    /// See [`SessionError`]. The session this process has open itself counts as locked.
+    /// See [`SessionError`]. The session that this process has open also counts as locked.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         Self::open_as(path, Access::Write)
     }
 
-    /// As [`Session::open`], with more or less than the usual access. A file of an older version
-    /// that is opened for reading only is read as if it had been rewritten.
+    /// Like [`Session::open`], but with other access than usual. A file of an older version that is opened
+    /// for reading only is read as if it had been rewritten.
     pub fn open_as(path: &Path, access: Access) -> Result<Self, SessionError> {
         let mut opened = SessionFile::open(path, access)?;
         let bytes = opened.whole()?;
@@ -58,9 +56,9 @@ impl Session {
         }
     }
 
-    /// A new session with all entries of `path`, which is not locked and not changed: for a
-    /// session that another tau has open, or one to continue elsewhere. Its file is created, in
-    /// `dir`, with the first message.
+    /// A new session with all entries of `path`, which is neither locked nor changed: for a session that
+    /// another tau has open, or one to continue elsewhere. Its file is created, in `dir`, with the first
+    /// message.
     ///
     /// # Errors
     /// See [`SessionError`].
@@ -85,7 +83,7 @@ impl Session {
         session.tree = tree_of(&contents.header, contents.entries);
         session.info.name = session.tree.name().map(str::to_owned);
         session.info.resumed = true;
-        // The lines themselves, so that fields that are not known here stay with them.
+        // The original lines, so that they keep unknown fields.
         let lines = read::lines(&bytes).filter(|line| Header::parse(line).is_none());
         for line in lines {
             session.wait([line, b"\n"].concat());
@@ -130,7 +128,7 @@ impl Session {
     }
 }
 
-/// The tree of the entries of a file; the leaf is the last of them.
+/// The tree of a file's entries; the leaf is the last of them.
 pub(super) fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
     let (model, thinking) = initial(header);
     let mut tree = Tree::default();
@@ -139,7 +137,7 @@ pub(super) fn tree_of(header: &Header, entries: Vec<Entry>) -> Tree {
     tree
 }
 
-/// The model and the thinking level that a header names.
+/// The model and the thinking level in a header.
 pub(super) fn initial(header: &Header) -> (Option<(String, String)>, Option<ThinkingLevel>) {
     let model = header.provider.clone().zip(header.model_id.clone());
     (model, header.thinking_level.as_deref().and_then(ThinkingLevel::named))

@@ -1,6 +1,6 @@
-//! The tree of a session for people: a row an entry, parents before children.
+//! The tree of a session for display: one row per entry, parents before children.
 //!
-//! Plain data for front ends. How it is drawn, folded and searched is theirs.
+//! Plain data for front ends, which draw, fold and search it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use tau_protocol::message::{Block, Message, StopReason, ToolCall, ToolResultMess
 use tau_protocol::outline::{Outline, OutlineRow, RowKind};
 use tau_tools::{Content, Details, TerminalOutput};
 
-/// Longest text of a row, in characters.
+/// The maximum length of a row's text, in characters.
 const MAX_LEN: usize = 200;
-/// Longest part of it that says what a call does.
+/// The maximum length of the part that describes a call.
 const ACTION: usize = 120;
 
 /// A title for a tool call.
 pub(crate) type CallTitle<'a> = &'a dyn Fn(&ToolCall) -> Option<String>;
 
-/// The outline of a tree. Of entries with one id only the last is in it.
+/// The outline of a tree. Of entries with the same id only the last is included.
 pub fn outline(tree: &Tree) -> Outline {
     let mut growing = GrowingOutline::new(&|_| None);
     tree.entries().iter().for_each(|entry| growing.add(entry));
@@ -31,9 +31,9 @@ pub fn outline(tree: &Tree) -> Outline {
 }
 
 impl Session {
-    /// The outline of all of it, with the titles that `title` has for tool calls. What was not read of a
-    /// large file is read for that, line by line, and not kept; where that fails, it is the outline of
-    /// what could be read, and the error is `Io`. Blocks.
+    /// The outline of the complete session, with the titles that `title` returns for tool calls. Unread parts
+    /// of a large file are read for that, line by line, and not kept; if that fails, it is the outline of the
+    /// readable part, and the error is `Io`. Blocks.
     pub(crate) fn outline(&self, title: CallTitle<'_>) -> (Outline, Result<(), SessionError>) {
         let mut growing = GrowingOutline::new(title);
         let mut outcome = Ok(());
@@ -46,18 +46,18 @@ impl Session {
     }
 }
 
-/// An outline to which entries are added in the order of the file.
+/// An outline to which entries are added in file order.
 struct GrowingOutline<'a> {
     title: CallTitle<'a>,
     zone: TimeZone,
     rows: Vec<OutlineRow>,
-    /// Rows of entries whose id another entry has taken since.
+    /// Rows of entries whose id was taken by a later entry.
     replaced: Vec<usize>,
     /// The row of an entry.
     places: HashMap<Arc<str>, usize>,
-    /// What calls do, by their id.
+    /// Titles of calls, by call id.
     titles: HashMap<String, String>,
-    /// By the id of the entry.
+    /// Labels, by entry id.
     labels: HashMap<String, String>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> GrowingOutline<'a> {
             },
             _ => {}
         }
-        // A parent on a later line would make a ring; it counts as missing.
+        // A parent on a later line would make a cycle; it counts as missing.
         let parent = entry.parent.as_ref().and_then(|id| self.places.get(id)).copied();
         let (kind, text) = words(&entry.body, &self.titles);
         self.replaced.extend(self.places.insert(Arc::clone(&entry.id), self.rows.len()));
@@ -107,7 +107,7 @@ impl<'a> GrowingOutline<'a> {
         let mut leaf = leaf.and_then(|leaf| self.places.get(&leaf.id)).copied();
         self.replaced.sort_unstable();
         let replaced = &self.replaced;
-        // Where a row is once those before it that were replaced are gone.
+        // The new position of a row once replaced rows before it are removed.
         let moved = |place: usize| replaced.binary_search(&place).err().map(|before| place - before);
         let mut at = 0..;
         self.rows.retain(|_| at.next().is_some_and(|place| moved(place).is_some()));
@@ -125,8 +125,8 @@ fn minutes_ahead(at: i64, zone: &TimeZone) -> Option<i32> {
     Some(zone.to_offset(time).seconds() / 60)
 }
 
-/// What going to an entry means: the new current entry, and the text that comes
-/// back to be edited. A message of the user is left out, so that it can be changed.
+/// The effect of going to an entry: the new current entry, and the text that is returned for editing. A user
+/// message is left out, so that it can be changed.
 pub(crate) fn landing(tree: &Tree, id: &str) -> Option<(Option<String>, Option<String>)> {
     let entry = tree.get(id)?;
     Some(match user_text(entry) {
@@ -208,7 +208,7 @@ fn of_message(message: &Message, titles: &HashMap<String, String>) -> (RowKind, 
     }
 }
 
-/// What a call does: its tool and its title, or else its first argument that is text.
+/// A description of a call: its tool and its title, or else its first string argument.
 pub(crate) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String>) -> String {
     let first = || {
         let fields = call.arguments.as_object()?;
@@ -219,7 +219,7 @@ pub(crate) fn action(call: &ToolCall, title: &dyn Fn(&ToolCall) -> Option<String
     format!("{} {}", call.name, line_start(&title)).trim_end().to_owned()
 }
 
-/// How a call ended, when it did not end well.
+/// The outcome of a call that did not succeed.
 pub(crate) fn ending(result: &ToolResultMessage) -> String {
     if !result.is_error {
         return String::new();
@@ -237,7 +237,7 @@ pub(crate) fn ending(result: &ToolResultMessage) -> String {
     }
 }
 
-/// The first line, short enough that what comes behind it is seen.
+/// The first line, shortened so that the text after it stays visible.
 fn line_start(text: &str) -> String {
     let mut lines = text.trim().lines();
     let first = lines.next().unwrap_or_default();
@@ -245,7 +245,7 @@ fn line_start(text: &str) -> String {
     if short.len() < first.len() || lines.next().is_some() { format!("{short}…") } else { short }
 }
 
-/// Markdown without its marks, as far as a row shows it.
+/// Markdown without its marks, up to the length of a row.
 fn plain(markdown: &str) -> String {
     let end = markdown.char_indices().nth(8 * MAX_LEN).map_or(markdown.len(), |(at, _)| at);
     let mut text = String::new();

@@ -1,9 +1,10 @@
-//! Reads back through a large session whose end was read first, and keeps what it reads: for code that
-//! needs every entry, and for the model's context.
+//! Reads backwards through a large session of which only the end was read.
 //!
-//! [`Session::page_before`] says what is to be read, [`PageRead::read`] reads it wherever the caller has
-//! time, [`Session::take`] puts it in its place. A piece ends where the known part begins and
-//! begins with a whole line, so nothing is read twice and no line is cut.
+//! The pages are kept: for code that needs every entry, and for the model's context.
+//!
+//! [`Session::page_before`] determines the next part, [`PageRead::read`] reads it where the caller has time,
+//! [`Session::take`] inserts it. A part ends where the known part begins and begins with a complete line, so
+//! nothing is read twice and no line is cut.
 
 use std::fs::File;
 use std::io;
@@ -16,37 +17,37 @@ use super::tree::Tree;
 use super::unread::{UnreadFile, changed, read_exact};
 use super::{Session, SessionError};
 
-/// As much is read first where the context begins further up, in bytes.
+/// The size that is read first if the context begins earlier, in bytes.
 const CONTEXT_PIECE: u64 = 1024 * 1024;
 
-/// What is to be read next, going back.
+/// The next part to be read, going back.
 #[derive(Debug)]
 pub struct PageRead {
-    /// What is known begins where it ends.
+    /// The known part begins where it ends.
     file: UnreadFile,
     size: u64,
 }
 
-/// A piece that was read.
+/// A part that was read.
 #[derive(Debug)]
 pub struct FilePage {
     begin: u64,
     end: u64,
     entries: Vec<Entry>,
     skipped: usize,
-    /// The header, of the piece with which the file begins.
+    /// The header, if the part is the beginning of the file.
     header: Option<Header>,
 }
 
 impl Session {
-    /// The next page to be read, of about `size` bytes: more when a line is longer. `None` when all
-    /// has been read.
+    /// The next page to be read, of about `size` bytes: more if a line is longer. `None` if everything has
+    /// been read.
     pub fn page_before(&self, size: u64) -> Option<PageRead> {
         Some(PageRead { file: self.unread_file()?, size: size.max(1) })
     }
 
-    /// Adds a page. The current entry stays the same. False when something else was
-    /// read since the step was made, or all: what is known then stays as it is.
+    /// Adds a page. The current entry stays the same. Returns false if something else was read since the
+    /// request was made, or everything: nothing changes then.
     pub fn add_page(&mut self, page: FilePage) -> bool {
         let Some(unread) = self.unread.as_mut().filter(|unread| unread.end == page.end) else {
             return false;
@@ -63,11 +64,11 @@ impl Session {
         true
     }
 
-    /// The whole tree, for code that needs every entry. Reads what has not been read yet; the
-    /// current entry stays the same.
+    /// The whole tree, for code that needs every entry. Reads the unread part; the current entry stays the
+    /// same.
     ///
     /// # Errors
-    /// As [`PageRead::read`]; what was known stays.
+    /// Those of [`PageRead::read`]; known entries stay.
     pub fn whole(&mut self) -> Result<&Tree, SessionError> {
         if let Some(unread) = self.page_before(u64::MAX) {
             let page = unread.read()?;
@@ -76,10 +77,10 @@ impl Session {
         Ok(&self.tree)
     }
 
-    /// Reads as much as the model's context is made of; more than that is not read.
+    /// Reads as much as the model's context needs, and no more.
     ///
     /// # Errors
-    /// As [`PageRead::read`]; what was known stays.
+    /// Those of [`PageRead::read`]; known entries stay.
     pub(crate) fn load_context(&mut self) -> Result<(), SessionError> {
         let mut size = CONTEXT_PIECE;
         while !self.context_is_loaded()
@@ -92,7 +93,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether the path to the current entry begins in the part that has not been read.
+    /// Whether the path to the current entry begins in the unread part.
     pub(crate) fn path_is_cut(&self) -> bool {
         let root = || self.tree.branch().first().is_some_and(|first| first.parent.is_none());
         self.unread.is_some() && !root()
@@ -103,7 +104,7 @@ impl PageRead {
     /// Reads it. Blocks.
     ///
     /// # Errors
-    /// `Io` when the file cannot be read any more or is another one by now.
+    /// `Io` when the file can no longer be read or has been replaced.
     pub fn read(self) -> Result<FilePage, SessionError> {
         self.piece().map_err(|source| SessionError::Io { path: self.file.path, source })
     }
@@ -122,12 +123,12 @@ impl PageRead {
             if !lines.is_empty() {
                 return Ok(self.middle(begin.saturating_add(line as u64), lines));
             }
-            // A line that is longer than the piece.
+            // A line is longer than the part.
             size = size.saturating_mul(2);
         }
     }
 
-    /// The bytes from `begin` up to what is known.
+    /// The bytes from `begin` to the known part.
     fn bytes(&self, file: &File, begin: u64) -> io::Result<Vec<u8>> {
         let len = usize::try_from(self.file.end.saturating_sub(begin)).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
@@ -135,7 +136,7 @@ impl PageRead {
         if bytes.last() == Some(&b'\n') { Ok(bytes) } else { Err(changed()) }
     }
 
-    /// The piece with which the file begins.
+    /// The part at the beginning of the file.
     fn first(&self, bytes: &[u8]) -> io::Result<FilePage> {
         let Contents { header, entries, skipped } = read::contents(bytes).ok_or_else(changed)?;
         Ok(FilePage { begin: 0, end: self.file.end, entries, skipped, header: Some(header) })

@@ -1,7 +1,7 @@
-//! What the user typed before: one file of JSON lines for all sessions, newest last.
+//! The user's earlier prompts: one file of JSON lines for all sessions, newest last.
 //!
-//! A convenience, not a record: a line that cannot be read or written is skipped. The conversation
-//! itself is in [`crate::session`].
+//! A convenience, not a record: a line that cannot be read or written is skipped. The conversation itself is
+//! in [`crate::session`].
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::settings::Paths;
 use crate::settings::private_files::{LockFile, open_with, private_dir, read_capped, write_private};
 
-/// How many prompts are kept.
+/// The number of prompts that are kept.
 pub const MAX_PROMPTS: usize = 1000;
 
-/// Size of the file, in bytes, from which it is rewritten with the newest prompts only.
+/// The size of the file, in bytes, from which it is rewritten with only the newest prompts.
 const LARGE: u64 = 1024 * 1024;
 
-/// Longest prompt that is kept, in bytes: a paste of megabytes is no history.
+/// The maximum length of a prompt, in bytes: a paste of megabytes is not kept.
 const MAX_PROMPT: usize = 32 * 1024;
 
 /// The prompts of all sessions.
@@ -31,13 +31,13 @@ pub struct PromptHistory {
 
 #[derive(Serialize, Deserialize)]
 struct Line {
-    /// The directory as text, with U+FFFD for what is no text.
+    /// The directory as text, with U+FFFD for invalid bytes.
     cwd: String,
     text: String,
 }
 
 impl PromptHistory {
-    /// The history among the data of these paths.
+    /// The history in the data folder of these paths.
     pub fn new(paths: &Paths) -> Self {
         PromptHistory { path: paths.data.join("prompts.jsonl") }
     }
@@ -55,7 +55,7 @@ impl PromptHistory {
         all.filter(|text| seen.insert(text.clone())).take(limit).collect()
     }
 
-    /// Adds a prompt. Blank and very long ones are not kept.
+    /// Adds a prompt, unless it is blank or very long.
     pub fn append(&self, cwd: &Path, text: &str) -> io::Result<()> {
         if text.trim().is_empty() || text.len() > MAX_PROMPT {
             return Ok(());
@@ -64,7 +64,7 @@ impl PromptHistory {
             serde_json::to_vec(&Line { cwd: cwd.to_string_lossy().into_owned(), text: text.to_owned() })?;
         line.push(b'\n');
         private_dir(self.path.parent().unwrap_or(Path::new("/")))?;
-        // Two programs may append at once, but not while one of them rewrites the file.
+        // Two programs may append at the same time, but not while one of them rewrites the file.
         let _lock = LockFile::take(&self.path.with_extension("lock"))?;
         let mut options = OpenOptions::new();
         let mut file = open_with(options.append(true).create(true).mode(0o600), &self.path)?;
@@ -81,7 +81,7 @@ impl PromptHistory {
         bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
     }
 
-    /// Keeps the newest prompts, at most half of what makes the file large.
+    /// Keeps only the newest prompts, at most half of the size limit.
     fn shorten(&self) -> io::Result<()> {
         let mut kept = Vec::new();
         let mut size = 0_u64;

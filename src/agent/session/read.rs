@@ -1,27 +1,26 @@
-//! Reads session files: the header, the entries, and what a crash or another program made of
-//! them.
+//! Reads session files: the header and the entries, even if damaged.
 //!
-//! Never changes a file. Text of older versions is made new by [`super::migrate`].
+//! Never changes a file. [`super::migrate`] converts text of older versions.
 
 use super::entry::Entry;
 use super::header::Header;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Longest header, and as much of what may come before it.
+/// The maximum size of a header, including text before it.
 pub(crate) const HEADER_LIMIT: u64 = 1024 * 1024 + 64 * 1024;
 
-/// What a session file holds.
+/// The content of a session file.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub header: Header,
     pub entries: Vec<Entry>,
-    /// Lines that could not be read.
+    /// The number of unreadable lines.
     pub skipped: usize,
 }
 
-/// The header of a file, without reading a large one to its end. Lines before it that are no
-/// JSON are skipped; `None` if the first that is JSON is no header.
+/// The header of a file, without reading a large one to its end. Lines before it that are not JSON are
+/// skipped; `None` if the first JSON line is not a header.
 pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
     let mut reader = BufReader::new(file.take(HEADER_LIMIT));
     let mut line = Vec::new();
@@ -37,7 +36,7 @@ pub fn header(file: &mut impl Read) -> io::Result<Option<Header>> {
     }
 }
 
-/// The header and its line; as [`header`], wherever in the file it is.
+/// The header and its line; like [`header`], but for any reader.
 pub(crate) fn header_line(reader: &mut impl BufRead) -> io::Result<Option<(Header, Box<str>)>> {
     let mut line = Vec::new();
     loop {
@@ -60,7 +59,7 @@ pub fn contents(bytes: &[u8]) -> Option<Contents> {
     let mut skipped = 0;
     let mut headed = false;
     for line in lines(bytes) {
-        // The header is the first line that is JSON; nothing before it is.
+        // The header is the first JSON line; nothing before it counts.
         if !headed && Header::parse(line).is_some() {
             headed = true;
         } else if !parse_line(line, &mut entries) {
@@ -70,19 +69,19 @@ pub fn contents(bytes: &[u8]) -> Option<Contents> {
     Some(Contents { header, entries, skipped })
 }
 
-/// The entries of lines from within a file, and how many lines could not be read.
+/// The entries of lines within a file, and the number of unreadable lines.
 pub fn entries(bytes: &[u8]) -> (Vec<Entry>, usize) {
     let mut entries = Vec::new();
     let torn = lines(bytes).filter(|line| !parse_line(line, &mut entries)).count();
     (entries, torn)
 }
 
-/// The lines that are not blank, without line ends and what damage puts around them.
+/// The lines that are not blank, without line ends and damage around them.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n').map(bare).filter(|line| !line.is_empty())
 }
 
-/// Without white space, a byte order mark, and the zeros that a crash can leave in a file.
+/// A line without white space, a byte order mark, and the zeros that a crash can leave in a file.
 pub fn bare(line: &[u8]) -> &[u8] {
     let mut line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     while let [0 | b' ' | b'\t' | b'\r' | b'\n', rest @ ..] = line {
@@ -94,11 +93,11 @@ pub fn bare(line: &[u8]) -> &[u8] {
     line
 }
 
-/// Takes the entry in a line; answers whether the line was whole.
+/// Adds the entry in a line; returns whether the line was intact.
 fn parse_line(line: &[u8], entries: &mut Vec<Entry>) -> bool {
     let text = match std::str::from_utf8(line) {
         Ok(text) => Cow::Borrowed(text),
-        // Damaged letters in a text are no reason to lose the rest of it.
+        // Damaged characters in a text are no reason to lose the rest of it.
         Err(_) => String::from_utf8_lossy(line),
     };
     if let Some(entry) = Entry::parse(&text) {
@@ -108,11 +107,11 @@ fn parse_line(line: &[u8], entries: &mut Vec<Entry>) -> bool {
     recover(&text, entries)
 }
 
-/// Looks for complete entries in a line that is not one: a program without repair glues its first line
-/// to a torn one. True when the line was nothing but whole entries.
+/// Searches for complete entries in a line that is not one: a program without repair appends its first line
+/// to a torn one. Returns true if the line consisted only of complete entries.
 fn recover(text: &str, entries: &mut Vec<Entry>) -> bool {
-    // Inside a string the quotes would be escaped, so this begins a value; the limit keeps a
-    // damaged line of megabytes from being tried at every block in it.
+    // Inside a string the quotes would be escaped, so this begins a value; the limit keeps a damaged line of
+    // megabytes from being parsed at every block in it.
     let starts = memchr::memmem::find_iter(text.as_bytes(), b"{\"type\":\"").take(16);
     for start in starts {
         let Some((before, rest)) = text.split_at_checked(start) else { continue };

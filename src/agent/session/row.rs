@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// A session file before it is looked into.
+/// A session file before it is opened.
 #[derive(Debug)]
 pub(super) struct ListedFile {
     pub(super) path: PathBuf,

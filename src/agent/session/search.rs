@@ -1,7 +1,7 @@
-//! What was said in sessions: a search over many, and the last words of one.
+//! Searches the conversations of many sessions, and finds the last exchange of one.
 //!
-//! Lines are looked at before they are parsed, as in [`super::list`]. Only what people and models
-//! said counts: not what tools answered, and not the names of fields.
+//! Lines are scanned before they are parsed, as in [`super::list`]. Only texts of users and models count: not
+//! results of tools, and not the names of fields.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::settings::private_files::open_regular;
 use tau_protocol::message::Message;
 use tau_protocol::session_row::{FoundSession, LastExchange};
 
-/// As much of the end of a file is read for its last words, in bytes.
+/// The bytes at the end of a file that are read for its last exchange.
 const END: u64 = 512 * 1024;
-/// Characters of a line that are shown, and those of them before the first word.
+/// The number of characters shown of a line, and those of them before the first word.
 const EXCERPT: usize = 240;
 const BEFORE: usize = 40;
-/// Longest piece of the last words, in characters.
+/// The maximum length of a part of the last exchange, in characters.
 const MAX_LEN: usize = 600;
 
-/// Files under `root` in which somebody said all words of `query` in one message, newest first;
-/// those that run in `cwd`, or all. Large and small letters are the same. `emit` answers whether
-/// to continue; it gets `None` now and then, so that a search that is no longer wanted can end.
+/// Finds files under `root` that contain all words of `query` in one message, newest first; those that run in
+/// `cwd`, or all. Case is ignored. `emit` returns whether to continue; it gets `None` from time to time, so
+/// that a search that is no longer needed can end.
 pub fn search(
     root: &Path,
     cwd: Option<&Path>,
@@ -48,7 +48,7 @@ pub fn search(
 /// The line of the first message in which all words occur.
 fn said(path: &Path, words: &[String]) -> std::io::Result<Option<String>> {
     let mut reader = BufReader::with_capacity(256 * 1024, open_regular(path)?);
-    // A word that JSON writes as it is can be looked for before anything is parsed.
+    // A word without JSON escapes can be searched for before parsing.
     let plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric());
     let finder = words.iter().find(plain).map(|word| memmem::Finder::new(word.as_bytes()));
     let (mut line, mut small) = (Vec::new(), Vec::new());
@@ -76,13 +76,13 @@ fn said(path: &Path, words: &[String]) -> std::io::Result<Option<String>> {
     }
 }
 
-/// The line of a text in which most words occur, from shortly before the first of them.
+/// The line of a text with the most words, from shortly before the first of them.
 fn excerpt(text: &str, words: &[String]) -> String {
     let count = |line: &&str| {
         let line = line.to_lowercase();
         words.iter().filter(|word| line.contains(*word)).count()
     };
-    // Of equal ones the last is the largest, so they are turned round.
+    // Of equal ones the last is the maximum, so the order is reversed.
     let line = text.lines().rev().max_by_key(count).unwrap_or_default().trim();
     let folded = line.to_lowercase();
     let first = words.iter().filter_map(|word| folded.find(word.as_str())).min().unwrap_or_default();
@@ -93,7 +93,7 @@ fn excerpt(text: &str, words: &[String]) -> String {
     format!("{}{shown}{}", if skip > 0 { "…" } else { "" }, if is_cut { "…" } else { "" })
 }
 
-/// The last exchange of a session, without opening it whole.
+/// The last exchange of a session, without reading it completely.
 pub fn last_exchange(path: &Path) -> std::io::Result<LastExchange> {
     let mut file = open_regular(path)?;
     let len = file.metadata()?.len();

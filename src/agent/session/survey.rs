@@ -1,8 +1,10 @@
-//! Surveys the unread part of a large file: where the entries on the current branch are, which name,
-//! model and thinking level it gives the session, and what it has used. No text is kept.
+//! Surveys the unread part of a large file for the current branch, settings and usage.
 //!
-//! Lines are looked at, not parsed, as in [`super::list`]. Where that does not give an unbroken path,
-//! all are parsed.
+//! It finds the entries on the branch, the session's name, model and thinking level, and its usage. No text
+//! is kept.
+//!
+//! Lines are scanned, not parsed, as in [`super::list`]. If that does not give an unbroken path, all are
+//! parsed.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,25 +18,25 @@ use super::{Session, SessionError, list, read};
 use tau_protocol::message::Message;
 use tau_protocol::model::ThinkingLevel;
 
-/// Longest line that is parsed for settings of the session, in bytes.
+/// The maximum length of a line that is parsed for session settings, in bytes.
 const SHORT: usize = 8 * 1024;
 
-/// A survey to be made.
+/// A survey to be carried out.
 #[derive(Clone, Debug)]
 pub(crate) struct SurveyJob {
     file: UnreadFile,
-    /// The entry there with which the path to the current entry continues.
+    /// The entry there that continues the path to the current entry.
     parent: Option<Arc<str>>,
 }
 
-/// What a survey found in the unread part of a file.
+/// The result of a survey of the unread part of a file.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(super) file: UnreadFile,
-    /// The entries on the path to the current one, from the root on.
+    /// The entries on the path to the current one, from the root.
     pub(crate) path: Vec<PathLine>,
     settings: EarlierSettings,
-    /// What all entries there have used, on all branches.
+    /// The usage of all entries there, on all branches.
     pub(crate) usage: UsageSum,
 }
 
@@ -46,28 +48,28 @@ struct EarlierSettings {
     thinking: Option<String>,
 }
 
-/// An entry on the path: its place in the file and its kind.
+/// An entry on the path: its position in the file and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathLine {
-    /// Where its line begins, in bytes.
+    /// The offset of its line, in bytes.
     pub(super) begin: u64,
-    /// Length of its line, in bytes.
+    /// The length of its line, in bytes.
     pub(super) len: u32,
     pub(super) kind: LineKind,
-    /// Hash of its id.
+    /// The hash of its id.
     id: u64,
 }
 
 /// The kinds of entries that paging distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// A message of the user.
+    /// A user message.
     Prompt,
     /// An answer of the model.
     Answer,
     /// The result of a call.
     Result,
-    /// A change of what another entry gives the context.
+    /// A change of another entry's content in the context.
     Edit,
     Other,
 }
@@ -86,14 +88,14 @@ impl LineKind {
         }
     }
 
-    /// Whether it is counted as a message.
+    /// Whether it counts as a message.
     pub(crate) fn is_conversation(self) -> bool {
         matches!(self, LineKind::Prompt | LineKind::Answer)
     }
 }
 
 impl PathLine {
-    /// The entry itself, of those in its line.
+    /// The entry itself, parsed from its line.
     pub(super) fn entry(&self, line: &[u8]) -> Option<Entry> {
         let entries = read::entries(line).0;
         entries.into_iter().rev().find(|entry| hash(entry.id.as_bytes()) == self.id)
@@ -108,8 +110,8 @@ impl Session {
         Some(SurveyJob { file, parent: path.first().and_then(|first| first.parent.clone()) })
     }
 
-    /// Takes the settings that a survey found: the name, and the model and thinking level unless a later
-    /// entry sets others. True if any of them changes.
+    /// Applies the settings that a survey found: the name, and the model and thinking level unless a later
+    /// entry sets others. Returns true if any of them changes.
     pub(crate) fn take_survey(&mut self, survey: &Survey) -> bool {
         let Some(unread) = self.unread.as_mut().filter(|unread| !unread.is_surveyed) else { return false };
         unread.is_surveyed = true;
@@ -124,7 +126,7 @@ impl Session {
         before != (self.info.name.clone(), self.tree.model(), self.tree.thinking())
     }
 
-    /// Surveys the unread part, unless that was done. Blocks. A failure leaves everything as it is.
+    /// Surveys the unread part, if not yet done. Blocks. A failure changes nothing.
     pub fn survey(&mut self) {
         if self.unread.as_ref().is_some_and(|unread| !unread.is_surveyed)
             && let Some(survey) = self.survey_job().and_then(|job| job.read().ok())
@@ -135,10 +137,10 @@ impl Session {
 }
 
 impl SurveyJob {
-    /// Makes the survey. Blocks.
+    /// Carries out the survey. Blocks.
     ///
     /// # Errors
-    /// `Io` if the file cannot be read any more or has been replaced.
+    /// `Io` when the file can no longer be read or has been replaced.
     pub(crate) fn read(&self) -> Result<Survey, SessionError> {
         let failed = |source| SessionError::Io { path: self.file.path.clone(), source };
         let (survey, is_whole) = self.look(glance).map_err(failed)?;
@@ -148,8 +150,8 @@ impl SurveyJob {
         self.look(no_glance).map(|(survey, _)| survey).map_err(failed)
     }
 
-    /// What is found when lines are read with `glance`, or parsed where that fails; and whether the
-    /// path reaches a root.
+    /// Surveys the lines with `glance`, or by parsing where that fails; also returns whether the path reaches
+    /// a root.
     fn look(&self, glance: impl Fn(&[u8]) -> Option<Glance<'_>>) -> io::Result<(Survey, bool)> {
         let mut settings = EarlierSettings::default();
         let mut usage = UsageSum::default();
@@ -161,7 +163,7 @@ impl SurveyJob {
         };
         self.file.lines(|begin, line| {
             let head = glance(line);
-            // Prompts and results use nothing, and results are most of a file.
+            // Prompts and results have no usage, and results are most of a file.
             let may_use = |head: &Glance<'_>| matches!(head.kind, LineKind::Answer | LineKind::Other);
             if head.as_ref().is_none_or(may_use) {
                 usage.add_line(read::bare(line));
@@ -184,7 +186,7 @@ impl SurveyJob {
         let mut path = Vec::new();
         let mut next = self.parent.as_ref().map_or(0, |parent| hash(parent.as_bytes()));
         while let Some((line, parent)) = places.get(&next).and_then(|at| lines.get(*at)) {
-            // A ring ends the path.
+            // A cycle ends the path.
             if path.len() == lines.len() {
                 break;
             }
@@ -227,7 +229,7 @@ fn no_glance(_: &[u8]) -> Option<Glance<'_>> {
     None
 }
 
-/// Reads the head of a line that is written as tau writes it.
+/// Reads the head of a line in tau's own format.
 fn glance(line: &[u8]) -> Option<Glance<'_>> {
     let (kind, rest) = quoted(line.strip_prefix(br#"{"type":"#)?)?;
     let (id, rest) = quoted(rest.strip_prefix(br#","id":"#)?)?;
@@ -247,7 +249,7 @@ fn glance(line: &[u8]) -> Option<Glance<'_>> {
     Some(Glance { kind, id, parent })
 }
 
-/// A string without escapes at the start of a text, and what comes after it.
+/// A string without escapes at the start of a text, and the rest.
 fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let end = memchr::memchr2(b'"', b'\\', text)?;
@@ -255,7 +257,7 @@ fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((string, rest.strip_prefix(b"\"")?))
 }
 
-/// Never 0, which means no id.
+/// The hash of an id; never 0, which means no id.
 fn hash(id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);

@@ -1,8 +1,7 @@
-//! Opens a large session at its end: what is shown first is there, and opening takes as long as it
-//! takes for a short one.
+//! Opens a large session by reading only its end, as fast as a short one.
 //!
-//! The part before is surveyed later (`survey`), and read where the user looks (`history`). All
-//! of it up to what the model needs is read when something is sent (`paging`).
+//! The part before is surveyed later (`survey`), and read where the user scrolls (`history`). Everything the
+//! model needs is read when something is sent (`paging`).
 
 use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt;
@@ -15,12 +14,12 @@ use super::read::{self, Contents};
 use super::unread::UnreadPart;
 use super::{Session, SessionError};
 
-/// As much of the end of a file is read at first, in bytes; smaller files are read whole.
+/// The bytes at the end of a file that are read first; smaller files are read completely.
 pub const TAIL: u64 = 512 * 1024;
 
 impl Session {
-    /// As [`Session::open_as`], but of a large file only the end is read: the tree then begins
-    /// with the first entry there, and [`Session::unread`] says what is missing.
+    /// Like [`Session::open_as`], but only the end of a large file is read: the tree then begins with the
+    /// first entry there, and [`Session::unread`] returns the missing part.
     pub fn open_tail(path: &Path, access: Access, tail: u64) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Io { path: path.to_owned(), source };
         let mut opened = SessionFile::open(path, access)?;
@@ -34,8 +33,8 @@ impl Session {
         }
     }
 
-    /// Whether the model's context can be made of what has been read: the path begins here, or a
-    /// compaction and all that it kept are here.
+    /// Whether the loaded part is sufficient for the model's context: the path begins in it, or it has a
+    /// compaction and everything that it kept.
     pub fn context_is_loaded(&self) -> bool {
         let path = self.tree.branch();
         let Some(_) = &self.unread else { return true };
@@ -54,7 +53,7 @@ impl Session {
     }
 }
 
-/// The end of a file and what begins it.
+/// The end of a file, and the header.
 struct End {
     header: Header,
     line: Box<str>,
@@ -66,7 +65,7 @@ struct End {
 }
 
 impl End {
-    /// Reads the end; `None` when the whole file has to be read.
+    /// Reads the end; `None` if the whole file must be read.
     fn read(file: &mut std::fs::File, tail: u64) -> io::Result<Option<Self>> {
         let len = file.metadata()?.len();
         let Some(from) = len.checked_sub(tail).filter(|from| *from > 0) else { return Ok(None) };

@@ -11,13 +11,13 @@ use tau_protocol::message::{Block, BranchSummary, CompactionSummary, CustomMessa
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::Content;
 
-/// The entries of a session and which of them is the current one.
+/// The entries of a session, and the current one.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     entries: Vec<Entry>,
-    /// Where the entry of an id is; of two with one id, the later.
+    /// The index of each entry by id; for duplicate ids, of the later one.
     by_id: HashMap<Arc<str>, usize>,
-    /// Whether an id is given twice. Only damaged files do that.
+    /// Whether there are duplicate ids, which only occur in damaged files.
     has_twins: bool,
     leaf: Option<usize>,
     name: Option<String>,
@@ -25,12 +25,12 @@ pub struct Tree {
     /// Model and level before any entry sets them; from the header of old files.
     initial_model: Option<(String, String)>,
     initial_thinking: Option<ThinkingLevel>,
-    /// The context at the leaf, once it was asked for: it is asked for several times in each turn.
+    /// The cached context at the leaf, which is needed several times in each turn.
     context: OnceLock<SessionContext>,
 }
 
 impl Tree {
-    /// The model and the level that hold before any entry names others.
+    /// Sets the model and the level that apply before any entry sets others.
     pub(crate) fn begin_with(&mut self, model: Option<(String, String)>, thinking: Option<ThinkingLevel>) {
         self.initial_model = model;
         self.initial_thinking = thinking;
@@ -48,7 +48,7 @@ impl Tree {
         self.insert(entry);
     }
 
-    /// Adds an entry that somebody else wrote: the leaf stays where it is.
+    /// Adds an entry of another program: the leaf does not move.
     pub fn insert(&mut self, entry: Entry) {
         self.context.take();
         match &entry.body {
@@ -64,11 +64,11 @@ impl Tree {
         self.entries.push(entry);
     }
 
-    /// Adds entries that come before all others in the file. The leaf stays the same entry.
+    /// Adds entries that precede all others in the file. The leaf stays the same entry.
     pub(crate) fn put_before(&mut self, mut entries: Vec<Entry>) {
         let leaf = self.leaf.map(|leaf| leaf.saturating_add(entries.len()));
         entries.append(&mut self.entries);
-        // Of two that name or label the same the later counts, so all are looked at again in order.
+        // Of two that name or label the same the later counts, so all are processed again in order.
         self.by_id.clear();
         self.labels.clear();
         self.name = None;
@@ -77,7 +77,7 @@ impl Tree {
         self.context.take();
     }
 
-    /// A new entry below the leaf. It is not part of the tree before it is pushed.
+    /// A new entry below the leaf, which is not part of the tree until it is pushed.
     pub(crate) fn grow(&self, timestamp: i64, body: Body) -> Entry {
         let parent = self.leaf().map(|leaf| Arc::clone(&leaf.id));
         Entry { id: self.free_id(), parent, timestamp, body, raw: None }
@@ -88,7 +88,7 @@ impl Tree {
         &self.entries
     }
 
-    /// The entry of that id.
+    /// The entry with that id.
     pub fn get(&self, id: &str) -> Option<&Entry> {
         self.entries.get(*self.by_id.get(id)?)
     }
@@ -98,8 +98,8 @@ impl Tree {
         self.entries.get(self.leaf?)
     }
 
-    /// Continues from the entry of that id, or from before the first. False if no entry has
-    /// that id.
+    /// Continues from the entry with that id, or from before the first. Returns false if no entry has that
+    /// id.
     pub(crate) fn move_leaf(&mut self, id: Option<&str>) -> bool {
         self.context.take();
         match id.map(|id| self.by_id.get(id)) {
@@ -110,7 +110,7 @@ impl Tree {
         true
     }
 
-    /// The session's name: the last one given in the file.
+    /// The session's name: the last one in the file.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -120,13 +120,12 @@ impl Tree {
         self.labels.get(id).map(String::as_str)
     }
 
-    /// The path from the root to the leaf. A parent that is not there makes a root, a cycle ends
-    /// the path.
+    /// The path from the root to the leaf. A missing parent makes a root, a cycle ends the path.
     pub fn branch(&self) -> Vec<&Entry> {
         self.path(self.leaf)
     }
 
-    /// The path from the root to the entry of that id; `None` without such an entry.
+    /// The path from the root to the entry with that id; `None` if there is no such entry.
     pub(crate) fn branch_to(&self, id: &str) -> Option<Vec<&Entry>> {
         self.by_id.get(id).map(|index| self.path(Some(*index)))
     }
@@ -147,8 +146,8 @@ impl Tree {
         path
     }
 
-    /// Where the parent of the entry at `index` is. It is nearly always the entry before: paths have as many
-    /// steps as the session has entries, and are asked for in each turn.
+    /// The index of the parent of the entry at `index`. It is nearly always the previous entry: paths have as
+    /// many steps as the session has entries, and are needed in each turn.
     fn parent_of(&self, index: usize, id: &Arc<str>) -> Option<usize> {
         let before = index.checked_sub(1).filter(|_| !self.has_twins);
         match before.filter(|before| self.entries.get(*before).is_some_and(|entry| entry.id == *id)) {
@@ -177,23 +176,23 @@ impl Tree {
         self.thinking_on(&self.branch())
     }
 
-    /// The messages of the context, each with the id of the entry that gives it. After a
-    /// compaction its summary comes first.
+    /// The messages of the context, each with the id of its entry. After a compaction its summary comes
+    /// first.
     pub(crate) fn context_items(&self) -> Vec<(Arc<str>, Arc<Message>)> {
         items(&self.branch()).collect()
     }
 
-    /// The first entry on the path to the leaf that is part of the context: what comes before it
-    /// is not sent to the model.
+    /// The first entry on the path to the leaf that is part of the context: everything before it is not sent
+    /// to the model.
     pub(crate) fn context_start(&self) -> Option<&Entry> {
         let path = self.branch();
         let selection = select(&path);
-        // A compaction comes before what it kept, which is before it on the path.
+        // A compaction comes before the entries it kept, which precede it on the path.
         let first = |entry: &&Entry| selection.iter().take(2).any(|one| std::ptr::eq(*one, *entry));
         path.into_iter().find(first)
     }
 
-    /// All messages on the path to the leaf, compacted ones too, after edits.
+    /// All messages on the path to the leaf, including compacted ones, after edits.
     pub(crate) fn path_messages(&self) -> Vec<Arc<Message>> {
         let path = self.branch();
         edited_items(&path, &edits(&path)).into_iter().map(|(_, message)| message).collect()
@@ -228,8 +227,8 @@ impl Tree {
     }
 }
 
-/// The part of a path that makes the context: the last compaction first, then what it kept, then
-/// what came after. Older compactions in what it kept give nothing.
+/// The part of a path that makes up the context: the last compaction first, then the entries it kept, then
+/// later ones. Older compactions among the kept entries are ignored.
 fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     let is_compaction = |entry: &&Entry| matches!(entry.body, Body::Compaction { .. });
     let Some(at) = path.iter().rposition(is_compaction) else {
@@ -248,7 +247,7 @@ fn select<'a>(path: &[&'a Entry]) -> Vec<&'a Entry> {
     compaction.iter().chain(kept).chain(after).copied().collect()
 }
 
-/// The messages a path gives the context, after compaction and edits.
+/// The messages that a path adds to the context, after compaction and edits.
 fn items(path: &[&Entry]) -> impl Iterator<Item = (Arc<str>, Arc<Message>)> {
     let selection = select(path);
     edited_items(&selection, &edits(&selection)).into_iter()
@@ -270,7 +269,7 @@ pub(super) fn edited_items(
     entries.iter().filter_map(item).collect()
 }
 
-/// What the edits in the selection say of each target; the last one counts.
+/// The edits in the selection by target; the last one of each counts.
 pub(super) fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a ContextReplacement>> {
     let edit = |entry: &&'a Entry| match &entry.body {
         Body::ContextEdit { target_id, replacement } => Some((target_id.as_str(), replacement.as_ref())),
@@ -279,7 +278,7 @@ pub(super) fn edits<'a>(selection: &[&'a Entry]) -> HashMap<&'a str, Option<&'a 
     selection.iter().filter_map(edit).collect()
 }
 
-/// The message an entry gives the context.
+/// The message that an entry adds to the context.
 fn message(entry: &Entry) -> Option<Arc<Message>> {
     let timestamp = entry.timestamp;
     match &entry.body {
@@ -311,7 +310,7 @@ fn message(entry: &Entry) -> Option<Arc<Message>> {
     }
 }
 
-/// The message with other content; role and metadata stay. Messages without content stay whole.
+/// The message with other content; role and metadata stay. Messages without content are unchanged.
 fn edited(message: &Arc<Message>, replacement: &ContextReplacement) -> Arc<Message> {
     let mut message = Message::clone(message);
     match &mut message {

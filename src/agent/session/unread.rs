@@ -1,5 +1,4 @@
-//! The part of a large file that was not read when the session was opened: where it ends, and how it
-//! is read on threads of its own.
+//! The unread part of a large session file, which is read on separate threads.
 
 use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt;
@@ -8,43 +7,43 @@ use std::path::PathBuf;
 use super::{Session, read};
 use crate::settings::private_files::open_regular;
 
-/// As much is read at once, in bytes; more when a line is longer.
+/// The number of bytes read at once; more if a line is longer.
 const CHUNK: usize = 1024 * 1024;
 
-/// The part of a file that has not been read.
+/// The unread part of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnreadPart {
-    /// Where it ends and what has been read begins, in bytes.
+    /// Its end in bytes, where the part that was read begins.
     pub(super) end: u64,
     /// Whether it was surveyed: the name, model and level in it are known.
     pub(super) is_surveyed: bool,
-    /// Size of the file when it was opened, in bytes.
+    /// The size of the file when it was opened, in bytes.
     pub(super) len: u64,
 }
 
-/// The same part as something to be read: from the start of the file on.
+/// The unread part as something to be read: from the start of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct UnreadFile {
     pub(super) path: PathBuf,
-    /// The first line of the file, by which it is known again.
+    /// The first line of the file, by which it is recognized again.
     header: Box<str>,
     pub(super) end: u64,
 }
 
 impl Session {
-    /// What has not been read of the file; `None` when all has been.
+    /// The unread part of the file; `None` if everything has been read.
     pub fn unread(&self) -> Option<&UnreadPart> {
         self.unread.as_ref()
     }
 
-    /// How many times as large it is as what has been read.
+    /// Its size relative to the part that was read.
     pub(crate) fn unread_share(&self) -> f64 {
         let share =
             |unread: &UnreadPart| unread.end as f64 / unread.len.saturating_sub(unread.end).max(1) as f64;
         self.unread.as_ref().map_or(0.0, share)
     }
 
-    /// The part that has not been read, to be read; `None` when all has been.
+    /// The unread part for reading; `None` if everything has been read.
     pub(crate) fn unread_file(&self) -> Option<UnreadFile> {
         let (unread, path) = (self.unread.as_ref()?, self.info.file.clone()?);
         Some(UnreadFile { path, header: self.header.clone(), end: unread.end })
@@ -61,11 +60,11 @@ impl UnreadFile {
         }
     }
 
-    /// Gives `take` every line without its end, and where it begins.
+    /// Passes every line without its end, and its offset, to `take`.
     pub(super) fn lines(&self, mut take: impl FnMut(u64, &[u8])) -> io::Result<()> {
         let file = self.open()?;
         let mut buffer = vec![0; CHUNK];
-        // The buffer begins at `begin`; its first `kept` bytes are a line without its end.
+        // The buffer begins at offset `begin`; its first `kept` bytes are a line without its end.
         let (mut begin, mut kept) = (0_u64, 0_usize);
         loop {
             let left = self.end.saturating_sub(begin.saturating_add(kept as u64));
@@ -91,7 +90,7 @@ impl UnreadFile {
     }
 }
 
-/// Fills `bytes` from a place in the file that was there when it was opened.
+/// Fills `bytes` from an offset that existed when the file was opened.
 pub(super) fn read_exact(file: &std::fs::File, bytes: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => changed(),
@@ -99,7 +98,7 @@ pub(super) fn read_exact(file: &std::fs::File, bytes: &mut [u8], at: u64) -> io:
     })
 }
 
-/// Why what has been read and what has not do not belong together.
+/// The error for a file that changed between two reads.
 pub(super) fn changed() -> io::Error {
     io::Error::other("the file has changed since it was opened")
 }

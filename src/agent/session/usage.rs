@@ -1,7 +1,6 @@
-//! What a session has used, over all its branches: tokens and cost, compactions included.
+//! The usage of a session over all branches: tokens and cost, including compactions.
 //!
-//! The part of a large file that has not been read is counted line by line when it is surveyed
-//! ([`super::survey`]).
+//! The unread part of a large file is counted line by line when it is surveyed ([`super::survey`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,18 +12,17 @@ use super::entry::{Body, Entry};
 use tau_protocol::message::Message;
 use tau_protocol::usage::Usage;
 
-/// What entries have used.
+/// The usage of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct UsageSum {
-    /// Tokens, and the cost in all.
+    /// Tokens, and the total cost.
     pub(crate) total: Usage,
-    /// Models, by provider and id, that answered without a cost: they are free, or their price was
-    /// not known.
+    /// Models, by provider and id, that answered without a cost: they are free, or their price was unknown.
     pub(crate) without_cost: BTreeSet<(String, String)>,
 }
 
 impl Session {
-    /// What the entries that have been read have used.
+    /// The usage of the entries that have been read.
     pub(crate) fn usage(&self) -> UsageSum {
         let mut sum = UsageSum::default();
         self.tree.entries().iter().for_each(|entry| sum.add_entry(entry));
@@ -32,7 +30,7 @@ impl Session {
     }
 }
 
-/// A line that may say what was used.
+/// A line that may have usage.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
@@ -54,7 +52,7 @@ struct LineMessage<'a> {
 }
 
 impl UsageSum {
-    /// Adds what others have used.
+    /// Adds another sum.
     pub(crate) fn add_sum(&mut self, other: UsageSum) {
         self.add(&other.total);
         self.without_cost.extend(other.without_cost);
@@ -75,7 +73,7 @@ impl UsageSum {
         }
     }
 
-    /// Adds what a line of a session file has used.
+    /// Adds the usage of a line of a session file.
     pub(super) fn add_line(&mut self, line: &[u8]) {
         if memchr::memmem::find(line, b"\"usage\"").is_none() {
             return;
