@@ -1,5 +1,6 @@
-//! The models that the user has marked as favourites or chosen lately, kept beside the logs: those that the
-//! keys for the next and the previous model step through.
+//! Stores the user's favourite and recent models, beside the logs.
+//!
+//! The keys for the next and the previous model step through them.
 
 use super::Paths;
 use super::private_files::{LockFile, read_capped, write_private};
@@ -7,19 +8,19 @@ use tau_protocol::chosen::ChosenModels;
 
 /// The file in the state folder.
 const FILE: &str = "models.json";
-/// Largest file that is read, in bytes; tau writes far less.
+/// The size limit of the file in bytes; tau writes far less.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// What is kept; nothing if it cannot be read.
+/// The stored models; empty if they cannot be read.
 pub fn read(paths: &Paths) -> ChosenModels {
     let bytes = read_capped(&paths.state.join(FILE), MAX_BYTES).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Changes what is kept, beside other processes that do.
+/// Changes the stored models, safely beside other processes.
 ///
 /// # Errors
-/// The file and what is wrong with it.
+/// The file and the problem with it.
 pub fn change(paths: &Paths, apply: impl FnOnce(&mut ChosenModels)) -> Result<(), String> {
     let path = paths.state.join(FILE);
     let failed = |error| format!("{}: {error}", path.display());

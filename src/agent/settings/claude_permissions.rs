@@ -1,7 +1,7 @@
-//! The permission rules in the `settings.json` of Claude Code, as rules of tau.
+//! Translates permission rules in the `settings.json` of Claude Code to rules of tau.
 //!
-//! Most are the same but for the name of the tool and where a path begins. What cannot be translated is reported; if
-//! it denies or asks, all calls that it could be about are asked.
+//! Most are the same but for the name of the tool and the base of paths. Rules that cannot be translated are
+//! reported; if they deny or ask, all calls that they may be about need approval.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::permissions::{Rule, RuleInForce, RuleSource, Verdict, grant};
 /// The lists, by name.
 const LISTS: [(&str, Verdict); 3] =
     [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
-/// Their tools that tau has no counterpart for.
+/// Tools of Claude Code without a counterpart in tau.
 const MISSING: [&str; 14] = [
     "task",
     "agent",
@@ -32,10 +32,10 @@ const MISSING: [&str; 14] = [
     "toolsearch",
 ];
 
-/// Such settings.
+/// Parses such settings.
 ///
 /// # Errors
-/// The line and what is wrong, when it cannot be known which rules they have.
+/// The line and the problem, if their rules cannot be determined.
 pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, String)> {
     let bare = text.trim_start_matches('\u{feff}');
     let settings: Value =
@@ -49,20 +49,20 @@ pub(super) fn settings_of(text: &str) -> Result<Map<String, Value>, (usize, Stri
     }
 }
 
-/// Whether it is known which rules a text has.
+/// Whether the rules of a text can be determined.
 pub fn can_be_read(text: &str) -> bool {
     settings_of(text).is_ok()
 }
 
-/// What holds for a file that may have any rules: every call is asked.
+/// The rule and the problem for a file that may have any rules: every call needs approval.
 pub fn unread(path: &Path, line: usize, is_project: bool, why: &str) -> (RuleInForce, SettingsError) {
     let source = RuleSource::File { path: path.to_owned(), line, is_project };
     let text = format!("{}:{line}: {why}; tau asks before every call", path.display());
     (RuleInForce { rule: Rule::any_call(), list: Verdict::Ask, source }, SettingsError(text))
 }
 
-/// The rules of a text that came from `path`, and what is wrong or not used in it. `whole` is the file as it is
-/// now, in which the lines are.
+/// The rules of a text from `path`, and its invalid and unused parts. `whole` is the current file, to which
+/// line numbers refer.
 pub fn of_text(
     path: &Path,
     text: &str,
@@ -141,7 +141,7 @@ fn line_in(text: &str, list: &str, entry: Option<&str>) -> usize {
     line_of(text, entry.and_then(|entry| behind(list, entry)).unwrap_or(list))
 }
 
-/// A rule as tau writes it; or why it cannot be translated, and the tools that it could be about.
+/// A rule in tau's syntax; or the reason it cannot be translated, and the tools that it may be about.
 fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>)> {
     let text = text.trim();
     let (name, inside) = match text.split_once('(') {
@@ -157,7 +157,7 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
     }
     let tool = grant::tool_of_others(&lower).or((lower == "powershell").then_some("bash"));
     let about = || match tool {
-        // What cannot be read of a rule about files may be about any of them.
+        // An unreadable rule about files may be about any of them.
         Some("edit" | "write") => vec!["edit", "write"],
         Some(tool) => vec![tool],
         None => vec!["*"],
@@ -173,7 +173,7 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
         };
     }
     let Some(tool) = tool else {
-        // A custom tool may be called so.
+        // A custom tool may have this name.
         let own = rule(format!("{lower}{}", inside.map(|inside| format!("({inside})")).unwrap_or_default()));
         let is_name =
             !lower.is_empty() && lower.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
@@ -196,7 +196,7 @@ fn translate(text: &str, root: &Path) -> Result<Rule, (String, Vec<&'static str>
     }
 }
 
-/// A pattern of paths: `//x` is absolute, `/x` begins where the settings are.
+/// A path pattern: `//x` is absolute, `/x` is relative to the settings.
 fn path_pattern(text: &str, root: &Path) -> Result<String, String> {
     if let Some(rest) = text.strip_prefix("//") {
         return Ok(format!("/{rest}"));

@@ -1,5 +1,4 @@
-//! What is made of the table of settings for people and editors: a markdown table and a JSON
-//! Schema of `config.toml`.
+//! Documents generated from the table of settings: a markdown table and a JSON Schema.
 
 use std::fmt::Write;
 
@@ -35,7 +34,7 @@ pub fn markdown_table() -> String {
     text
 }
 
-/// The table `oauth` of an MCP server.
+/// The schema of an MCP server's table `oauth`.
 fn oauth() -> Value {
     json!({
         "type": "object",
@@ -49,7 +48,7 @@ fn oauth() -> Value {
     })
 }
 
-/// A JSON Schema of `config.toml`, with which editors complete and check it.
+/// A JSON Schema of `config.toml`, which editors use to complete and check it.
 pub fn schema() -> String {
     let property = |kind: ValueKind| match kind {
         ValueKind::Text | ValueKind::Path => json!({"type": "string"}),
@@ -117,7 +116,7 @@ pub fn schema() -> String {
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// The schema of each setting by its key, those of a table in the schema of that.
+/// The schema of each setting by its key; settings of a table are in the table's schema.
 fn properties(property: impl Fn(ValueKind) -> Value) -> Map<String, Value> {
     let mut properties = Map::new();
     for row in TABLE.iter().filter(|row| row.columns.in_files) {

@@ -1,7 +1,8 @@
-//! How a folder with project settings is shown before it is trusted: which files there are,
-//! and what is different from what was trusted before.
+//! Describes a folder with project settings before the user trusts it.
 //!
-//! What the files may set, and where answers are kept, is in [`super::trust`].
+//! Shows its files, and changes since it was last trusted.
+//!
+//! [`super::trust`] defines the effect of the files, and stores the answers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,11 +13,11 @@ use tau_protocol::trust::{ChangeKind, FileChange, Folder, Trust};
 use tau_tools::counted::counted;
 use tau_tools::diff;
 
-/// How many lines of a file's changes are shown, and how many characters of each.
+/// The maximum number of lines shown of a file's changes, and of characters of each.
 const LINES: usize = 300;
 const LINE: usize = 400;
 
-/// A project as it is shown to a user who works in `cwd`; `kept` has the answers.
+/// A project as shown to a user who works in `cwd`; `kept` has the answers.
 ///
 /// # Errors
 /// When `kept` cannot be read.

@@ -1,4 +1,6 @@
-//! Whether what guards the user in a settings file can be relied on: rules, hooks, sandbox, permission mode.
+//! Detects settings files whose protective settings cannot be relied on.
+//!
+//! Those are rules, hooks, sandbox and permission mode.
 //!
 //! A file that cannot be read, or a line of it that may be one of these, leaves the user without what it
 //! says. Everything is asked until it is repaired.
