@@ -1,9 +1,9 @@
 //! Detects settings files whose protective settings cannot be relied on.
 //!
-//! Those are rules, hooks, sandbox and permission mode.
+//! Protective settings are rules, hooks, the sandbox and the permission mode.
 //!
-//! A file that cannot be read, or a line of it that may be one of these, leaves the user without what it
-//! says. Everything is asked until it is repaired.
+//! If a file, or a line of it that may be one of these, cannot be read, the user is not protected by it.
+//! Every call then needs approval until it is repaired.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::toml_file::{read_file, read_toml_text};
 use super::trust::Project;
 use super::{Paths, SettingsError, hooks, names, permission_rules, toml_file};
 
-/// The settings that guard the user.
+/// The protective settings.
 const GUARDS: [&str; 13] = [
     "permission_mode",
     "permissions",
@@ -30,7 +30,7 @@ const GUARDS: [&str; 13] = [
     "web_allow_private",
 ];
 
-/// Those of them that confine commands, and what stands in for one that cannot be read.
+/// The protective settings that confine commands, and the values that replace unreadable ones.
 const STAND_INS: [(&str, &str); 5] = [
     ("sandbox.level", "workspace-write"),
     ("sandbox.network", "off"),
@@ -39,7 +39,7 @@ const STAND_INS: [(&str, &str); 5] = [
     ("sandbox.mcp", "true"),
 ];
 
-/// The settings that a key is, or may be another or a misspelled name of.
+/// The settings that a key names, or may name if it is an alias or misspelled.
 fn meant(key: &str) -> Vec<&'static str> {
     let rows = || table::TABLE.iter().map(|row| row.key);
     let of_table = || rows().filter(|key| key.starts_with("sandbox."));
@@ -61,12 +61,12 @@ fn is_near(word: &str, to: &[&str]) -> bool {
     !similar::get_close_matches(word, to, 1, 0.7).is_empty()
 }
 
-/// Whether a key is one of them, or may be one that is misspelled.
+/// Whether a key names a protective setting, even if misspelled.
 fn guards(key: &str) -> bool {
     meant(key).iter().any(|meant| GUARDS.contains(meant))
 }
 
-/// What stands in for the settings of the sandbox that the user's file has and that cannot be read.
+/// The replacements for unreadable sandbox settings in the user's file.
 pub fn stand_in(paths: &Paths) -> Settings {
     let path = paths.config_file();
     match read_file(&path) {
@@ -75,7 +75,7 @@ pub fn stand_in(paths: &Paths) -> Settings {
     }
 }
 
-/// Of a text that is no TOML each line is looked at by itself.
+/// If a text is not TOML, each line is parsed by itself.
 fn stand_in_for(path: &Path, text: &str) -> Settings {
     let text = toml_file::bare(text);
     let (_, wrong) = toml_file::values_of::<Settings>(path, text);
@@ -96,7 +96,7 @@ fn stand_in_for(path: &Path, text: &str) -> Settings {
             false => (name.to_owned(), line.to_owned()),
         };
         let settings = meant(&key);
-        // Of the others nothing is used.
+        // Other settings are not used.
         if !name.is_empty() && settings.iter().any(|meant| STAND_INS.iter().any(|(known, _)| known == meant))
         {
             all = all.overlaid(read_toml_text(path, &line).unwrap_or_else(|_| strict(&settings)));
@@ -105,17 +105,18 @@ fn stand_in_for(path: &Path, text: &str) -> Settings {
     all
 }
 
-/// What stands in for these settings; nothing for one that confines nothing.
+/// The replacements for these settings; none for one that confines nothing.
 fn strict(keys: &[&str]) -> Settings {
     let mut settings = Settings::default();
     for (key, value) in STAND_INS.iter().filter(|(key, _)| keys.contains(key)) {
-        // The value is one that the setting can have; a test holds that.
+        // The value is valid for the setting; a test ensures that.
         let _ = table::row(key).map(|row| row.set(&mut settings, OsStr::new(value)));
     }
     settings
 }
 
-/// What is wrong with the guards in the user's file and in those of these projects, with file and line.
+/// The problem with the protective settings in the user's file and in those of these projects, with file and
+/// line.
 pub fn fault<'a>(paths: &Paths, mut projects: impl Iterator<Item = &'a Project>) -> Option<SettingsError> {
     let path = paths.config_file();
     let own = match read_file(&path) {
@@ -140,7 +141,8 @@ fn of_text(path: &Path, text: &str, is_project: bool) -> Option<SettingsError> {
     of_keys.or_else(of_rules).or_else(of_hooks)
 }
 
-/// What is wrong with the guards that environment variables set, and what stands in for those of the sandbox.
+/// The problem with protective settings in environment variables, and the replacements for those of the
+/// sandbox.
 pub fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)> {
     let wrong: Vec<(&SettingsError, &str)> = GUARDS
         .iter()
@@ -154,10 +156,10 @@ pub fn fault_of_env(wrong: &[SettingsError]) -> Option<(SettingsError, Settings)
     Some(((*fault).clone(), stand_in))
 }
 
-/// How a notice of [`instead`] begins.
+/// The beginning of a notice of [`instead`].
 pub const INSTEAD: &str = "instead of what cannot be read: ";
 
-/// Which of these stand-ins are among the settings in force, for the user; `None` if none is.
+/// The replacements that are in force, as text for the user; `None` if there are none.
 pub fn instead(stand_in: &Settings, in_force: &Settings) -> Option<String> {
     let rows = STAND_INS.iter().filter_map(|(key, _)| table::row(key));
     let used = rows.filter(|row| row.is_same(stand_in, in_force));
@@ -175,7 +177,7 @@ mod tests {
         of_text(Path::new("c.toml"), text, false).map(|error| error.0)
     }
 
-    /// A sandbox that is set and cannot be read is not off.
+    /// A sandbox that is set but unreadable is not off.
     #[test]
     fn what_confines_has_a_stand_in() {
         for (key, _) in STAND_INS {

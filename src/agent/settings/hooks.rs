@@ -1,7 +1,8 @@
-//! The hooks that files name: `[[hooks.EVENT]]` of a `config.toml`, and `hooks` of a `settings.json` in the
-//! format that other agents use.
+//! The hooks in settings files: `[[hooks.EVENT]]` in `config.toml`, and `hooks` in `settings.json`.
 //!
-//! Each hook is read by itself, so that a mistake in one does not take the others away.
+//! The latter is in the format of other agents.
+//!
+//! Each hook is parsed by itself, so that a mistake in one does not affect the others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,7 +18,7 @@ use super::toml_errors::explain;
 use super::toml_file::line_of;
 use super::value::{SettingValue, ValueKind};
 
-/// When a hook runs.
+/// The event of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookEvent {
     SessionStart,
@@ -43,7 +44,7 @@ impl HookEvent {
         HookEvent::SessionEnd,
     ];
 
-    /// Its name in files and in what hooks are given.
+    /// Its name in files and in the input of hooks.
     pub fn name(self) -> &'static str {
         match self {
             HookEvent::SessionStart => "SessionStart",
@@ -57,10 +58,10 @@ impl HookEvent {
         }
     }
 
-    /// The event of that name.
+    /// The event with that name.
     ///
     /// # Errors
-    /// If no event has that name; the message suggests the nearest one.
+    /// When no event has that name; the message suggests the nearest one.
     fn named(name: &str) -> Result<Self, String> {
         HookEvent::ALL.into_iter().find(|event| event.name() == name).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::name);
@@ -72,14 +73,14 @@ impl HookEvent {
     }
 }
 
-/// What a hook is about: tools for calls, `manual` or `auto` for a compaction, and so on.
+/// The subjects of a hook: tools for calls, `manual` or `auto` for a compaction, and so on.
 #[derive(Clone, Debug, Default)]
 pub enum HookMatcher {
     #[default]
     All,
     /// One of these names.
     Names(Vec<String>),
-    /// A regular expression that is found in the name.
+    /// A regular expression that matches part of the name.
     Pattern(String, RegexMatcher),
 }
 
@@ -92,10 +93,10 @@ impl PartialEq for HookMatcher {
 impl Eq for HookMatcher {}
 
 impl HookMatcher {
-    /// Reads `Edit|Write`, `mcp__.*`, or `*` for all.
+    /// Parses `Edit|Write`, `mcp__.*`, or `*` for all.
     ///
     /// # Errors
-    /// What is wrong with the regular expression.
+    /// Describes the error in the regular expression.
     pub fn new(text: &str) -> Result<Self, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
         match text.trim() {
@@ -112,7 +113,7 @@ impl HookMatcher {
         }
     }
 
-    /// Whether it is about something with one of these names.
+    /// Whether it matches one of these names.
     pub fn matches(&self, names: &[&str]) -> bool {
         match self {
             HookMatcher::All => true,
@@ -123,7 +124,7 @@ impl HookMatcher {
         }
     }
 
-    /// As it is written.
+    /// The original text.
     pub fn text(&self) -> String {
         match self {
             HookMatcher::All => "*".to_owned(),
@@ -133,31 +134,31 @@ impl HookMatcher {
     }
 }
 
-/// What the failure of a hook means for what is about to happen.
+/// The effect of a hook's failure on its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HookFail {
-    /// It continues, with a warning.
+    /// The event continues, with a warning.
     Open,
-    /// It is denied.
+    /// The event is denied.
     Closed,
 }
 
-/// A hook as a file names it.
+/// A hook as defined in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookEntry {
     pub event: HookEvent,
     pub matcher: HookMatcher,
-    /// A command for the shell.
+    /// The command line for the shell.
     pub command: String,
-    /// How long it may run, in seconds; `None` for the usual time.
+    /// The time limit in seconds; `None` for the default.
     pub timeout: Option<u64>,
-    /// What its failure means. Without it, what is about to happen continues with a warning; a call is asked
-    /// about if the answer cannot be read.
+    /// The effect of its failure. Without it, the event continues with a warning; a call needs approval if
+    /// the answer cannot be parsed.
     pub fail: Option<HookFail>,
 }
 
-/// The table `hooks` as a setting: how many hooks there are. What they are is read by [`of_toml`].
+/// The table `hooks` as a setting: shown as the number of hooks. [`of_toml`] reads the hooks themselves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookTable(BTreeMap<String, Vec<toml::Value>>);
 
@@ -184,7 +185,7 @@ struct TomlFile {
     hooks: BTreeMap<toml::Spanned<String>, Vec<toml::Spanned<toml::Value>>>,
 }
 
-/// What a `config.toml` says of a hook.
+/// A hook in a `config.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TomlHook {
@@ -194,8 +195,7 @@ struct TomlHook {
     fail: Option<HookFail>,
 }
 
-/// The hooks in the text of a `config.toml` that came from `path`, in its order, and what is wrong with the
-/// others.
+/// The hooks in the text of a `config.toml` from `path`, in file order, and the problems of invalid ones.
 pub fn of_toml(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: TomlFile = toml::from_str(text).unwrap_or_default();
@@ -248,7 +248,7 @@ struct JsonHook {
     fail: Option<HookFail>,
 }
 
-/// The hooks in the text of a `settings.json` that came from `path`, and what is not used of them.
+/// The hooks in the text of a `settings.json` from `path`, and the parts that are not used.
 pub fn of_json(path: &Path, text: &str) -> (Vec<HookEntry>, Vec<SettingsError>) {
     let place = path.display();
     let file: JsonFile = match serde_json::from_str(text) {

@@ -1,4 +1,4 @@
-//! How pictures are shown on the screen.
+//! The setting for displaying pictures on the screen.
 
 use std::ffi::OsStr;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Deserializer};
 
 use super::value::{SettingValue, ValueKind, choice};
 
-/// How the terminal is given pictures.
+/// The protocol for sending pictures to the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageProtocol {
-    /// The best way that the terminal is known to understand, or says that it does; else half blocks.
+    /// The best protocol that the terminal is known to support, or reports; else half blocks.
     #[default]
     Auto,
     /// The kitty graphics protocol.
     Kitty,
-    /// The files of iTerm2.
+    /// The file protocol of iTerm2.
     Iterm2,
     /// Sixel.
     Sixel,
     /// Half blocks, which are text.
     Blocks,
-    /// Not at all.
+    /// No pictures.
     Off,
 }
 

@@ -1,5 +1,6 @@
-//! The settings of a project that one user has for himself, `.tau/config.local.toml`, stay out of the repository:
-//! `.tau/.gitignore` names the file.
+//! Keeps a user's local project settings out of the repository.
+//!
+//! `.tau/.gitignore` lists the file, `.tau/config.local.toml`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -11,19 +12,19 @@ use rustix::fs::OFlags;
 use crate::permissions::LOCAL;
 use tau_tools::regular_files::read_text;
 
-/// The file with git's rules.
+/// The name of git's ignore file.
 const IGNORE: &str = ".gitignore";
-/// Largest such file that is read, in bytes.
+/// The maximum size of such a file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
-/// What a new one says. It ignores itself, so that nothing new is left in the repository.
+/// The content of a new one. It ignores itself, so that nothing new appears in the repository.
 const NEW: &str = "/.gitignore\n/config.local.toml\n";
-/// Lines that ignore the file already.
+/// Lines that already ignore the file.
 const COVERS: [&str; 5] = [LOCAL, "/config.local.toml", "*.local.toml", "/*.local.toml", "*"];
 
-/// Has git ignore the file in the folder; what is in `.gitignore` stays as it is.
+/// Makes git ignore the file in the folder; the content of an existing `.gitignore` is kept.
 ///
 /// # Errors
-/// A sentence for the user: what could not be done, and what to do.
+/// A sentence for the user: the failure, and what to do.
 pub fn ignore(folder: &Path) -> Result<(), String> {
     let path = folder.join(IGNORE);
     let failed = |error: io::Error| {
@@ -57,12 +58,12 @@ pub fn ignore(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Which of these paths, where it exists, leads out of the project in `root`.
+/// The first of these paths that exists and leads out of the project in `root`.
 pub fn leads_out(root: &Path, paths: &[&Path]) -> Option<PathBuf> {
     let root = root.canonicalize().ok()?;
     let is_out = |path: &&&Path| match path.canonicalize() {
         Ok(real) => !real.starts_with(&root),
-        // A link to what is missing would make it there.
+        // Writing through a dangling link would create its target.
         Err(_) => path.is_symlink(),
     };
     paths.iter().find(is_out).map(|path| path.to_path_buf())

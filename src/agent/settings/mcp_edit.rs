@@ -1,4 +1,4 @@
-//! Adding an MCP server to a `config.toml`, and taking one out of it.
+//! Adds MCP servers to a `config.toml`, and removes them.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::mcp_servers::{McpServer, McpTransport, check_name};
 use super::private_files::SharedFile;
 use super::{SettingsError, write};
 
-/// Adds a server to a `config.toml`, in place of one of that name; the rest stays as it is written.
+/// Adds a server to a `config.toml`, replacing one with the same name; the rest of the file is unchanged.
 ///
 /// # Errors
-/// When the server is not one, or the file cannot be read or written, or is not understood.
+/// When the server is invalid, or the file cannot be read, written or parsed.
 pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
     check_name(&server.name).map_err(SettingsError)?;
     write::change(file, |all| {
@@ -34,7 +34,7 @@ pub fn add(file: &SharedFile, server: &McpServer) -> Result<(), SettingsError> {
     })
 }
 
-/// Takes a server out of a `config.toml`. Whether there was one.
+/// Removes a server from a `config.toml`; returns whether there was one.
 pub fn remove(file: &SharedFile, name: &str) -> Result<bool, SettingsError> {
     let mut is_removed = false;
     write::change(file, |all| {
@@ -44,7 +44,7 @@ pub fn remove(file: &SharedFile, name: &str) -> Result<bool, SettingsError> {
     Ok(is_removed)
 }
 
-/// A table of the file, which is made when missing and has no line of its own then.
+/// A table of the file, which is created if missing, without a line of its own.
 fn table_in<'a>(file: &'a mut Table, name: &str) -> Option<&'a mut dyn TableLike> {
     let implicit = || {
         let mut table = Table::new();

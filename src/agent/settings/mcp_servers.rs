@@ -1,7 +1,8 @@
-//! The MCP servers that files name: `[mcp.NAME]` of a `config.toml`, and `mcpServers` of an `mcp.json` as
-//! other agents have it.
+//! The MCP servers in settings files: `[mcp.NAME]` in `config.toml`, `mcpServers` in `mcp.json`.
 //!
-//! Each server is read by itself, so that a mistake in one does not take the others away.
+//! The latter is in the format of other agents.
+//!
+//! Each server is parsed by itself, so that a mistake in one does not affect the others.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +15,7 @@ use super::toml_errors::explain;
 use super::toml_file::{line_of, read_file};
 use super::value::{BaseUrl, SettingValue, ValueKind};
 
-/// The table `mcp` as a setting: which servers it names. What they are is read by [`of_file`].
+/// The table `mcp` as a setting: shown as the names of its servers. [`of_file`] reads the servers themselves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct McpTable(BTreeMap<String, toml::Value>);
 
@@ -34,30 +35,30 @@ impl SettingValue for McpTable {
     }
 }
 
-/// A server as a file names it.
+/// A server as defined in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpServer {
-    /// The name that its tools are called by.
+    /// The name used in the names of its tools.
     pub name: String,
-    /// How it is reached.
+    /// The connection to it.
     pub transport: McpTransport,
     /// Whether it is used.
     pub enabled: bool,
-    /// The tools that are offered, with `*` for any part of a name; all without it.
+    /// The tools to offer, with `*` for any part of a name; `None` offers all.
     pub allow_tools: Option<Vec<String>>,
-    /// Tools that are not offered, whatever `allow_tools` says.
+    /// Tools that are never offered, regardless of `allow_tools`.
     pub deny_tools: Vec<String>,
-    /// Longest wait for the result of a call without progress, in seconds.
+    /// The time limit for the result of a call without progress, in seconds.
     pub timeout: Option<u64>,
-    /// Longest wait for the server to be ready, in seconds.
+    /// The time limit for the server to be ready, in seconds.
     pub start_timeout: Option<u64>,
-    /// Whether its process is sandboxed; `None` for what the setting `sandbox.mcp` says, and without that for
-    /// whether the sandbox lets commands change its program.
+    /// Whether its process is sandboxed; `None` for the setting `sandbox.mcp`, and if that is not set either,
+    /// it is sandboxed if the sandbox lets commands change its program.
     pub sandbox: Option<bool>,
 }
 
 impl McpServer {
-    /// A server that is used, with everything that it has and no settings of its own.
+    /// An enabled server that offers everything and has no other settings.
     pub fn new(name: &str, transport: McpTransport) -> Self {
         McpServer {
             name: name.to_owned(),
@@ -72,37 +73,37 @@ impl McpServer {
     }
 }
 
-/// How a server is reached. Texts may hold `${NAME}` for variables of the environment.
+/// The connection to a server. Texts may contain `${NAME}` for environment variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpTransport {
-    /// A program that is started, and spoken to over its standard streams.
+    /// A program that is started, with messages over its standard streams.
     Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
     /// An address (streamable HTTP).
     Http { url: String, headers: BTreeMap<String, String>, oauth: OauthClient },
 }
 
-/// What tau is to an authorization server that registers no clients by itself, and what it asks for there.
+/// The identity of tau at an authorization server that does not register clients, and the requested scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OauthClient {
-    /// The id under which tau was registered; without it tau registers itself.
+    /// The id under which tau was registered; without it, tau registers itself.
     #[serde(alias = "clientId")]
     pub client_id: Option<String>,
     /// The secret of that client, if it has one; may hold `$NAME`.
     #[serde(alias = "clientSecret")]
     pub client_secret: Option<String>,
-    /// The scopes to ask for; without them those that the server names.
+    /// The scopes to request; by default those that the server names.
     pub scopes: Option<Vec<String>>,
-    /// The port on this machine that the browser comes back to; any free one without it.
+    /// The port on this machine that the browser returns to; by default any free one.
     #[serde(alias = "callbackPort")]
     pub callback_port: Option<u16>,
 }
 
-/// What a file says of a server.
+/// A server in a file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Entry {
-    /// Written by other agents; what there is says it, too.
+    /// Written by other agents; redundant here.
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
@@ -121,10 +122,10 @@ struct Entry {
 }
 
 impl Entry {
-    /// The server of that name.
+    /// The server with that name.
     ///
     /// # Errors
-    /// What is missing or does not fit together.
+    /// Describes missing or contradictory fields.
     fn server(self, name: &str) -> Result<McpServer, String> {
         check_name(name)?;
         if self.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("sse")) {
@@ -138,7 +139,7 @@ impl Entry {
                 McpTransport::Stdio { command, args: self.args, env: self.env, cwd: self.cwd }
             }
             (None, Some(url)) => {
-                // An address may come from a variable as a whole.
+                // The whole address may come from a variable.
                 if !url.contains("${") {
                     BaseUrl::new(&url)?;
                 }
@@ -165,7 +166,7 @@ impl Entry {
     }
 }
 
-/// The name becomes part of the names of tools and of permission rules.
+/// Checks a name, which becomes part of the names of tools and of permission rules.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let fits = !name.trim().is_empty() && name.len() <= 64 && name.chars().all(plain);
@@ -179,13 +180,13 @@ struct File {
     mcp: BTreeMap<toml::Spanned<String>, toml::Value>,
 }
 
-/// The servers of a file in the order of their names, and what is wrong with the others.
+/// The servers of a file, sorted by name, and the problems of invalid ones.
 pub fn of_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
     let text = read_file(path).ok().flatten().unwrap_or_default();
     of_text(path, &text)
 }
 
-/// As [`of_file`], for a text that came from `path`.
+/// Like [`of_file`], for a text from `path`.
 pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
@@ -205,7 +206,7 @@ pub fn of_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) 
     (servers, wrong.collect())
 }
 
-/// The part of an `mcp.json` that is read. What other agents put beside it is left alone.
+/// The part of an `mcp.json` that is used. Other agents' settings are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct JsonFile {
@@ -213,7 +214,7 @@ struct JsonFile {
     servers: BTreeMap<String, serde_json::Value>,
 }
 
-/// A server as other agents write it: names that are not known are left alone.
+/// A server in the format of other agents: unknown names are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct JsonEntry {
@@ -229,7 +230,7 @@ struct JsonEntry {
     disabled: bool,
 }
 
-/// The servers of an `mcp.json` in the order of their names, and what is wrong with the others.
+/// The servers of an `mcp.json`, sorted by name, and the problems of invalid ones.
 pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
     match read_file(path) {
         Ok(Some(text)) => of_json_text(path, &text),
@@ -238,7 +239,7 @@ pub fn of_json_file(path: &Path) -> (Vec<McpServer>, Vec<SettingsError>) {
     }
 }
 
-/// As [`of_json_file`], for a text that came from `path`.
+/// Like [`of_json_file`], for a text from `path`.
 pub fn of_json_text(path: &Path, text: &str) -> (Vec<McpServer>, Vec<SettingsError>) {
     let place = path.display();
     let file: JsonFile = match serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {

@@ -1,7 +1,7 @@
-//! What the user sets: `config.toml`, the environment, the places of files.
+//! The user's settings: `config.toml`, the environment, and the locations of files.
 //!
-//! [`table`] has a row for each setting, [`value`] the types they have. What a project sets is in
-//! [`trust`]; [`mod@write`] saves one setting.
+//! [`table`] has a row for each setting, [`value`] their types. [`trust`] reads the settings of projects;
+//! [`mod@write`] saves a setting.
 
 pub mod chosen_mode;
 pub mod chosen_models;
@@ -37,41 +37,41 @@ pub use table::Settings;
 pub use toml_file::line_of_key;
 pub use toml_file::{line_of, read_toml, read_toml_text};
 
-/// Largest settings file that is read, in bytes.
+/// The size limit of a settings file, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Why settings could not be used. The message names the file, the line and the key.
+/// The reason settings could not be used. The message names the file, the line and the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingsError(pub String);
 
 impl Settings {
-    /// The settings of `config.toml`; nothing is set if the file does not exist.
+    /// The settings of `config.toml`; empty if the file does not exist.
     ///
     /// # Errors
-    /// When the file cannot be read or a line in it is not understood.
+    /// When the file cannot be read, or a line is invalid.
     pub fn load(paths: &Paths) -> Result<Self, SettingsError> {
         Ok(read_toml(&paths.config_file())?.unwrap_or_default())
     }
 
-    /// As [`Settings::load`], for a front end that can show what is wrong: a key that is not
-    /// understood is not set, and the others are.
+    /// Like [`Settings::load`], for a front end that can show problems: invalid keys are left unset, and the
+    /// others are used.
     pub fn load_leniently(paths: &Paths) -> (Self, Vec<SettingsError>) {
         let (values, wrong) = toml_file::read_toml_leniently(&paths.config_file());
         (values.into_iter().fold(Settings::default(), Settings::overlaid), wrong)
     }
 
-    /// These settings, with those that environment variables set in their place. A blank variable
-    /// counts as not set. `lookup` gives the value of a variable.
+    /// Overrides settings by environment variables. A blank variable counts as unset. `lookup` returns the
+    /// value of a variable.
     ///
     /// # Errors
-    /// When a variable has a value that its setting cannot have.
+    /// When the value of a variable is invalid for its setting.
     pub fn with_env(self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let (settings, wrong) = self.with_env_leniently(lookup);
         wrong.into_iter().next().map_or(Ok(settings), Err)
     }
 
-    /// As [`Settings::with_env`]; a variable with a value that its setting cannot have sets nothing.
+    /// Like [`Settings::with_env`], but a variable with an invalid value is ignored.
     pub fn with_env_leniently(self, lookup: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<SettingsError>) {
         let (mut over, mut wrong) = (Settings::default(), Vec::new());
         for row in table::TABLE {
@@ -90,12 +90,12 @@ impl Settings {
         CompactionSettings { auto: self.auto_compact.unwrap_or(usual.auto), ..usual }
     }
 
-    /// The folder new sessions of `cwd` are kept in.
+    /// The folder for new sessions of `cwd`.
     pub fn session_dir_for(&self, paths: &Paths, cwd: &Path) -> PathBuf {
         self.session_dir.clone().unwrap_or_else(|| paths.sessions_for(cwd))
     }
 
-    /// The folder to list sessions from.
+    /// The root folder for lists of sessions.
     pub fn session_root(&self, paths: &Paths) -> PathBuf {
         self.session_dir.clone().unwrap_or_else(|| paths.sessions())
     }

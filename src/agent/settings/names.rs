@@ -1,13 +1,13 @@
-//! Names of tables in `config.toml`, and names that are gone from it.
+//! Names of tables in `config.toml`, and names that were removed.
 
 /// The tables that hold settings.
 pub(super) const GROUPS: [&str; 2] = ["sandbox", "timeouts"];
 
 const MODELS_FILE: &str = "a [vendors.NAME] in models.toml, or use /login (docs/models.md)";
-/// For what tau finds by itself.
+/// The replacement for settings that tau now determines itself.
 pub(super) const AUTOMATIC: &str = "";
 
-/// Names that are gone, and what stands in their place.
+/// Removed names, and their replacements.
 pub(super) const RENAMED: &[(&str, &str)] = &[
     ("network", "`network` in the table [sandbox]"),
     ("sandbox_writable", "`writable` in the table [sandbox]"),
@@ -29,7 +29,7 @@ pub(super) const RENAMED: &[(&str, &str)] = &[
     ("compact_reserve", AUTOMATIC),
 ];
 
-/// What to write in the place of a name that is gone.
+/// The replacement for a removed name.
 pub(super) fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, instead)| *instead)
 }

@@ -1,4 +1,4 @@
-//! What the settings say of connections: time limits, certificates, a proxy.
+//! The network settings: time limits, certificates, a proxy.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::provider::direct::IdleLimits;
 use crate::provider::http::{Network, ProxyChoice};
 
 impl Settings {
-    /// How connections are made.
+    /// The settings of connections.
     pub fn network(&self) -> Network {
         let usual = Network::default();
         Network {
@@ -18,7 +18,7 @@ impl Settings {
         }
     }
 
-    /// How long an answer may keep silent.
+    /// The limits of silence in an answer.
     pub fn limits(&self) -> IdleLimits {
         let usual = IdleLimits::default();
         IdleLimits {
@@ -29,7 +29,7 @@ impl Settings {
     }
 }
 
-/// Clocks overflow on spans much longer than this, which is about a century.
+/// Clocks overflow with time spans much longer than this, which is about a century.
 const MAX_SECONDS: u64 = u32::MAX as u64;
 
 fn seconds(setting: Option<NonZeroU64>) -> Option<Duration> {

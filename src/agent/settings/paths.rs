@@ -1,4 +1,4 @@
-//! Where tau's files are: the XDG rules, or everything under `TAU_HOME`.
+//! The locations of tau's files: the XDG rules, or everything under `TAU_HOME`.
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use super::private_files::SharedFile;
 
-/// The folders tau uses. None is created before something is written to it.
+/// The folders that tau uses. None is created before something is written to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// `config.toml`, `models.toml`, `auth.json`, `themes/`.
     pub config: PathBuf,
     /// `sessions/`, prompt history, `undo/`, `mcp-logins/`.
     pub data: PathBuf,
-    /// Logs, crash reports, locks of files that are elsewhere.
+    /// Logs, crash reports, locks of files that are stored elsewhere.
     pub state: PathBuf,
-    /// What may be deleted at any time.
+    /// Files that may be deleted at any time.
     pub cache: PathBuf,
 }
 
@@ -24,7 +24,7 @@ impl Paths {
     /// counts as not set.
     ///
     /// # Errors
-    /// A sentence, when there is neither `TAU_HOME` nor a home directory.
+    /// A sentence, if there is neither `TAU_HOME` nor a home directory.
     pub fn discover(home: Option<&Path>) -> Result<Self, String> {
         if let Some(home) = home.filter(|home| !home.as_os_str().is_empty()) {
             return Ok(Self::under(home));
@@ -39,7 +39,7 @@ impl Paths {
         })
     }
 
-    /// Everything under one folder.
+    /// All folders under one folder.
     pub fn under(home: &Path) -> Self {
         Paths {
             config: home.to_owned(),
@@ -49,53 +49,53 @@ impl Paths {
         }
     }
 
-    /// The folder that holds one folder of sessions a directory.
+    /// The folder with one folder of sessions per directory.
     pub fn sessions(&self) -> PathBuf {
         self.data.join("sessions")
     }
 
-    /// The folder of the sessions that run in `cwd`.
+    /// The folder of sessions that run in `cwd`.
     pub fn sessions_for(&self, cwd: &Path) -> PathBuf {
         self.sessions().join(cwd_name(cwd))
     }
 
-    /// What undo keeps: a folder for each session.
+    /// The folder of undo data: one folder per session.
     pub fn undo(&self) -> PathBuf {
         self.data.join("undo")
     }
 
-    /// Which folders the user trusts.
+    /// The file with the user's decisions on trust.
     pub fn trust_file(&self) -> PathBuf {
         self.config.join("trust.json")
     }
 
-    /// What was measured of terminals.
+    /// The file with measurements of terminals.
     pub fn terminals(&self) -> PathBuf {
         self.cache.join("terminals.json")
     }
 
-    /// What lists remember of session files.
+    /// The index of session files for lists.
     pub fn session_index(&self) -> PathBuf {
         self.cache.join("sessions.index")
     }
 
-    /// The MCP servers of the user, as other agents write them.
+    /// The user's MCP servers in the format of other agents.
     pub fn mcp_file(&self) -> PathBuf {
         self.config.join("mcp.json")
     }
 
-    /// The logins at MCP servers: a file for each, with its tokens.
+    /// The logins at MCP servers: one file with its tokens for each.
     pub fn mcp_logins(&self) -> PathBuf {
         self.data.join("mcp-logins")
     }
 
-    /// The settings of the user.
+    /// The user's settings file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
-    /// A file that several processes may change. Its lock is in the state folder, under a name that one file has
-    /// by whatever path it is named.
+    /// A file that several processes may change. Its lock is in the state folder, under a name that does not
+    /// depend on the path used for the file.
     pub fn shared(&self, path: PathBuf) -> SharedFile {
         let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
         let real = path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.clone());
@@ -106,15 +106,15 @@ impl Paths {
     }
 }
 
-/// How much of a file's name is in the name of its lock, in bytes.
+/// The maximum length of a file's name in the name of its lock, in bytes.
 const MAX_STEM_LEN: usize = 60;
 
-/// Longest name of a file on the usual file systems, in bytes.
+/// The maximum length of a file name on the usual file systems, in bytes.
 const MAX_NAME_LEN: usize = 255;
 
-/// The name of the folder for the sessions of a directory: `/srv/web app/x` gives
-/// `--srv-web app-x--`. The end of a name that would be too long for a file system is replaced by
-/// a hash of the path. Two directories can have one name; the header of a session decides.
+/// The name of the session folder of a directory: `/srv/web app/x` gives `--srv-web app-x--`. The end of a
+/// name that would be too long for a file system is replaced by a hash of the path. Two directories can have
+/// the same name; the header of a session decides.
 pub(crate) fn cwd_name(cwd: &Path) -> String {
     let path = cwd.to_string_lossy();
     let inner = path.strip_prefix('/').unwrap_or(&path).replace(['/', '\\', ':'], "-");
@@ -134,13 +134,13 @@ fn hash(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A path as text that no other path has: the path itself if it is UTF-8,
-/// else `bytes:` and its bytes in hexadecimal. For absolute paths.
+/// A path as unique text: the path itself if it is UTF-8, else `bytes:` and its bytes in hexadecimal. For
+/// absolute paths.
 pub(crate) fn lossless(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("bytes:{}", hexadecimal(path.as_os_str().as_bytes())), str::to_owned)
 }
 
-/// A path, with the home directory as `~`.
+/// A path with `~` for the home directory.
 pub fn in_short(path: &Path) -> String {
     let home = directories::BaseDirs::new();
     let below = home.as_ref().and_then(|dirs| path.strip_prefix(dirs.home_dir()).ok());

@@ -1,4 +1,4 @@
-//! The rules of a `config.toml`, each with its line; changing them in the file.
+//! The rules of a `config.toml` with their lines, and changes of rules in the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,15 +14,15 @@ use crate::permissions::{Protected, Rule, RuleInForce, RuleSource, Verdict, gran
 /// The lists of `[permissions]`.
 const LISTS: [(&str, Verdict); 3] =
     [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
-/// The list of protected paths that are not asked.
+/// The list of protected paths that need no approval.
 const UNPROTECTED: &str = "unprotected";
 
-/// What `[permissions]` of a file sets.
+/// The content of `[permissions]` in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileRules {
     /// The rules in the order of their lines.
     pub rules: Vec<RuleInForce>,
-    /// Protected paths that are not asked.
+    /// Protected paths that need no approval.
     pub unprotected: Vec<Protected>,
 }
 
@@ -32,14 +32,14 @@ struct File {
     permissions: BTreeMap<toml::Spanned<String>, Vec<toml::Spanned<String>>>,
 }
 
-/// What the user's file sets, and what is wrong in it. What is no table of lists is reported by the
-/// settings.
+/// The permissions in the user's file, and their problems. A value that is not a table of lists is reported
+/// by the settings.
 pub fn of_file(path: &Path) -> (FileRules, Vec<SettingsError>) {
     let text = read_file(path).ok().flatten().unwrap_or_default();
     of_text(path, &text, false)
 }
 
-/// As [`of_file`], for a text that came from `path`, which may be that of a project.
+/// Like [`of_file`], for a text from `path`, which may be a project's file.
 pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<SettingsError>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let file: File = toml::from_str(text).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
             }
         }
     }
-    // The lists come by name; people read files from the top.
+    // The lists are sorted by name; readers expect the order of the file.
     found.rules.sort_by_key(|rule| match rule.source {
         RuleSource::File { line, .. } => line,
         RuleSource::Session | RuleSource::Granted(_) => 0,
@@ -87,20 +87,20 @@ pub fn of_text(path: &Path, text: &str, is_project: bool) -> (FileRules, Vec<Set
     (found, wrong.collect())
 }
 
-/// Adds a rule to a list of the file, which is made when missing; the rest stays as it is written.
+/// Adds a rule to a list of the file, which is created if missing; the rest of the file is unchanged.
 ///
 /// # Errors
-/// When the file cannot be read or written, or is not understood.
+/// When the file cannot be read, written or parsed.
 pub fn add(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
     change(file, None, Some((list, rule)))
 }
 
-/// Takes a rule out of a list of the file, with the comment in its line.
+/// Removes a rule from a list of the file, with the comment on its line.
 pub fn remove(file: &SharedFile, list: Verdict, rule: &Rule) -> Result<(), SettingsError> {
     change(file, Some((list, rule)), None)
 }
 
-/// Removes a rule and adds another in one go; in the same list the new one takes the place of the old.
+/// Removes a rule and adds another in one write; in the same list the new one takes the position of the old.
 pub fn change(
     file: &SharedFile,
     remove: Option<(Verdict, &Rule)>,
@@ -140,8 +140,7 @@ fn is_rule(given: &toml_edit::Value, rule: &Rule) -> bool {
     given.as_str().and_then(|given| given.parse::<Rule>().ok()).is_some_and(|given| given == *rule)
 }
 
-/// Takes an entry out of a list. The comment behind it in its line goes with it; the others stay where
-/// they are.
+/// Removes an entry from a list. The comment after it on its line is removed too; other comments stay.
 fn take_out(rules: &mut Array, at: usize) {
     let taken = rules.remove(at);
     let before = raw(taken.decor().prefix());
@@ -162,15 +161,15 @@ fn take_out(rules: &mut Array, at: usize) {
     }
 }
 
-/// A list of rules in a file. What is no list is left alone, and refused when the file is checked.
+/// A list of rules in a file. A value that is not a list is left alone, and refused when the file is checked.
 fn list_in(file: &mut Table, list: Verdict) -> Option<&mut Array> {
     let table = file.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
     let table = table.as_table_like_mut()?;
     table.entry(list.name()).or_insert_with(|| Item::Value(Array::new().into())).as_array_mut()
 }
 
-/// Adds a text in the way in which the list is written: on a line of its own if the others are. A comment
-/// behind the last entry stays in its line.
+/// Appends a text in the style of the list: on a line of its own if the others are. A comment after the last
+/// entry stays on its line.
 fn push(rules: &mut Array, text: &str) {
     let trailing = raw(Some(rules.trailing()));
     let Some(last) = rules.len().checked_sub(1).and_then(|last| rules.get_mut(last)) else {

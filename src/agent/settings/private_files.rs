@@ -1,6 +1,6 @@
-//! How the agent writes files that must never be half written and are private to the user.
+//! Writes private files of the user atomically, and locks shared ones.
 //!
-//! It knows nothing of what the files hold. Files that may be hostile are opened by
+//! It knows nothing about their content. Files that may be hostile are opened by
 //! [`tau_tools::regular_files`].
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 pub use tau_tools::regular_files::open_with;
 pub use tau_tools::regular_files::{open_regular, read_capped};
 
-/// Makes the folder and those above it that are missing, open to nobody else (0700).
+/// Creates the folder and its missing parents, accessible only to the user (0700).
 pub(crate) fn private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Puts `bytes` in the place of the file, whole or not at all, with mode 0600. A link is
-/// followed, so that the file it leads to is replaced and not the link.
+/// Replaces the content of the file by `bytes` atomically, with mode 0600. A link is followed, so that its
+/// target is replaced and not the link.
 ///
 /// # Errors
-/// Those of the file system; the old content is then untouched.
+/// Errors of the file system; the old content is then unchanged.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let dir = target.parent().unwrap_or(Path::new("/"));
@@ -29,12 +29,12 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     new.write_all(bytes)?;
     new.as_file().sync_all()?;
     new.persist(&target).map_err(|failed| failed.error)?;
-    // The rename itself is on disk only when the folder is.
+    // The rename itself is on disk only once the folder is synced.
     File::open(dir)?.sync_all()
 }
 
-/// A file that several processes change, and the lock with which they do it in turn. The lock is not beside the
-/// file: that may be in a repository of the user.
+/// A file that several processes change, with the lock that they take for it. The lock is not beside the
+/// file, which may be in a repository of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedFile {
     path: PathBuf,
@@ -55,26 +55,26 @@ impl SharedFile {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// Those of the file system; they are about the lock and name it.
+    /// Errors of the file system about the lock, which they name.
     pub fn lock(&self) -> io::Result<LockFile> {
         LockFile::take(&self.lock)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.lock.display())))
     }
 }
 
-/// A file that holds a lock as long as this lives.
+/// A file whose lock is held as long as this lives.
 #[derive(Debug)]
 pub struct LockFile(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl LockFile {
-    /// Waits for the lock `path`, which is made when missing (0600) and never removed.
+    /// Waits for the lock `path`, which is created if missing (0600) and never removed.
     pub fn take(path: &Path) -> io::Result<Self> {
         let file = Self::open(path)?;
         file.lock()?;
         Ok(LockFile(file))
     }
 
-    /// The lock `path` if nobody holds it, as [`LockFile::take`].
+    /// Like [`LockFile::take`], but returns `None` if the lock `path` is already held.
     pub fn try_take(path: &Path) -> io::Result<Option<Self>> {
         let file = Self::open(path)?;
         match file.try_lock() {

@@ -1,4 +1,4 @@
-//! The settings `sandbox` and `network`: what commands may do.
+//! The settings `sandbox` and `network`, which confine commands.
 
 use std::ffi::OsStr;
 

@@ -1,8 +1,8 @@
-//! The table of settings: one row for each.
+//! The table of settings: one row per setting.
 //!
-//! From it come the fields of [`Settings`], what is read from `config.toml`, from trusted projects,
-//! from the environment and from flags, `--help`, the table in `docs/configuration.md` and the
-//! schema of `config.toml`. A new setting is a row here and the code that uses its value.
+//! It defines the fields of [`Settings`], the keys of `config.toml` and of trusted projects, environment
+//! variables and flags, `--help`, the table in `docs/configuration.md` and the schema of `config.toml`. A new
+//! setting is a row here and the code that uses its value.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,31 +24,31 @@ use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
 use tau_protocol::status_template::StatusTemplate;
 use tau_tools::sandbox::SandboxLevel;
 
-/// What a row says of a setting besides its name, its type and its help.
+/// The properties of a setting besides its name, its type and its help.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
-    /// What holds when it is not set, as markdown; empty for nothing.
+    /// The value if it is not set, as markdown; empty for none.
     pub default: &'static str,
     /// The environment variable that sets it.
     pub env: Option<&'static str>,
     /// The flag that sets it.
     pub flag: Option<SettingFlag>,
-    /// Whether files may set it; else only a variable or a flag does, for one run.
+    /// Whether files may set it; otherwise only a variable or a flag can, for one run.
     pub in_files: bool,
     /// Whether `.tau/config.toml` of a trusted project may set it.
     pub project: bool,
-    /// Whether a change applies while tau runs.
+    /// Whether a change applies while tau is running.
     pub live: bool,
 }
 
-/// A flag that sets a setting.
+/// A flag for a setting.
 #[derive(Clone, Copy, Debug)]
 pub struct SettingFlag {
     /// Its name, without the dashes.
     pub name: &'static str,
     /// The name of its value in help.
     pub value: &'static str,
-    /// The section of `--help` that lists it; `None` where it is only in the documents.
+    /// The section of `--help` that lists it; `None` if it is only in the documents.
     pub heading: Option<&'static str>,
 }
 
@@ -69,11 +69,11 @@ const fn rare_flag(name: &'static str, value: &'static str) -> Option<SettingFla
 pub struct SettingRow {
     /// Its name in `config.toml`.
     pub key: &'static str,
-    /// What it holds.
+    /// The type of its value.
     pub kind: ValueKind,
-    /// One line for people.
+    /// One line of help.
     help: &'static str,
-    /// The rest of the row.
+    /// The other properties.
     pub columns: Columns,
     set: fn(&mut Settings, &OsStr) -> Result<(), String>,
     same: fn(&Settings, &Settings) -> bool,
@@ -82,20 +82,20 @@ pub struct SettingRow {
 }
 
 impl SettingRow {
-    /// One line for people, without a period.
+    /// One line of help, without a period.
     pub fn help(&self) -> &'static str {
         self.help.trim()
     }
 
-    /// Sets it in `settings` to what a variable or a flag says.
+    /// Sets it in `settings` to the value of a variable or a flag.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// Describes an invalid value.
     pub fn set(&self, settings: &mut Settings, value: &OsStr) -> Result<(), String> {
         (self.set)(settings, value)
     }
 
-    /// What `settings` sets it to, as it is typed; a secret masked. `None` where it is not set.
+    /// Its value in `settings`, as it is typed; a secret is masked. `None` if it is not set.
     pub fn text(&self, settings: &Settings) -> Option<String> {
         (self.text)(settings)
     }
@@ -105,24 +105,24 @@ impl SettingRow {
         self.secret
     }
 
-    /// Whether both set it to the same, or neither sets it.
+    /// Whether both set it to the same value, or neither sets it.
     pub fn is_same(&self, one: &Settings, other: &Settings) -> bool {
         (self.same)(one, other)
     }
 
-    /// Its default, as it is typed or in words; empty for nothing.
+    /// Its default, as it is typed or in words; empty for none.
     pub fn default(&self) -> String {
         self.columns.default.replace('`', "")
     }
 
-    /// Whether both come to the same: a default that is set is the default.
+    /// Whether both have the same effective value: setting the default is the same as not setting it.
     pub fn means_same(&self, one: &Settings, other: &Settings) -> bool {
         let is_default = |settings| self.text(settings).is_none_or(|text| text == self.default());
         self.is_same(one, other) || (is_default(one) && is_default(other))
     }
 }
 
-/// A row of the table; `$field` is the way to the value.
+/// A row of the table; `$field` is the path of fields to the value.
 macro_rules! row {
     ($key:expr, $type:ty, $help:literal, $columns:expr, $($field:ident).+) => {
         SettingRow {
@@ -155,7 +155,7 @@ macro_rules! settings {
             end
         )*
     ) => {
-        /// What is set. A field is `None` where nothing sets it.
+        /// The values of all settings. A field is `None` if it is not set.
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Settings {
@@ -176,7 +176,7 @@ macro_rules! settings {
         )*
 
         impl Settings {
-            /// These settings, with those that `over` sets in their place.
+            /// Overrides these settings by those that are set in `over`.
             pub fn overlaid(self, over: Settings) -> Settings {
                 Settings {
                     $($run: over.$run.or(self.$run),)*
@@ -196,7 +196,7 @@ macro_rules! settings {
             ),)*)*
         ];
 
-        /// The tables in `config.toml` that hold settings, and what each is about.
+        /// The tables in `config.toml` that hold settings, with a description of each.
         pub const GROUPS: &[(&str, &str)] = &[$((stringify!($group), $about),)*];
     };
 }
@@ -366,7 +366,7 @@ settings! {
     end
 }
 
-/// The row of that key.
+/// The row with that key.
 pub fn row(key: &str) -> Option<&'static SettingRow> {
     TABLE.iter().find(|row| row.key == key)
 }

@@ -1,13 +1,13 @@
-//! Words for people in place of those of the TOML reader.
+//! Rewrites messages of the TOML reader for users.
 
 use super::names::{AUTOMATIC, renamed};
 
-/// How alike a word and a known one have to be, from 0 to 1, for the known one to be meant.
+/// The minimum similarity of a word and a known one, from 0 to 1, for a suggestion.
 const LIKENESS: f32 = 0.7;
-/// A list of more names than this is not shown. Only that of all settings is as long.
+/// Lists with more names than this are not shown. Only the list of all settings is that long.
 const LISTED: usize = 20;
 
-/// What is wrong, as a person would say it; the nearest known word in place of a list of all.
+/// Explains an error, with the nearest known word instead of a list of all.
 pub(super) fn explain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     if let Some(rest) = first.strip_prefix("invalid type: ") {
@@ -26,7 +26,7 @@ pub(super) fn explain(message: &str) -> String {
     let first = first.replacen("unknown variant ", "unknown value ", 1);
     let Some((head, list)) = first.split_once(", expected ") else { return first };
     let (given, known) = (quoted(head), quoted(list));
-    // Other files may have the name.
+    // Other files may have this name.
     let gone = given.first().filter(|_| known.contains(&"model"));
     if let Some((old, instead)) = gone.and_then(|old| Some((old, renamed(old)?))) {
         return match instead {
@@ -45,12 +45,12 @@ pub(super) fn explain(message: &str) -> String {
     }
 }
 
-/// That a text is no TOML, with the reader's reason.
+/// The message that a text is not TOML, with the reader's reason.
 pub(super) fn not_toml(message: &str) -> String {
     format!("is not valid TOML ({}); fix the line", message.lines().next().unwrap_or_default())
 }
 
-/// "integer `1`, expected a string" as "needs a text in quotes, not the number 1".
+/// Rewrites "integer `1`, expected a string" as "needs a text in quotes, not the number 1".
 fn wrong_type(rest: &str) -> Option<String> {
     let (given, wanted) = rest.split_once(", expected ")?;
     let needs = match wanted {
@@ -75,7 +75,7 @@ fn wrong_type(rest: &str) -> Option<String> {
     Some(format!("this needs {needs}, not {given}"))
 }
 
-/// The words between backticks.
+/// The words in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }

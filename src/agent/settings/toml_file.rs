@@ -12,21 +12,21 @@ use super::private_files::read_capped;
 use super::toml_errors::{explain, not_toml};
 use super::{MAX_BYTES, SettingsError};
 
-/// The line that a byte of a text is on, from 1.
+/// The line number of a byte in a text, from 1.
 pub fn line_of(text: &str, byte: usize) -> usize {
     let before = text.as_bytes().get(..byte.min(text.len())).unwrap_or_default();
     before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1)
 }
 
-/// The value in a file; `None` without a file.
+/// The value of a file; `None` if it does not exist.
 ///
 /// # Errors
-/// `<file>:<line>: <what is wrong>`, also when it is no regular file or too large.
+/// `<file>:<line>: <problem>`, also when it is not a regular file or too large.
 pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SettingsError> {
     read_file(path)?.map(|text| read_toml_text(path, &text)).transpose()
 }
 
-/// The text of a file; `None` without a file.
+/// The text of a file; `None` if it does not exist.
 pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
     let bytes = match read_capped(path, MAX_BYTES) {
         Ok(bytes) => bytes,
@@ -38,7 +38,7 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, SettingsError> {
     Ok(Some(text))
 }
 
-/// The value in a text that came from `path`.
+/// The value of a text from `path`.
 pub fn read_toml_text<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, SettingsError> {
     let text = bare(text);
     toml::from_str(text).map_err(|error| {
@@ -57,8 +57,8 @@ pub(super) fn bare(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// The values in a file that are understood, one for each key of its top level, and what is wrong
-/// with the others. A file that is no TOML has no values.
+/// The valid values of a file, one per top-level key, and the problems of the others. A file that is not TOML
+/// has no values.
 pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, Vec<SettingsError>) {
     let text = match read_file(path) {
         Ok(text) => text.unwrap_or_default(),
@@ -68,8 +68,8 @@ pub(crate) fn read_toml_leniently<T: DeserializeOwned>(path: &Path) -> (Vec<T>, 
     (values, wrong.into_iter().map(|(_, error)| error).collect())
 }
 
-/// As [`read_toml_leniently`], for a text that came from `path`; what is wrong comes with its key, which is empty
-/// for a text that is no TOML.
+/// Like [`read_toml_leniently`], for a text from `path`; each problem comes with its key, which is empty for
+/// a text that is not TOML.
 pub(super) fn values_of<T: DeserializeOwned>(
     path: &Path,
     text: &str,
@@ -87,7 +87,7 @@ pub(super) fn values_of<T: DeserializeOwned>(
             Err(error) => {
                 let place = path.display();
                 let why = explain(error.message());
-                // The reader of a table says where in it: "in `model`".
+                // The reader reports the place in a table: "in `model`".
                 let said = error.to_string();
                 let at = said.split_once("\nin `").and_then(|(_, rest)| rest.split_once('`'));
                 let why = match (at, why.strip_prefix("this needs ")) {
@@ -102,7 +102,7 @@ pub(super) fn values_of<T: DeserializeOwned>(
     (values, wrong.into_iter().map(|(_, error)| error).collect())
 }
 
-/// A key of the top level with its value, as a table of its own; of a table that holds settings, each key of it, as
+/// A top-level key with its value, as a table of its own; for a table of settings, each key of it, as
 /// `sandbox.level`.
 fn parts(text: &str, (line, key, value): (usize, String, toml::Value)) -> Vec<(usize, String, toml::Table)> {
     let is_group = GROUPS.contains(&&*key);
@@ -120,7 +120,7 @@ fn parts(text: &str, (line, key, value): (usize, String, toml::Value)) -> Vec<(u
     }
 }
 
-/// The line on which a file sets a key, named after the tables that it is in; `None` if it does not.
+/// The line on which a file sets a key, given with the names of its tables; `None` if it does not.
 pub fn line_of_key(path: &Path, names: &[&str]) -> Option<usize> {
     line_in(bare(&read_file(path).ok().flatten()?), names)
 }

@@ -1,11 +1,10 @@
-//! What a folder may set for the user who works in it: nothing, until it is trusted.
+//! Project settings of a folder, which have no effect until the user trusts it.
 //!
-//! A project's own settings are in `.tau/` of the working directory and of the folders above it up
-//! to the root of the repository; the nearer one wins, and each is trusted by itself. They name no
-//! address, key, program or place, trusted or not; and nothing of them is used before the user
-//! has said so. What was trusted is kept as a copy: a file that changes has to be trusted again,
-//! and [`super::folder`] shows what is different. Instruction files (`AGENTS.md`) need no trust,
-//! as they are only text for the model.
+//! A project's own settings are in `.tau/` of the working directory and of the folders above it up to the
+//! root of the repository; the nearer one wins, and each is trusted separately. They cannot set an address,
+//! key, program or place, trusted or not; and nothing of them is used before the user agrees. The trusted
+//! text is kept as a copy: a file that changes must be trusted again, and [`super::folder`] shows the
+//! difference. Instruction files (`AGENTS.md`) need no trust, as they are only text for the model.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,18 +24,19 @@ use tau_tools::regular_files::read_text;
 
 /// The folder of a project's own settings.
 pub const FOLDER: &str = ".tau";
-/// The settings in it: those that its users share, and those of one user, which count more.
+/// Its settings files: shared by all users, and of one user, which takes precedence.
 pub const SETTINGS: [&str; 2] = [SHARED, LOCAL];
-/// The settings that the users of a project share.
+/// The settings shared by the users of a project.
 pub const SHARED: &str = "config.toml";
-/// The files in it that have an effect, besides its settings.
+/// The other files in it that have an effect.
 const ACTING: [&str; 2] = ["SYSTEM.md", MCP_FILE];
-/// The MCP servers of a project, where other agents have them.
+/// The MCP servers of a project, in the location that other agents use.
 pub const MCP_FILE: &str = "../.mcp.json";
-/// The permission rules and hooks of a project, where another agent has them; hooks are used if the user wants that.
+/// The permission rules and hooks of a project in another agent's files; the hooks are used only if the user
+/// enables that.
 pub const OTHERS_HOOKS: [&str; 2] = ["../.claude/settings.json", "../.claude/settings.local.json"];
-/// The folders of a project, besides those files, that have an effect, and what the user is shown of them.
-/// They are not opened before they are trusted; what is in them may change later.
+/// The other folders of a project that have an effect, with descriptions for the user. They are not opened
+/// before they are trusted; their content may change later.
 const EXTENSIONS: [(&str, &str); 8] = [
     (".tau/skills", SKILLS),
     (".agents/skills", SKILLS),
@@ -51,42 +51,43 @@ const PROMPTS: &str = "a folder of prompt templates: they become slash commands,
                        files when you send them";
 const TOOLS: &str = "a folder of tools: commands that the model may run when your permissions let it";
 const SKILLS: &str = "a folder of skills: the model sees what each is for, and can read and follow it";
-/// Before the names of what is not in `.tau/`.
+/// The prefix of names outside `.tau/`.
 const BESIDE: &str = "../";
-/// The one of them that goes into the system prompt.
+/// The file that goes into the system prompt.
 pub const PROMPT_FILE: &str = "SYSTEM.md";
-/// Largest file of a project that is read, in bytes.
+/// The size limit of a project's file, in bytes.
 const MAX_SIZE: u64 = 64 * 1024;
-/// Largest file of answers, in bytes: it holds copies of all files that are trusted, escaped.
+/// The size limit of the file with the answers, in bytes: it holds copies of all trusted files, escaped.
 const MAX_KEPT: u64 = 64 * 1024 * 1024;
 
-/// The acting files of a folder, by name.
+/// The files of a folder that have an effect, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// The folder, without links.
+    /// The real path of the folder.
     root: PathBuf,
     files: BTreeMap<String, String>,
-    /// Files with rules and other guards that are there and cannot be read.
+    /// Existing files with rules and other protective settings that cannot be read.
     unread: Vec<(PathBuf, String)>,
 }
 
-/// What is kept of answers.
+/// The stored answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
-    /// The files that were trusted, by the directory they belong to ([`lossless`]).
+    /// The trusted files, by the directory they belong to ([`lossless`]).
     trusted: BTreeMap<String, BTreeMap<String, String>>,
     refused: Vec<String>,
 }
 
 impl Project {
-    /// The files of a directory that have an effect; `None` without any, or if they are no plain files of
-    /// its own.
+    /// The files of a directory that have an effect; `None` if there are none, or if they are not plain files
+    /// inside it.
     pub fn of(cwd: &Path) -> Option<Self> {
         Project::with_others(cwd, &|| false)
     }
 
-    /// The same with the hooks of another agent, if `uses_others` says that they are used. Its permission rules are.
+    /// Like [`Project::of`], but includes the hooks of another agent if `uses_others` returns true. Its
+    /// permission rules are always included.
     pub fn with_others(cwd: &Path, uses_others: &dyn Fn() -> bool) -> Option<Self> {
         let root = cwd.canonicalize().ok()?;
         let text = |name: &&str| {
@@ -113,9 +114,9 @@ impl Project {
         (!files.is_empty() || !unread.is_empty()).then_some(Project { root, files, unread })
     }
 
-    /// The projects that count in a directory, the nearest last: its own and those above it up to
-    /// the folder that holds `.git`. The user's folder of settings, `own`, is not one of them. `uses_others`:
-    /// whether hooks of another agent are used.
+    /// The projects that apply to a directory, the nearest last: its own and those above it up to the folder
+    /// that contains `.git`. The user's settings folder, `own`, is excluded. `uses_others`: whether hooks of
+    /// another agent are used.
     pub fn around(cwd: &Path, own: &Path, uses_others: &dyn Fn() -> bool) -> Vec<Self> {
         let Ok(cwd) = cwd.canonicalize() else { return Vec::new() };
         let own = own.canonicalize().ok();
@@ -132,27 +133,27 @@ impl Project {
             .collect()
     }
 
-    /// The directory whose settings they are, without links.
+    /// The real path of the project's directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A file's place and its text, as it was when it was looked at.
+    /// A file's path, and its text when it was read.
     pub fn file(&self, name: &str) -> Option<(PathBuf, &str)> {
         Some((place(&self.root, name), self.files.get(name)?))
     }
 
-    /// The settings that another agent reads, by their places, with what was kept of them.
+    /// The settings files of another agent, with the used parts of their text.
     pub fn files_of_others(&self) -> impl Iterator<Item = (PathBuf, &str)> {
         OTHERS_HOOKS.iter().filter_map(|name| Some((self.root.join(shown_name(name)), self.file(name)?.1)))
     }
 
-    /// The files with rules and other guards that cannot be read, and why.
+    /// The unreadable files with rules and other protective settings, and the reasons.
     pub fn unread(&self) -> &[(PathBuf, String)] {
         &self.unread
     }
 
-    /// Whether it has nothing that could be trusted.
+    /// Whether there is nothing to trust.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -162,10 +163,10 @@ impl Project {
         &self.files
     }
 
-    /// The files as they were when they were trusted; `None` if they never were.
+    /// The files when they were trusted; `None` if they never were.
     ///
     /// # Errors
-    /// When `file`, which keeps the answers, cannot be read.
+    /// When `file`, which holds the answers, cannot be read.
     pub(super) fn trusted_before(
         &self,
         file: &Path,
@@ -173,30 +174,30 @@ impl Project {
         Ok(load(file)?.trusted.remove(&lossless(&self.root)))
     }
 
-    /// The files, as people know them.
+    /// The display names of the files.
     pub fn names(&self) -> Vec<String> {
         self.files.keys().map(|name| shown_name(name)).collect()
     }
 
-    /// The folders of extensions in it, as `.claude/skills`.
+    /// The folders of extensions in it, such as `.claude/skills`.
     pub fn extension_folders(&self) -> Vec<&str> {
         let folders = EXTENSIONS.iter().map(|(folder, _)| *folder);
         folders.filter(|folder| self.files.contains_key(&format!("{BESIDE}{folder}"))).collect()
     }
 
-    /// Everything in the directory that has an effect once it is trusted, there or not.
+    /// All paths in the directory that have an effect once trusted, whether or not they exist.
     pub fn known_paths(&self) -> impl Iterator<Item = PathBuf> {
         let files = SETTINGS.iter().chain(&ACTING).map(|name| place(&self.root, name));
         let files = files.chain(OTHERS_HOOKS.iter().map(|name| place(&self.root, name)));
         files.chain(EXTENSIONS.iter().map(|(folder, _)| self.root.join(folder)))
     }
 
-    /// The folder they are in.
+    /// The folder of the settings.
     pub fn folder(&self) -> PathBuf {
         self.root.join(FOLDER)
     }
 
-    /// The files with its settings and their texts; what a later one sets counts more.
+    /// The settings files and their texts; later ones take precedence.
     pub fn settings_files(&self) -> impl DoubleEndedIterator<Item = (PathBuf, &str)> {
         SETTINGS.iter().filter_map(|name| self.file(name))
     }
@@ -204,17 +205,17 @@ impl Project {
     /// The settings in its files.
     ///
     /// # Errors
-    /// When a line is not understood, or sets what only the user can set.
+    /// When a line is invalid, or sets something that only the user may set.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
         self.settings_of_files().try_fold(Settings::default(), |all, file| Ok(all.overlaid(file?)))
     }
 
-    /// The settings in each of its files; what a later one sets counts more.
+    /// The settings in each of its files; later ones take precedence.
     pub fn settings_of_files(&self) -> impl Iterator<Item = Result<Settings, SettingsError>> {
         self.settings_files().map(|(path, text)| settings_in(&path, text))
     }
 
-    /// What the user has answered about it; `file` keeps the answers.
+    /// The user's answer about it; `file` holds the answers.
     ///
     /// # Errors
     /// When `file` cannot be read; nothing is trusted then.
@@ -229,7 +230,7 @@ impl Project {
         })
     }
 
-    /// Keeps an answer: it is trusted as it is now, or not at all.
+    /// Saves an answer: it is trusted in its current version, or not at all.
     ///
     /// # Errors
     /// When `file` cannot be read or written.
@@ -255,12 +256,12 @@ impl Project {
     }
 }
 
-/// Whether the user wants the hooks of another agent.
+/// Whether the user has enabled the hooks of another agent.
 pub fn uses_others_hooks(paths: &Paths) -> bool {
     Settings::load_leniently(paths).0.claude_hooks == Some(true)
 }
 
-/// The settings in a text of a project that came from `path`.
+/// The settings in a project's text from `path`.
 fn settings_in(path: &Path, text: &str) -> Result<Settings, SettingsError> {
     let given: BTreeMap<toml::Spanned<String>, toml::Value> = read_toml_text(path, text)?;
     let own = |key: &&toml::Spanned<String>| {
@@ -277,7 +278,7 @@ fn settings_in(path: &Path, text: &str) -> Result<Settings, SettingsError> {
     }
 }
 
-/// Where a file of a project is.
+/// The path of a project's file.
 fn place(root: &Path, name: &str) -> PathBuf {
     match name.strip_prefix(BESIDE) {
         Some(beside) => root.join(beside),
@@ -285,7 +286,7 @@ fn place(root: &Path, name: &str) -> PathBuf {
     }
 }
 
-/// The text of a file with rules and other guards; `None` without one.
+/// The text of a file with rules and other protective settings; `None` if it does not exist.
 fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
     let path = place(root, name);
     let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
@@ -297,13 +298,13 @@ fn guard(root: &Path, name: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// A file or folder of a project, as people know it.
+/// The display name of a project's file or folder.
 pub(super) fn shown_name(name: &str) -> String {
     name.strip_prefix(BESIDE).map_or_else(|| format!("{FOLDER}/{name}"), str::to_owned)
 }
 
-/// The folders of extensions in a directory, which are not opened. Those in the user's home directory are
-/// the user's own.
+/// The folders of extensions in a directory, which are not opened. Those in the user's home directory are the
+/// user's own.
 fn extensions(root: &Path) -> Vec<(String, String)> {
     let is_home = is_home(root);
     let found = EXTENSIONS.iter().filter(|_| !is_home).filter_map(|(folder, text)| {
@@ -318,8 +319,8 @@ fn is_home(root: &Path) -> bool {
     home.as_deref() == Some(root)
 }
 
-/// The permission rules in settings of another agent, and the hooks if they are used. The rest of them has no
-/// effect here, and changes often. What cannot be read is kept as it is, to be shown and reported.
+/// The permission rules in another agent's settings, and the hooks if they are used. The rest has no effect
+/// here, and changes often. Unreadable text is kept unchanged, to be shown and reported.
 fn only_used(text: &str, uses_hooks: &dyn Fn() -> bool) -> Option<String> {
     let Ok(settings) = claude_permissions::settings_of(text) else { return Some(text.to_owned()) };
     let is_there = |value: &&serde_json::Value| {

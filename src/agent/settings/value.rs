@@ -1,5 +1,4 @@
-//! The types a setting can have: how each is read from a file, a variable or a flag, and what it
-//! is called in documents.
+//! The types of settings: parsing from files, variables and flags, and names for documents.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +13,7 @@ use tau_protocol::model::{Api, ThinkingLevel};
 use tau_protocol::screen_settings::{DiffLayout, EditingMode, Notify, Support};
 use tau_protocol::status_template::StatusTemplate;
 
-/// What a setting holds, for help, documents and the schema.
+/// The type of a setting, for help, documents and the schema.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueKind {
     /// Any text.
@@ -25,13 +24,13 @@ pub enum ValueKind {
     Address,
     /// `true` or `false`.
     Switch,
-    /// A whole number from 0 on.
+    /// A whole number, 0 or more.
     Number,
-    /// A whole number of seconds from 1 on.
+    /// A whole number of seconds, 1 or more.
     Seconds,
     /// A number from 0 to 2.
     Temperature,
-    /// Several texts; separated by commas in a flag.
+    /// Several texts, separated by commas in a flag.
     List,
     /// One of a few words.
     Choice(fn() -> Vec<&'static str>),
@@ -63,28 +62,28 @@ impl ValueKind {
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
-    /// What it is called.
+    /// Its kind.
     const KIND: ValueKind;
     /// Whether it must not be shown.
     const SECRET: bool = false;
 
-    /// The value as it is typed; a secret one masked.
+    /// The value as it is typed; a secret is masked.
     fn show(&self) -> String;
 
-    /// Reads it from an environment variable or a flag.
+    /// Parses the value of an environment variable or a flag.
     ///
     /// # Errors
-    /// What is wrong with the text, without the name of the setting.
+    /// Describes the error in the text, without the name of the setting.
     fn parse(text: &OsStr) -> Result<Self, String>;
 
-    /// Reads it from a TOML file.
+    /// Parses it from a TOML file.
     ///
     /// # Errors
     /// When the value has another type or is not allowed.
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
 }
 
-/// Reads a setting that is in a file.
+/// Parses a setting in a file.
 pub(super) fn read<'de, D: Deserializer<'de>, T: SettingValue>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -136,7 +135,7 @@ impl SettingValue for Secret {
     }
 
     fn parse(value: &OsStr) -> Result<Self, String> {
-        // The value itself stays out of the error.
+        // The error does not include the value itself.
         Ok(Secret::new(value.to_str().ok_or("the value is not UTF-8 text")?))
     }
 
@@ -228,7 +227,7 @@ impl SettingValue for BTreeMap<String, Vec<String>> {
     }
 }
 
-/// Settings that have one of a few names.
+/// Implements settings with a fixed set of names.
 macro_rules! named_choices {
     ($($type:ty: $names:expr, $from_name:expr;)+) => {$(
         impl SettingValue for $type {
@@ -263,7 +262,7 @@ fn names<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
     table.iter().map(|(name, _)| *name).collect()
 }
 
-/// The value that has this name.
+/// The value with this name.
 fn one_of<T: Copy>(name: &str, table: &[(&str, T)]) -> Option<T> {
     table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
@@ -299,7 +298,7 @@ impl SettingValue for Api {
         Api::named(value).ok_or_else(|| unknown(value, Self::KIND))
     }
 
-    /// [`Api`] itself takes any word, as sessions of other programs have others.
+    /// [`Api`] itself accepts any word, because sessions of other programs have others.
     fn from_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let names = Api::NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
@@ -340,7 +339,7 @@ impl SettingValue for Temperature {
     }
 }
 
-/// The one of a few values that is called so.
+/// The value with this name, among a few.
 pub(super) fn choice<T: Copy>(value: &OsStr, names: &[(&str, T)], kind: ValueKind) -> Result<T, String> {
     let value = text(value)?;
     let found = names.iter().find(|(name, _)| *name == value);
@@ -356,10 +355,10 @@ fn unknown(value: &str, kind: ValueKind) -> String {
 pub struct BaseUrl(String);
 
 impl BaseUrl {
-    /// The address in a text.
+    /// Parses an address.
     ///
     /// # Errors
-    /// A sentence, when no request could be sent there.
+    /// A sentence, if no request could be sent there.
     pub fn new(text: &str) -> Result<Self, String> {
         let url = text.trim();
         let rest = url.split_once("://").and_then(|(scheme, rest)| {
@@ -395,12 +394,12 @@ impl SettingValue for BaseUrl {
     }
 }
 
-/// Reads a wire format that is named in a file of the user.
+/// Parses a wire format in a file of the user.
 pub(crate) fn api<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Api>, D::Error> {
     read(deserializer)
 }
 
-/// Reads the address of a server that is named in a file of the user.
+/// Parses the address of a server in a file of the user.
 pub(crate) fn base_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Some(BaseUrl::from_file(deserializer)?.0))
 }

@@ -1,4 +1,4 @@
-//! The settings of the web: which private hosts may be fetched, and which service searches.
+//! The web settings: private hosts that may be fetched, and the search service.
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ impl PrivateHosts {
         })
     }
 
-    /// Whether a name may be fetched, if it leads to the right address.
+    /// Whether a name may be fetched, provided that it leads to the right address.
     pub(crate) fn may_allow(&self, host: &str) -> bool {
         self.0.iter().any(|(_, allowed)| matches!(allowed, PrivateHost::Addresses(_)) || allowed.names(host))
     }
@@ -109,7 +109,7 @@ impl SettingValue for PrivateHosts {
     }
 }
 
-/// The service that searches, if there is one.
+/// The search service, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebSearch(pub Option<&'static SearchService>);
 

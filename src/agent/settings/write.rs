@@ -1,4 +1,4 @@
-//! Saves one setting in `config.toml` and leaves the rest of the file as the user wrote it.
+//! Saves a setting in `config.toml` and leaves the rest of the file unchanged.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,16 +11,16 @@ use super::table::SettingRow;
 use super::value::ValueKind;
 use super::{MAX_BYTES, Settings, SettingsError, read_toml_text};
 
-/// Sets a text at the top level of the file, which is made when missing.
+/// Sets a text at the top level of the file, which is created if missing.
 ///
 /// # Errors
-/// When the file cannot be read or written, when it is not understood (it is then left alone), or
-/// when the setting does not take a text.
+/// When the file cannot be read or written, when it cannot be parsed (it is then left alone), or when the
+/// setting does not accept a text.
 pub fn save(file: &SharedFile, key: &str, value: &str) -> Result<(), SettingsError> {
     change(file, |table| put(table, key, Some(Value::from(value))))
 }
 
-/// Sets a setting to what is typed for it, or removes it.
+/// Sets a setting to a typed value, or removes it.
 pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(), SettingsError> {
     let value = value.map(|text| typed(row.kind, text));
     match row.key.split_once('.') {
@@ -31,7 +31,7 @@ pub fn set(file: &SharedFile, row: &SettingRow, value: Option<&str>) -> Result<(
     }
 }
 
-/// Sets the keys of actions, or removes what is set for them.
+/// Sets the keys of actions, or removes them.
 pub fn set_keys(
     file: &SharedFile,
     keys: &BTreeMap<String, Option<Vec<String>>>,
@@ -68,7 +68,7 @@ fn typed(kind: ValueKind, text: &str) -> Value {
     }
 }
 
-/// Changes the file; what does not fit the settings afterwards is refused.
+/// Changes the file; the result is refused if it does not match the settings.
 pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Result<(), SettingsError> {
     let path = file.path();
     let failed = |error: io::Error| SettingsError(format!("{}: {error}", path.display()));
@@ -83,9 +83,9 @@ pub(super) fn change(file: &SharedFile, apply: impl FnOnce(&mut Table)) -> Resul
     if changed == text { Ok(()) } else { write_private(path, changed.as_bytes()).map_err(failed) }
 }
 
-/// The text with the change in it.
+/// The changed text.
 fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<String, SettingsError> {
-    // A file that is no TOML is reported in the words of the settings.
+    // A file that is not TOML is reported like an error in the settings.
     let _: BTreeMap<String, toml::Value> = read_toml_text(path, text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut file: DocumentMut = text
@@ -97,11 +97,11 @@ fn with(path: &Path, text: &str, apply: impl FnOnce(&mut Table)) -> Result<Strin
     Ok(changed)
 }
 
-/// Puts a value into a table, or removes it.
+/// Sets a value in a table, or removes it.
 fn put(table: &mut dyn TableLike, key: &str, value: Option<Value>) {
     match (table.get_mut(key), value) {
         (Some(item), Some(mut value)) => {
-            // A comment behind the old value belongs to the setting.
+            // A comment after the old value belongs to the setting.
             if let Some(old) = item.as_value() {
                 *value.decor_mut() = old.decor().clone();
             }
@@ -112,8 +112,8 @@ fn put(table: &mut dyn TableLike, key: &str, value: Option<Value>) {
     }
 }
 
-/// Puts values into a table of the file, which is made when missing. What is no table is left alone, and
-/// refused when the file is checked.
+/// Sets values in a table of the file, which is created if missing. A value that is not a table is left
+/// alone, and refused when the file is checked.
 fn put_into(file: &mut Table, name: &str, values: BTreeMap<String, Option<Value>>) {
     if values.values().all(Option::is_none) && !file.contains_key(name) {
         return;
