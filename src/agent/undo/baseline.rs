@@ -1,9 +1,9 @@
-//! What the files of the workspace hold before a command runs, so that it is known afterwards.
+//! Records the contents of workspace files before a command, to detect its changes.
 //!
-//! Nobody knows what a command will change, and copying everything each time takes too long. So
-//! a file that git has is left to git: its index says which object the file is. Of every other file
-//! a copy is made once, and again only when it has changed; the smallest first, within limits of size
-//! and time. What remains is not covered, and a change of it is reported as that.
+//! The changes of a command are not known in advance, and copying everything each time takes too long. So a
+//! file that is in git is left to git: its index says which object the file is. Every other file is copied
+//! once, and again only when it has changed; the smallest first, within limits of size and time. The
+//! remaining files are not covered, and their changes are reported as such.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,34 +20,34 @@ use super::scan::Scanner;
 use super::snapshot::Snapshot;
 use super::state::{self, FileState, Stamp, StoredPath};
 
-/// Largest file that is copied, in bytes.
+/// The size limit of a copied file, in bytes.
 pub(crate) const MAX_COPY_SIZE: u64 = 10 * 1024 * 1024;
 
-/// Knows what files held.
+/// The known contents of files.
 #[derive(Debug)]
 pub(crate) struct Baseline {
     root: PathBuf,
     git: Option<GitPlace>,
     index: Option<GitIndex>,
-    /// Files whose objects hold something else than the files, as git converts them.
+    /// Files whose objects differ from the files, because git converts them.
     converted: HashSet<Box<[u8]>>,
     scanner: Option<Scanner>,
-    /// What is covered although rules leave it out by now.
+    /// The paths that are covered although current rules ignore them.
     pub(super) cover: Cover,
-    /// The workspace as it was looked at last.
+    /// The last snapshot of the workspace.
     pub(crate) snapshot: Snapshot,
     copies: HashMap<Box<[u8]>, (Stamp, Hash)>,
     /// Files that are still to be copied, the next at the end.
     waiting: Vec<usize>,
-    /// Bytes of all copies, and the most that they may be.
+    /// The size of all copies in bytes, and its limit.
     copied: u64,
     most: u64,
-    /// Why some files were left out.
+    /// Whether files were left out because of the limit.
     full: bool,
 }
 
 impl Baseline {
-    /// Of the workspace `root`; copies of at most so many bytes.
+    /// The baseline of the workspace `root`, with copies of at most `most` bytes.
     pub(crate) fn new(root: &Path, most: u64) -> Self {
         Baseline {
             root: root.to_owned(),
@@ -65,7 +65,7 @@ impl Baseline {
         }
     }
 
-    /// Looks at the workspace. What was copied stays as long as it is what is there.
+    /// Scans the workspace. A copy is kept as long as it matches the file.
     ///
     /// # Errors
     /// When the workspace cannot be read.
@@ -86,13 +86,12 @@ impl Baseline {
         Ok(())
     }
 
-    /// The rules from outside that hold in the workspace now.
+    /// The outer rules that currently apply to the workspace.
     pub(super) fn outer_rules(&self) -> OuterRules {
         outer_of(&self.root, GitPlace::find(&self.root).as_ref())
     }
 
-    /// Looks at the workspace again, for comparison; the index stays the one from before, as does
-    /// what was known.
+    /// Scans the workspace again for comparison; the index and known contents are unchanged.
     ///
     /// # Errors
     /// When the workspace cannot be read.
@@ -127,7 +126,7 @@ impl Baseline {
         }
     }
 
-    /// The object in git with the content of a file.
+    /// The git object with the content of a file.
     fn object(&self, entry: &Entry) -> Option<&[u8]> {
         if self.converted.contains(&entry.path) {
             return None;
@@ -139,7 +138,7 @@ impl Baseline {
         self.copies.get(&entry.path).filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, hash)| *hash)
     }
 
-    /// Finds the files that are to be copied.
+    /// Finds the files to be copied.
     pub(crate) fn find_waiting(&mut self) {
         let mut waiting: Vec<usize> = Vec::new();
         let mut kept = HashMap::new();
@@ -149,7 +148,7 @@ impl Baseline {
                 continue;
             }
             match self.copy(entry) {
-                // A file that changed within a tick of the clock looks as before.
+                // A file that changed within a tick of the clock looks unchanged.
                 Some(hash) if !self.snapshot.is_fresh(entry) => {
                     bytes = bytes.saturating_add(entry.stamp.size);
                     kept.insert(entry.path.clone(), (entry.stamp, hash));
@@ -158,16 +157,16 @@ impl Baseline {
                 _ => {}
             }
         }
-        // What rules leave out by now comes last, as it may be what a build makes.
+        // Files that current rules ignore come last, as they may be build output.
         let order = |at: &usize| self.snapshot.entries.get(*at).map(|entry| (entry.spared, entry.stamp.size));
         waiting.sort_by_key(|at| std::cmp::Reverse(order(at)));
         (self.copies, self.copied, self.waiting, self.full) = (kept, bytes, waiting, false);
     }
 
-    /// Copies files until `deadline`; whether some are left.
+    /// Copies files until `deadline`; returns whether any are left.
     ///
     /// # Errors
-    /// When the store cannot take them.
+    /// When the store cannot save them.
     pub(crate) fn copy_some(&mut self, store: &mut ContentStore, deadline: Instant) -> io::Result<bool> {
         while let Some(at) = self.waiting.pop() {
             let Some(entry) = self.snapshot.entries.get_mut(at) else { continue };
@@ -178,7 +177,7 @@ impl Baseline {
                 return Ok(false);
             }
             let path = self.root.join(as_path(&entry.path));
-            // What cannot be read, or has just changed, is found to be without a copy later.
+            // Files that cannot be read, or have just changed, are later found to have no copy.
             let Ok(file) = state::open(&path) else { continue };
             let Ok(metadata) = file.metadata() else { continue };
             entry.stamp = Stamp::from(&metadata);
@@ -196,7 +195,7 @@ impl Baseline {
         Ok(false)
     }
 
-    /// What an entry of the snapshot was, its content in the store; or why that is not known.
+    /// The state of an entry of the snapshot, with its content in the store; or the reason it is unknown.
     pub(crate) fn state(
         &self,
         entry: &Entry,
@@ -256,8 +255,8 @@ impl Baseline {
         }
     }
 
-    /// Takes over a later look at the workspace, with the contents that were read meanwhile. Returns the files
-    /// that rules leave out and git has just ceased to track.
+    /// Advances to a later snapshot of the workspace, with the contents that were read in the meantime.
+    /// Returns the ignored files that git has just ceased to track.
     pub(crate) fn advance(
         &mut self,
         earlier: &Snapshot,
@@ -291,7 +290,7 @@ impl Baseline {
     }
 }
 
-/// The rules from outside that hold in a workspace, in this repository.
+/// The outer rules that apply to a workspace in this repository.
 fn outer_of(root: &Path, git: Option<&GitPlace>) -> OuterRules {
     outer_rules(root, git.map(|git| (&*git.top, &*git.dir)))
 }

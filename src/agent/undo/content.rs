@@ -1,8 +1,8 @@
-//! The contents of files, each kept once under its hash.
+//! A store of file contents, each kept once under its hash.
 //!
-//! A content is written to a file of its own and renamed, so there is never half of one. It is
-//! checked against its hash when it is read: what a power failure or a disk has damaged counts as
-//! lost, and never gets into a file of the user's.
+//! A content is written to a file of its own and renamed, so it is never incomplete. It is checked against
+//! its hash when it is read: content damaged by a power failure or a disk counts as lost, and never gets into
+//! a file of the user.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -15,10 +15,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::settings::paths::hexadecimal;
 use crate::settings::private_files::{private_dir, read_capped};
 
-/// A content smaller than this is written; for others the file system is asked to share the blocks.
+/// A content smaller than this is written; for larger ones the file system is asked to share the blocks.
 const SHARED_FROM: usize = 64 * 1024;
 
-/// SHA-256 of a content, by which it is found.
+/// The SHA-256 of a content, by which it is found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Hash([u8; 32]);
 
@@ -36,7 +36,7 @@ impl Hash {
     }
 }
 
-/// The bytes that pairs of hexadecimal digits stand for.
+/// The bytes encoded as pairs of hexadecimal digits.
 pub(crate) fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
@@ -72,12 +72,12 @@ impl<'de> Deserialize<'de> for Hash {
 pub(crate) struct ContentStore {
     dir: PathBuf,
     made: bool,
-    /// Bytes that were added since it was opened.
+    /// The bytes that were added since it was opened.
     pub(crate) added: u64,
 }
 
 impl ContentStore {
-    /// The store in `dir`, which is made with the first content.
+    /// The store in `dir`, which is created with the first content.
     pub(crate) fn new(dir: PathBuf) -> Self {
         ContentStore { dir, made: false, added: 0 }
     }
@@ -86,11 +86,11 @@ impl ContentStore {
         self.dir.join(hash.to_string())
     }
 
-    /// Keeps a content. If it is that of a large file that is open, its blocks are shared where the
-    /// file system can do that.
+    /// Stores a content. If it is that of a large open file, its blocks are shared if the file system
+    /// supports that.
     ///
     /// # Errors
-    /// Those of the file system; nothing is kept then.
+    /// Errors of the file system; nothing is stored then.
     pub(crate) fn put(&mut self, bytes: &[u8], source: Option<&File>) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         let path = self.path(hash);
@@ -107,7 +107,8 @@ impl ContentStore {
             .tempfile_in(&self.dir)?;
         let source = source.filter(|_| bytes.len() >= SHARED_FROM);
         let shared = source.is_some_and(|source| share_blocks(file.as_file(), source));
-        // What is shared is what the file holds now, which need not be what was read.
+        // The shared blocks are the current content of the file, which may differ from the content that was
+        // read.
         let same = shared && read_capped(file.path(), u64::MAX).is_ok_and(|now| now == bytes);
         if !same {
             file.as_file().set_len(0)?;
@@ -118,7 +119,7 @@ impl ContentStore {
         Ok(hash)
     }
 
-    /// Whether the content is there; it may still turn out to be damaged.
+    /// Whether the content is stored; it may still turn out to be damaged.
     pub(crate) fn has(&self, hash: Hash) -> bool {
         self.path(hash).is_file()
     }
@@ -126,7 +127,7 @@ impl ContentStore {
     /// A content.
     ///
     /// # Errors
-    /// Those of the file system, and `InvalidData` if it is damaged.
+    /// Errors of the file system, and `InvalidData` if it is damaged.
     pub(crate) fn get(&self, hash: Hash) -> io::Result<Vec<u8>> {
         let bytes = read_capped(&self.path(hash), u64::MAX)?;
         if Hash::of(&bytes) != hash {
@@ -135,7 +136,7 @@ impl ContentStore {
         Ok(bytes)
     }
 
-    /// Removes what `wanted` does not name; how many bytes that were.
+    /// Removes all contents except the `wanted` ones; returns the number of bytes removed.
     pub(crate) fn retain(&self, wanted: &dyn Fn(Hash) -> bool) -> u64 {
         let Ok(entries) = fs::read_dir(&self.dir) else { return 0 };
         let mut freed = 0_u64;
@@ -160,7 +161,7 @@ fn share_blocks(_to: &File, _from: &File) -> bool {
     false
 }
 
-/// Bytes of everything in a folder.
+/// The size in bytes of everything in a folder.
 pub(crate) fn size_of(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries.flatten().fold(0, |sum: u64, entry| {

@@ -1,9 +1,9 @@
-//! What stays covered although rules leave it out now: a session cannot take files out of the cover.
+//! Keeps files covered that are ignored now: a session cannot remove files from the cover.
 //!
-//! The rules in a directory count as they were before a call changed them. What only newer rules leave out is
-//! left out if it appeared during a call, as what a build makes does; whatever was there before, or was made by
-//! somebody else, stays covered. So does a file that git tracked. The journal has what another
-//! process needs to continue with that.
+//! The rules of a directory count in the version before a call changed them. Files that only newer rules
+//! ignore are left out if they appeared during a call, like build output; files that existed before, or were
+//! created by someone else, stay covered. So do files that git tracked. The journal has everything another
+//! process needs to continue with this.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ use super::snapshot::Snapshot;
 use super::state::{FileState, Stamp};
 use tau_tools::ignore_files;
 
-/// Why a path is not covered that rules leave out.
+/// The reason an ignored path is not covered.
 pub(super) const IGNORED: &str = "ignored by .gitignore";
 
-/// What is covered whatever the files with rules say by now.
+/// The paths that are covered regardless of the current ignore files.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
     root: PathBuf,
-    /// The rules at the root, as they were when the session began.
+    /// The rules at the root when the session began.
     pub(super) outer: Option<Arc<Rules>>,
-    /// The rules of directories, as they were before a call changed them.
+    /// The rules of directories before a call changed them.
     held: HashMap<PathBuf, Gitignore>,
-    /// What appeared during a call, relative to the root, with the version that the last call left. Only
-    /// directories are known without.
+    /// Paths that appeared during a call, relative to the root, with the version that the last call left. It
+    /// is missing only for directories.
     appeared: HashMap<Box<[u8]>, Option<Stamp>>,
-    /// Files that git tracked, although rules leave them out.
+    /// Ignored files that git tracked.
     untracked: BTreeSet<Box<[u8]>>,
 }
 
 impl Cover {
-    /// That of the session with this journal, in the directory `root`.
+    /// The cover of the session with this journal, in the directory `root`.
     pub(super) fn new(journal: &Journal, store: &ContentStore, root: &Path) -> Self {
         let bytes = |path: &Path| Box::from(path.as_os_str().as_encoded_bytes());
         let outer = journal.rules.as_ref().and_then(ignore_rules::at_root);
@@ -53,8 +53,8 @@ impl Cover {
         cover
     }
 
-    /// A call has changed these paths; `later` is what is there after it. Files with rules among them no longer
-    /// count as they are.
+    /// Records that a call has changed these paths; `later` is the snapshot after it. The current versions of
+    /// changed ignore files no longer count.
     pub(super) fn note(
         &mut self,
         changes: &[Change],
@@ -78,14 +78,14 @@ impl Cover {
         let all = changed.chain(lost.iter().map(|lost| (&lost.path.0, None)));
         for (path, before) in all.filter(|(path, _)| ignore_rules::is_rules(path)) {
             let Some(dir) = path.parent().filter(|dir| !self.held.contains_key(*dir)) else { continue };
-            // Where nothing is known of the rules before, none leaves anything out.
+            // If the earlier rules are unknown, nothing counts as ignored.
             let bytes = before.and_then(|hash| store.get(hash).ok()).unwrap_or_default();
             let own = ignore_files::rules(dir, &String::from_utf8_lossy(&bytes));
             self.held.insert(dir.to_owned(), own);
         }
     }
 
-    /// The rules that count in a directory, whose file with rules says `own`.
+    /// The rules that apply in a directory with the ignore file `own`.
     pub(super) fn inside(
         &self,
         dir: &Path,
@@ -95,8 +95,8 @@ impl Cover {
         ignore_rules::inside(self.held.get(dir).or(own).cloned(), above)
     }
 
-    /// Whether a path appeared during a call, and nobody else has changed it since; what is in a directory
-    /// does not count.
+    /// Whether a path appeared during a call, and was not changed by anyone else since; the content of a
+    /// directory does not count.
     pub(super) fn has_appeared(&self, entry: &Entry) -> bool {
         match self.appeared.get(&entry.path) {
             Some(stamp) => entry.kind == Kind::Directory || *stamp == Some(entry.stamp),
@@ -104,12 +104,12 @@ impl Cover {
         }
     }
 
-    /// Forgets what is gone when a call is about to run.
+    /// Removes missing paths when a call is about to run.
     pub(super) fn look(&mut self, snapshot: &Snapshot) {
         self.appeared.retain(|path, _| snapshot.ignored(path).or_else(|| snapshot.get(path)).is_some());
     }
 
-    /// Takes over what scans before and after a call have left out.
+    /// Records the paths that the scans before and after a call ignored.
     pub(super) fn note_ignored(&mut self, earlier: &Snapshot, later: &Snapshot) {
         for entry in &later.ignored {
             if self.appeared.contains_key(&entry.path) || earlier.ignored(&entry.path).is_none() {
@@ -118,7 +118,7 @@ impl Cover {
         }
     }
 
-    /// Whether git tracked a file when rules left it out.
+    /// Whether git tracked an ignored file.
     pub(super) fn was_tracked(&self, path: &[u8]) -> bool {
         self.untracked.contains(path)
     }
@@ -130,23 +130,23 @@ impl Cover {
         from.map(|path| &**path).take_while(move |path| path.starts_with(dir))
     }
 
-    /// Git no longer tracks a file that stays covered; `false` if that was known.
+    /// Keeps a file covered that git no longer tracks; `false` if that was already known.
     pub(super) fn keep_tracked(&mut self, path: &[u8]) -> bool {
         self.untracked.insert(path.into())
     }
 }
 
-/// How a scan decides what the rules in the files leave out.
+/// Decides which paths a scan may ignore.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covering<'a> {
     pub(super) cover: &'a Cover,
-    /// What was there before the call, for a scan after it.
+    /// The snapshot before the call, for a scan after it.
     pub(super) earlier: Option<&'a Snapshot>,
 }
 
 impl Covering<'_> {
-    /// Whether a path stays covered that the rules in the files leave out. `held` are the rules that count, and
-    /// `full` is the path from the root of the file system.
+    /// Whether a path stays covered although the current rules ignore it. `held` are the rules that apply,
+    /// and `full` is the absolute path.
     pub(super) fn spares(&self, entry: &Entry, held: Option<&Rules>, full: &Path) -> bool {
         match self.earlier {
             Some(earlier) => earlier.get(&entry.path).is_some(),

@@ -1,8 +1,8 @@
-//! A path in the workspace, with what the file system says of it.
+//! A path in the workspace, with its file system metadata.
 
 use super::state::Stamp;
 
-/// What a path is.
+/// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     File,
@@ -21,14 +21,14 @@ pub struct Entry {
     /// The permission bits.
     pub mode: u32,
     pub(crate) stamp: Stamp,
-    /// Where a link leads.
+    /// The target of a link.
     pub(crate) target: Option<Box<[u8]>>,
-    /// True if it is covered although rules leave it out by now, or the directory that it is in.
+    /// Whether it is covered although current rules ignore it or its directory.
     pub(crate) spared: bool,
 }
 
 impl Entry {
-    /// Whether nothing says that it changed. A directory changes with what is in it, which does not count.
+    /// Whether it shows no change. A directory changes with its content, which does not count.
     pub(super) fn is_same(&self, other: &Entry) -> bool {
         let stamps = self.kind == Kind::Directory || self.stamp == other.stamp;
         self.kind == other.kind && self.mode == other.mode && stamps

@@ -1,7 +1,6 @@
-//! The index of a git repository: which files are as git has them, and which object that is.
+//! Reads the index of a git repository: the unchanged files and their objects.
 //!
-//! What is not understood (a split index, unmerged files) is passed over; copies are made of those files
-//! instead.
+//! Unsupported parts (a split index, unmerged files) are skipped; those files are copied instead.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +10,12 @@ use super::state::Stamp;
 use crate::settings::private_files::read_capped;
 use tau_tools::git_index::{self, IndexEntry};
 
-/// Largest index that is read, in bytes.
+/// The size limit of an index, in bytes.
 const MAX_SIZE: u64 = 512 * 1024 * 1024;
-/// Largest file of configuration that is looked at, in bytes.
+/// The size limit of a configuration file, in bytes.
 const SMALL: u64 = 256 * 1024;
 
-/// The repository that a directory is in.
+/// The repository of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitPlace {
     /// The top of the working tree.
@@ -26,7 +25,7 @@ pub struct GitPlace {
 }
 
 impl GitPlace {
-    /// The repository of a directory, if it is in one.
+    /// The repository of a directory, if any.
     pub fn find(of: &Path) -> Option<Self> {
         of.ancestors().find_map(|top| {
             let git = top.join(".git");
@@ -39,7 +38,7 @@ impl GitPlace {
         })
     }
 
-    /// Where what all working trees share is.
+    /// The folder shared by all working trees.
     fn common(&self) -> PathBuf {
         let text = read_capped(&self.dir.join("commondir"), SMALL)
             .ok()
@@ -52,7 +51,7 @@ impl GitPlace {
         String::from_utf8_lossy(&config).to_lowercase()
     }
 
-    /// Whether files may differ from their objects although git calls them unchanged.
+    /// Whether files may differ from their objects although git considers them unchanged.
     pub(crate) fn converts(&self) -> bool {
         const WORDS: [&str; 5] = ["filter", "eol", "text", "ident", "working-tree-encoding"];
         let attributes = [self.top.join(".gitattributes"), self.common().join("info/attributes")];
@@ -65,7 +64,7 @@ impl GitPlace {
     }
 }
 
-/// A file as the index has it.
+/// A file in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracked {
     /// Relative to the workspace.
@@ -74,7 +73,7 @@ pub struct Tracked {
     mtime: (u32, u32),
     ctime: u32,
     inode: u32,
-    /// The name of its object; empty if that is not to be trusted.
+    /// The name of its object; empty if it cannot be trusted.
     pub(crate) object: Box<[u8]>,
 }
 
@@ -84,13 +83,13 @@ impl Tracked {
         version(self) == version(other)
     }
 
-    /// The size of the file, as far as the index has room for it.
+    /// The size of the file, as far as the index can store it.
     pub(crate) fn size(&self) -> u64 {
         u64::from(self.size)
     }
 }
 
-/// The index as it was when it was read.
+/// The index when it was read.
 #[derive(Clone, Debug, Default)]
 pub struct GitIndex {
     files: Vec<Tracked>,
@@ -98,8 +97,7 @@ pub struct GitIndex {
 }
 
 impl GitIndex {
-    /// Reads the index, as far as it is about files below `root`. `None` if there is none, or none
-    /// that can be used.
+    /// Reads the part of the index for files below `root`. `None` if there is none, or none that is usable.
     pub fn read(place: &GitPlace, root: &Path) -> Option<Self> {
         let path = place.dir.join("index");
         let stamp = Stamp::from(&fs::metadata(&path).ok()?);
@@ -117,13 +115,13 @@ impl GitIndex {
         Some(GitIndex { files, stamp })
     }
 
-    /// Whether the file has changed since.
+    /// Whether the index file is unchanged since.
     pub(crate) fn is_current(&self, place: &GitPlace) -> bool {
         fs::metadata(place.dir.join("index")).is_ok_and(|metadata| Stamp::from(&metadata) == self.stamp)
     }
 
-    /// Takes no content from the objects of files that have not changed since an older index named other
-    /// objects for them: one of the two is wrong.
+    /// Ignores the objects of files that have not changed since an older index named other objects for them:
+    /// one of the two is wrong.
     pub(crate) fn distrust(&mut self, older: &GitIndex) {
         for file in &mut self.files {
             let old = older.get(&file.path).filter(|old| old.is_same_version(file));
@@ -145,7 +143,7 @@ impl GitIndex {
         self.files.get(at..).unwrap_or_default().iter()
     }
 
-    /// The object with the content of the file, if the file is the one that git compared it with.
+    /// The object with the content of the file, if the file is the version that git compared it with.
     pub(crate) fn object(&self, entry: &Entry) -> Option<&[u8]> {
         let file =
             self.get(&entry.path).filter(|file| entry.kind == Kind::File && !file.object.is_empty())?;
@@ -153,26 +151,26 @@ impl GitIndex {
         let cut = |number: i64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
         let low = |number: u64| u32::try_from(number & 0xffff_ffff).unwrap_or_default();
         let seconds = file.mtime.0 == cut(mtime.0) && file.ctime == cut(ctime.0);
-        // Other programs than git itself leave the nanoseconds out.
+        // Programs other than git itself omit the nanoseconds.
         let parts = file.mtime.1 == cut(mtime.1) || file.mtime.1 == 0;
-        // As git does it: what changed when the index was written may have changed again.
+        // As in git: a file that changed when the index was written may have changed again.
         let settled = mtime < self.stamp.mtime;
         let same = seconds && parts && settled && file.size == low(size) && file.inode == low(inode);
         same.then_some(&*file.object)
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// The files of an index whose paths begin with `prefix`, which is taken off.
+/// The files of an index whose paths begin with `prefix`, which is removed.
 fn parse(bytes: &[u8], object: usize, prefix: &[u8]) -> Option<Vec<Tracked>> {
     let mut files = Vec::new();
     let end = git_index::read(bytes, object, |entry| {

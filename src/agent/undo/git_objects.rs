@@ -1,6 +1,6 @@
-//! The contents of objects of a git repository, by asking git.
+//! Reads the contents of git objects by asking git.
 //!
-//! `git cat-file --batch` runs nothing that a repository names: no filters, hooks or pagers. Objects
+//! `git cat-file --batch` runs nothing that a repository configures: no filters, hooks or pagers. Objects
 //! that a partial clone lacks are not fetched.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::settings::paths::hexadecimal;
 use tau_tools::process::{ChildEnv, git};
 
-/// A git that reads objects as long as this lives.
+/// A git process that reads objects as long as this lives.
 #[derive(Debug)]
 pub(crate) struct GitObjects {
     child: Child,
@@ -45,10 +45,10 @@ impl GitObjects {
         Ok(GitObjects { child, input, output })
     }
 
-    /// The content of an object, if it has this size and is what its name says.
+    /// The content of an object, if it has this size and matches its name.
     ///
     /// # Errors
-    /// When git has ended, or has another answer; git is of no use then.
+    /// When git has ended, or answers unexpectedly; the process is of no use then.
     pub(crate) fn read(&mut self, object: &[u8], size: u64) -> io::Result<Option<Vec<u8>>> {
         let input = self.input.as_mut().ok_or(ErrorKind::BrokenPipe)?;
         writeln!(input, "{}", hexadecimal(object))?;
@@ -64,7 +64,7 @@ impl GitObjects {
         Ok((found == size && is_named(object, &bytes)).then_some(bytes))
     }
 
-    /// The size in the next line: of an object that is a file.
+    /// The size in the next line, if the object is a file.
     fn size(&mut self) -> io::Result<Option<u64>> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
@@ -76,7 +76,7 @@ impl GitObjects {
         }
     }
 
-    /// The sizes of many objects; `None` for those that are missing.
+    /// The sizes of many objects; `None` for missing ones.
     ///
     /// # Errors
     /// When git cannot be started, or does not answer as expected.
@@ -85,14 +85,14 @@ impl GitObjects {
         let text: String = objects.iter().map(|object| hexadecimal(object) + "\n").collect();
         let mut input = git.input.take().ok_or(ErrorKind::BrokenPipe)?;
         std::thread::scope(|scope| {
-            // Git answers before it has read everything, so both happen at once.
+            // Git answers before it has read everything, so both run at the same time.
             scope.spawn(move || input.write_all(text.as_bytes()).ok());
             objects.iter().map(|_| git.size()).collect()
         })
     }
 }
 
-/// Whether a content is that of the object with this name.
+/// Whether a content matches the object's name.
 fn is_named(object: &[u8], bytes: &[u8]) -> bool {
     use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 

@@ -1,4 +1,4 @@
-//! Going back: to a checkpoint, forward again, or in a single hunk.
+//! Goes back to a checkpoint, forward again, or reverts a single hunk.
 
 use super::content::Hash;
 use super::journal::Cause;
@@ -14,11 +14,11 @@ use tau_tools::diff;
 use tau_tools::replace_file::MAX_FILE;
 
 impl SessionUndo {
-    /// Goes back to a checkpoint as far as files are concerned, if the order says so. `leaf` is where
-    /// the conversation is now, if it goes back as well.
+    /// Restores the files of a checkpoint, if the order includes files. `leaf` is the current position of the
+    /// conversation, if it goes back as well.
     ///
     /// # Errors
-    /// What keeps everything from being restored.
+    /// The reason that not everything can be restored.
     pub fn undo(
         &mut self,
         prompts: &[Prompt],
@@ -38,10 +38,10 @@ impl SessionUndo {
         self.restore(Cause::Undo { checkpoint, from: Some(from), leaf }, nets, &choose)
     }
 
-    /// Takes the last undo back. Also says where the conversation was before it.
+    /// Reverses the last undo. Also returns the position of the conversation before it.
     ///
     /// # Errors
-    /// When there is nothing to take back, and what keeps everything from being restored.
+    /// When there is nothing to reverse, and when not everything can be restored.
     pub fn redo(&mut self, order: &UndoOrder) -> Result<(RestoreReport, Option<String>), String> {
         self.end(false);
         self.writable()?;
@@ -115,7 +115,7 @@ impl SessionUndo {
         Ok(report)
     }
 
-    /// The content that a state needs to be restored.
+    /// The content needed to restore a state.
     fn content(&self, state: &FileState) -> Result<Option<Vec<u8>>, String> {
         match state.hash() {
             Some(hash) => self.store.get(hash).map(Some).map_err(|error| tau_tools::paths::reason(&error)),
@@ -138,10 +138,10 @@ impl SessionUndo {
         Ok(ends)
     }
 
-    /// Takes one hunk back, or the whole change of a file.
+    /// Reverts one hunk, or the whole change of a file.
     ///
     /// # Errors
-    /// When the change is no longer the one that was listed, or cannot be taken out of what is there.
+    /// When the change has changed since it was listed, or cannot be removed from the current text.
     pub fn revert(&mut self, order: &RevertOrder) -> Result<RestoreReport, String> {
         self.end(false);
         self.writable()?;

@@ -1,8 +1,8 @@
-//! Which files of a directory `.gitignore` and its like leave out.
+//! Decides which files of a directory are ignored by `.gitignore` and similar files.
 //!
-//! The rules are those of git, whether or not there is a repository: `.gitignore` of the directory
-//! and those above it, `.git/info/exclude`, and the user's own file. Files that git tracks are
-//! looked at whatever the rules say; the scan asks for that first.
+//! The rules are those of git, whether or not there is a repository: `.gitignore` of the directory and those
+//! above it, `.git/info/exclude`, and the user's own file. Files that git tracks are always included; the
+//! scan checks that first.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -18,10 +18,10 @@ use parking_lot::Mutex;
 use super::state::{Stamp, StoredPath};
 use tau_tools::ignore_files;
 
-/// The name of the file with rules.
+/// The name of the ignore file.
 pub(super) const FILE: &str = ".gitignore";
 
-/// The rules that hold in a directory.
+/// The rules that apply in a directory.
 #[derive(Debug)]
 pub(super) struct Rules {
     own: Gitignore,
@@ -29,7 +29,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Whether a path is left out. It is absolute.
+    /// Whether a path is ignored. It is absolute.
     pub(super) fn ignore(&self, path: &Path, directory: bool) -> bool {
         let mut rules = self;
         loop {
@@ -46,12 +46,12 @@ impl Rules {
     }
 }
 
-/// The rules from outside of a workspace that hold in it: the directory that they are relative to, and
-/// their text; what counts more comes later.
+/// The outer rules that apply to a workspace: the directory that they are relative to, and their text; later
+/// ones take precedence.
 pub(crate) type OuterRules = Vec<(StoredPath, String)>;
 
-/// Those of the user, of the repository, and of the directories above the workspace. `git` is the repository
-/// that it is in: the top of its working tree, and its `.git`.
+/// The rules of the user, of the repository, and of the directories above the workspace. `git` is its
+/// repository: the top of the working tree, and its `.git`.
 pub(super) fn outer_rules(root: &Path, git: Option<(&Path, &Path)>) -> OuterRules {
     let top = git.map_or(root, |(top, _)| top);
     let mut files: Vec<(&Path, PathBuf)> =
@@ -63,13 +63,13 @@ pub(super) fn outer_rules(root: &Path, git: Option<(&Path, &Path)>) -> OuterRule
     files.into_iter().map(read).filter(|(_, text)| !text.is_empty()).collect()
 }
 
-/// What holds at the root of a workspace.
+/// The rules at the root of a workspace.
 #[allow(clippy::ptr_arg, reason = "the type has a name")]
 pub(super) fn at_root(outer: &OuterRules) -> Option<Arc<Rules>> {
     outer.iter().fold(None, |above, (dir, text)| inside(Some(ignore_files::rules(&dir.0, text)), above))
 }
 
-/// What holds in a directory that may have rules of its own.
+/// The rules in a directory, which may have its own.
 pub(super) fn inside(own: Option<Gitignore>, above: Option<Arc<Rules>>) -> Option<Arc<Rules>> {
     match own.filter(|own| !own.is_empty()) {
         Some(own) => Some(Arc::new(Rules { own, above })),
@@ -77,24 +77,24 @@ pub(super) fn inside(own: Option<Gitignore>, above: Option<Arc<Rules>>) -> Optio
     }
 }
 
-/// Rules that were read, until their file changes.
+/// Parsed rules, valid until their file changes.
 type Known = HashMap<PathBuf, (Stamp, Gitignore)>;
 
-/// Reads rules, and remembers them.
+/// Reads rules, and caches them.
 #[derive(Debug)]
 pub(super) struct RuleBook {
-    /// What holds at the root.
+    /// The rules at the root.
     pub(super) outer: Option<Arc<Rules>>,
     known: Mutex<Known>,
 }
 
 impl RuleBook {
-    /// The rules for a directory that is scanned, in which these hold.
+    /// The rules for scanning a directory with these outer rules.
     pub(super) fn new(outer: &OuterRules) -> Self {
         RuleBook { outer: at_root(outer), known: Mutex::default() }
     }
 
-    /// The rules of `dir` itself, whose file with rules has this stamp.
+    /// The rules of `dir` itself, whose ignore file has this stamp.
     pub(super) fn of(&self, dir: &Path, stamp: Stamp) -> Gitignore {
         let known = {
             let known = self.known.lock();
@@ -109,19 +109,19 @@ impl RuleBook {
     }
 }
 
-/// Whether it is a file with rules, by its name.
+/// Whether it is an ignore file, by its name.
 pub(super) fn is_rules(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == FILE)
 }
 
-/// A number that differs when a file with rules does.
+/// A number that changes when an ignore file does.
 pub(super) fn fingerprint(dir: &Path, stamp: Stamp) -> u64 {
     let mut hasher = DefaultHasher::new();
     (dir, stamp.inode, stamp.size, stamp.mtime).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Whether a directory of this name holds what a version control system keeps for itself.
+/// Whether a directory with this name is internal to a version control system.
 pub(super) fn is_internal(name: &[u8]) -> bool {
     matches!(name, b".git" | b".hg" | b".jj" | b".svn")
 }

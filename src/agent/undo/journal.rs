@@ -1,10 +1,9 @@
-//! The file in which a session's changes are written down, a line each.
+//! The journal file of a session's changes, one line per event.
 //!
-//! A call has two lines: one before it starts, with the state of the files it says it will change,
-//! and one after it with what it changed. Contents are stored before the line that names them is
-//! written, each line is one `write`, and lines that cannot be read are passed over; so whenever
-//! tau ends, what is in the journal is true. A call without its second line was cut off; what it
-//! left is looked at when the journal is opened again.
+//! A call has two lines: one before it starts, with the state of the files it declares to change, and one
+//! after it with its changes. Contents are stored before the line that refers to them is written, each line
+//! is one `write`, and unreadable lines are skipped; so whenever tau ends, the journal is true. A call
+//! without its second line was cut off; its results are examined when the journal is opened again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,16 +19,16 @@ use crate::settings::private_files::{open_with, private_dir, read_capped};
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// The file in the folder of a session.
+/// The name of the file in the folder of a session.
 pub(crate) const FILE: &str = "journal.jsonl";
 
-/// One path that became something else.
+/// A path that changed from one state to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Change {
     pub(crate) path: StoredPath,
     pub(crate) before: FileState,
     pub(crate) after: FileState,
-    /// True if tau ended while it restored the path, so that this is not what was to be there.
+    /// Whether tau ended while it restored the path, so that this is not the intended state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) halfway: bool,
 }
@@ -38,11 +37,11 @@ pub(crate) struct Change {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lost {
     pub(crate) path: StoredPath,
-    /// Why, in words.
+    /// The reason, in words.
     pub(crate) why: String,
 }
 
-/// What changed files.
+/// The cause of changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub(crate) enum Cause {
@@ -53,7 +52,7 @@ pub(crate) enum Cause {
         /// The entry of the prompt that led to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint: Option<String>,
-        /// True if it may change more than the files it names.
+        /// Whether it may change more than the files it names.
         #[serde(default)]
         any: bool,
     },
@@ -65,11 +64,11 @@ pub(crate) enum Cause {
         /// The first of the records that were undone; absent for a hunk.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<usize>,
-        /// Where the conversation was, if it went back as well.
+        /// The position of the conversation, if it went back as well.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leaf: Option<String>,
     },
-    /// The user took the last undo back.
+    /// The user reversed the last undo.
     Redo,
 }
 
@@ -81,7 +80,7 @@ enum Line {
         version: u32,
         session: String,
         cwd: StoredPath,
-        /// The rules from outside of the directory, as they were when the session began.
+        /// The outer rules of the directory when the session began.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rules: Option<OuterRules>,
     },
@@ -90,7 +89,7 @@ enum Line {
         /// Milliseconds since 1970.
         at: i64,
         files: Vec<(StoredPath, FileState)>,
-        /// What each file is to become, if that is known.
+        /// The intended state of each file, if known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         to: Vec<FileState>,
     },
@@ -98,34 +97,34 @@ enum Line {
         changes: Vec<Change>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lost: Vec<Lost>,
-        /// True if a command of the user's ran meanwhile.
+        /// Whether a user command ran in the meantime.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
-        /// True if it was cut off by the end of tau.
+        /// Whether it was cut off by the end of tau.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cut: bool,
     },
     /// The contents of the records before this one were removed to stay within the quota.
     Dropped { records: usize },
-    /// Git has ceased to track these files, which rules leave out. Relative to the directory.
+    /// Git has ceased to track these ignored files. Relative to the directory.
     Untracked { files: Vec<StoredPath> },
 }
 
-/// Something that changed files, from its start to its end.
+/// A change of files, from its start to its end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
     pub(crate) cause: Cause,
-    /// When it began, in milliseconds since 1970.
+    /// The start time, in milliseconds since 1970.
     pub(crate) at: i64,
-    /// The files it named, as they were before it; empty once it has ended.
+    /// The files it named, in their state before it; empty once it has ended.
     pub(crate) named: Vec<(StoredPath, FileState)>,
-    /// What each of them is to become, of an undo that has not ended.
+    /// The intended state of each of them, for an undo that has not ended.
     pub(crate) to: Vec<FileState>,
     pub(crate) changes: Vec<Change>,
     pub(crate) lost: Vec<Lost>,
-    /// True if a command of the user's ran meanwhile, so that some of it may be the user's.
+    /// Whether a user command ran in the meantime, so that some of the changes may be the user's.
     pub(crate) shared: bool,
-    /// True if it was cut off by the end of tau, so that some of it may not have been done.
+    /// Whether it was cut off by the end of tau, so that it may be incomplete.
     pub(crate) cut: bool,
     pub(crate) ended: bool,
 }
@@ -139,7 +138,7 @@ impl Record {
         }
     }
 
-    /// The contents that are needed to undo or redo it.
+    /// The contents needed to undo or redo it.
     pub(crate) fn hashes(&self) -> impl Iterator<Item = Hash> {
         let named = self.named.iter().map(|(_, state)| state);
         let changed = self.changes.iter().flat_map(|change| [&change.before, &change.after]);
@@ -155,16 +154,16 @@ pub(crate) struct Journal {
     cwd: PathBuf,
     file: Option<File>,
     pub(crate) records: Vec<Record>,
-    /// How many of the records have lost their contents to the quota.
+    /// The number of records that have lost their contents to the quota.
     pub(crate) dropped: usize,
-    /// The rules from outside of the directory, as they were when the session began.
+    /// The outer rules of the directory when the session began.
     pub(crate) rules: Option<OuterRules>,
-    /// Files that git tracked, although rules leave them out.
+    /// Ignored files that git tracked.
     pub(crate) untracked: Vec<StoredPath>,
 }
 
 impl Journal {
-    /// The journal in `folder`; without one yet, an empty one that is made with its first line.
+    /// The journal in `folder`; if missing, an empty one that is created with its first line.
     pub(crate) fn open(folder: PathBuf, session: &str, cwd: &Path) -> Self {
         let mut journal = Journal {
             folder,
@@ -222,7 +221,7 @@ impl Journal {
         }
     }
 
-    /// Writes down that something is about to change files.
+    /// Records that something is about to change files.
     pub(crate) fn begin(
         &mut self,
         cause: Cause,
@@ -232,7 +231,7 @@ impl Journal {
         self.write(Line::Begin { cause, at, files, to: Vec::new() })
     }
 
-    /// Writes down that files are about to become something else: each with what it is and what it is to be.
+    /// Records that files are about to be restored: each with its current and its intended state.
     pub(crate) fn begin_restoring(
         &mut self,
         cause: Cause,
@@ -243,22 +242,22 @@ impl Journal {
         self.write(Line::Begin { cause, at, files, to })
     }
 
-    /// Writes down what the last record has changed.
+    /// Records the changes of the last record.
     pub(crate) fn end(&mut self, changes: Vec<Change>, lost: Vec<Lost>, shared: bool) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared, cut: false })
     }
 
-    /// The same of a record that was cut off.
+    /// Records the changes of a record that was cut off.
     pub(crate) fn end_cut_off(&mut self, changes: Vec<Change>, lost: Vec<Lost>) -> io::Result<()> {
         self.write(Line::End { changes, lost, shared: false, cut: true })
     }
 
-    /// Writes down that the contents of the first records are gone.
+    /// Records that the contents of the first records are gone.
     pub(crate) fn drop_first(&mut self, records: usize) -> io::Result<()> {
         self.write(Line::Dropped { records })
     }
 
-    /// Writes down which files git has ceased to track.
+    /// Records the files that git has ceased to track.
     pub(crate) fn untrack(&mut self, files: Vec<StoredPath>) -> io::Result<()> {
         self.write(Line::Untracked { files })
     }
@@ -277,7 +276,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Opens the file for appending. After a line that was cut off comes an empty one.
+    /// Opens the file for appending. A line that was cut off is followed by an empty one.
     fn create(&self) -> io::Result<File> {
         private_dir(&self.folder)?;
         let path = self.folder.join(FILE);
@@ -301,7 +300,7 @@ impl Journal {
     }
 }
 
-/// The files that the last record of the journal in `folder` names, if it has not ended.
+/// The files named by the last record of the journal in `folder`, if it has not ended.
 pub(super) fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let text = read_capped(&folder.join(FILE), u64::MAX).unwrap_or_default();
     let last = text.rsplit(|byte| *byte == b'\n').find(|line| !line.is_empty()).unwrap_or_default();

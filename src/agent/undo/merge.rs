@@ -1,6 +1,6 @@
-//! Taking a change out of a text that was changed again since: three-way merges and single hunks.
+//! Removes a change from a later version of a text: three-way merges and single hunks.
 //!
-//! Works on whole lines as bytes, so line ends and encodings stay as they are. Pure.
+//! Works on complete lines of bytes, so line ends and encodings are preserved. Pure.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,18 +9,18 @@ use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use tau_tools::Hunk;
 
-/// After this the lines are compared coarsely.
+/// The time after which the lines are compared coarsely.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The lines in `place` of the base become these.
+/// Replaces the lines `place` of the base with these.
 #[derive(Debug, PartialEq, Eq)]
 struct LineEdit<'a> {
     place: Range<usize>,
     lines: &'a [&'a [u8]],
 }
 
-/// The change from `base` to `theirs`, made in `ours`, which came from `base` as well. `None` if both
-/// changed the same lines or lines next to each other, or if one of them is no text.
+/// Applies the change from `base` to `theirs` to `ours`, which is also derived from `base`. `None` if both
+/// changed the same or adjacent lines, or if one of them is not text.
 pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     if [base, ours, theirs].iter().any(|bytes| is_binary(bytes)) {
         return None;
@@ -50,8 +50,7 @@ pub(crate) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
     Some(merged.concat())
 }
 
-/// `new` with one of the hunks that lead from `old` to it taken back. `None` if the hunk is not one
-/// of them.
+/// `new` with one of the hunks between `old` and `new` reverted. `None` if the hunk is not one of them.
 pub(crate) fn without_hunk(old: &[u8], new: &[u8], hunk: &Hunk) -> Option<Vec<u8>> {
     let count = |other: char| hunk.lines.iter().filter(|line| !line.starts_with(other)).count();
     let (old, new) = (lines(old), lines(new));
@@ -66,7 +65,7 @@ pub(crate) fn without_hunk(old: &[u8], new: &[u8], hunk: &Hunk) -> Option<Vec<u8
     Some([new.get(..place.start)?, was, after].concat().concat())
 }
 
-/// Whether it is no text.
+/// Whether the content is not text.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes.get(..8192).unwrap_or(bytes)).is_some()
 }

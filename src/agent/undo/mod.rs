@@ -1,19 +1,18 @@
-//! What a session changed in files, so that it can be taken back: without git, and without copying
-//! the workspace for each command.
+//! Undo of a session's file changes, without git and without copying the workspace.
 //!
-//! [`SessionUndo`] is told before and after each call that changes something. The files that a call
-//! names are kept exactly; what a command changed is found by comparing the workspace before and
-//! after it. All of it is written to a journal beside the session files, from which changes are
-//! listed and restored, also when the session has ended.
+//! [`SessionUndo`] is called before and after each call that changes something. Files named by a call are
+//! recorded exactly; changes of a command are found by comparing the workspace before and after it. All of it
+//! is written to a journal beside the session files, from which changes are listed and restored, even after
+//! the session has ended.
 //!
-//! - `state`, `content`, `journal`: what is stored, and how
+//! - `state`, `content`, `journal`: the stored data and its formats
 //! - `entry`, `snapshot`, `scan`, `names`, `scan_order`, `ignore_rules`, `cover`, `git_index`, `git_objects`,
-//!   `baseline`: what the workspace holds
+//!   `baseline`: the state of the workspace
 //! - `recorder`: before and after a call
-//! - `net`, `merge`: what changed in all, and taking a part of it out
+//! - `net`, `merge`: the total change, and the removal of a part of it
 //! - `review`, `going_back`, `restore`: listing, deciding, restoring
-//! - `quota`: how much is kept
-//! - `session`, `prompts`: what belongs to a session
+//! - `quota`: the limit of stored data
+//! - `session`, `prompts`: data of a session
 //!
 //! Everything here blocks. The engine calls it on a thread of its own.
 

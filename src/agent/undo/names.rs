@@ -7,17 +7,17 @@ use rustix::fs::Dir;
 
 use super::ignore_rules::{self, is_internal};
 
-/// The names in a directory; used again for the next one.
+/// The names in a directory; reused for the next one.
 #[derive(Default)]
 pub(super) struct Names {
-    /// One after the other, each with a zero at its end.
+    /// All names, each terminated by a zero.
     bytes: Vec<u8>,
-    /// Where each is.
+    /// The range of each name.
     places: Vec<Range<usize>>,
 }
 
 impl Names {
-    /// Reads those in `dir`, and puts them in order. Whether there is one of a file with rules.
+    /// Reads and sorts the names in `dir`; returns whether an ignore file is among them.
     pub(super) fn read(&mut self, dir: &mut Dir) -> bool {
         self.bytes.clear();
         self.places.clear();
@@ -33,17 +33,17 @@ impl Names {
         }
         let bytes = &self.bytes;
         self.places.sort_unstable_by_key(|place| bytes.get(place.clone()));
-        // A directory that changes meanwhile may name something twice.
+        // A directory that changes in the meantime may list a name twice.
         self.places.dedup_by_key(|place| bytes.get(place.clone()));
         has_rules
     }
 
-    /// How many there are.
+    /// The number of names.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// All of them, in order.
+    /// All names, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &CStr> {
         let name = |place: &Range<usize>| CStr::from_bytes_with_nul(self.bytes.get(place.clone())?).ok();
         self.places.iter().filter_map(name)

@@ -1,4 +1,4 @@
-//! What several records have changed in all, path by path. Pure.
+//! The total changes of several records, path by path. Pure.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 use super::journal::{Cause, Lost, Record};
 use super::state::FileState;
 
-/// What became of one path.
+/// The total change of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NetChange {
     pub(crate) path: PathBuf,
-    /// What it was and what the agent left, in order. More than one if somebody else changed it in
+    /// The earlier state and the state the agent left, in order. More than one if someone else changed it in
     /// between.
     pub(crate) segments: Vec<(FileState, FileState)>,
-    /// True if a command of the user's ran while it was changed.
+    /// Whether a user command ran while it was changed.
     pub(crate) shared: bool,
 }
 
 impl NetChange {
-    /// What it was at first.
+    /// The first state.
     pub(crate) fn before(&self) -> &FileState {
         self.segments.first().map_or(&FileState::Absent, |(before, _)| before)
     }
 
-    /// What the agent left last.
+    /// The last state the agent left.
     pub(crate) fn after(&self) -> &FileState {
         self.segments.last().map_or(&FileState::Absent, |(_, after)| after)
     }
 
-    /// True if nobody else changed it between the changes of the agent.
+    /// Whether only the agent changed it between its changes.
     pub(crate) fn is_exact(&self) -> bool {
         self.segments.len() == 1 && !self.shared
     }
@@ -36,12 +36,12 @@ impl NetChange {
 
 #[derive(Default)]
 struct Open {
-    /// Each with its record.
+    /// The changes, each with its record.
     steps: Vec<(usize, FileState, FileState)>,
     shared: bool,
 }
 
-/// What the records from `from` on have changed in all, in the order of the paths.
+/// The total changes of the records from `from` on, in the order of the paths.
 pub(crate) fn net(records: &[Record], from: usize) -> Vec<NetChange> {
     let mut open: BTreeMap<&Path, Open> = BTreeMap::new();
     for (index, record) in records.iter().enumerate().skip(from) {
@@ -51,9 +51,9 @@ pub(crate) fn net(records: &[Record], from: usize) -> Vec<NetChange> {
         };
         for change in &record.changes {
             let path = open.entry(&change.path.0).or_default();
-            // What an undo that was cut off left half-way is a change like others.
+            // A state that an undo left half-way is a change like others.
             if let Some(undone) = undone.filter(|_| !change.halfway) {
-                // Whatever was left there was what the user decided on.
+                // The state left there was the user's decision.
                 path.steps.retain(|(record, ..)| *record < undone);
                 continue;
             }
@@ -77,7 +77,7 @@ pub(crate) fn net(records: &[Record], from: usize) -> Vec<NetChange> {
     open.into_iter().filter_map(close).collect()
 }
 
-/// What the records from `from` on have changed without being covered, each path once.
+/// The uncovered changes of the records from `from` on, each path once.
 pub(crate) fn lost(records: &[Record], from: usize) -> Vec<Lost> {
     let all = records.iter().skip(from).flat_map(|record| &record.lost);
     let each: BTreeMap<&Path, &Lost> = all.map(|lost| (lost.path.0.as_path(), lost)).collect();
@@ -160,11 +160,11 @@ mod tests {
         check(&records, 1, &[]);
         records.push(Record { cause: Cause::Redo, ..record(None, &[("a", "2", "3"), ("b", "", "x")]) });
         check(&records, 0, &[("a", "1", "3", 1), ("b", "", "x", 1)]);
-        // What was left half-way can be undone and redone.
+        // A half-finished restore can be undone and redone.
         records.push(record(Some(0), &[("a", "3", "half"), ("b", "x", "")]));
         records.last_mut().unwrap().changes[0].halfway = true;
         check(&records, 0, &[("a", "1", "half", 1)]);
-        // What was merged is the user's from then on.
+        // A merged text is the user's from then on.
         let merged = [record(None, &[("a", "1", "2")]), record(Some(0), &[("a", "2 user", "1 user")])];
         check(&merged, 0, &[]);
     }

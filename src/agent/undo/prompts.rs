@@ -4,18 +4,18 @@ use crate::session::entry::{Body, Entry};
 use crate::session::tree::Tree;
 use tau_protocol::message::Message;
 
-/// A prompt on the branch that the conversation is on.
+/// A prompt on the current branch of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// Its entry in the session.
     pub entry_id: String,
     pub text: String,
-    /// When it was sent, in milliseconds since 1970.
+    /// The time it was sent, in milliseconds since 1970.
     pub timestamp: i64,
 }
 
 impl Prompt {
-    /// What an entry says, if it is a prompt.
+    /// The prompt in an entry, if it is one.
     fn of(entry: &Entry) -> Option<Self> {
         let Body::Message { message } = &entry.body else { return None };
         let Message::User(user) = message.as_ref() else { return None };
@@ -24,7 +24,7 @@ impl Prompt {
     }
 }
 
-/// The prompts on the branch that the conversation is on, in order.
+/// The prompts on the current branch of the conversation, in order.
 pub fn prompts(tree: &Tree) -> Vec<Prompt> {
     tree.branch().into_iter().filter_map(Prompt::of).collect()
 }

@@ -1,5 +1,4 @@
-//! How much is kept: sessions nobody uses go first, the oldest of them first; then the oldest calls
-//! of this session.
+//! Enforces the undo quota: unused sessions go first, oldest first; then the oldest calls.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -16,27 +15,27 @@ use tau_tools::counted::counted;
 /// The file that is locked while the session is in use.
 const LOCK: &str = "lock";
 
-/// Where changes are kept, and how much.
+/// The folder and the quota of undo data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoOptions {
-    /// The folder with a folder for each session.
+    /// The folder with one folder per session.
     pub dir: PathBuf,
-    /// Most bytes in all; 0 keeps nothing.
+    /// The maximum bytes in total; 0 stores nothing.
     pub quota: u64,
 }
 
-/// The lock of a session's folder, held until it is dropped.
+/// The lock of a session's folder, held until this is dropped.
 #[derive(Debug)]
 pub(super) struct FolderLock(File);
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // A process that is being started has a copy of the descriptor for a moment, and with it the lock.
+        // A child process that is being started briefly has a copy of the descriptor, and with it the lock.
         let _ = self.0.unlock();
     }
 }
 
-/// The lock of a session's folder; `None` if somebody else has it.
+/// The lock of a session's folder; `None` if it is already held.
 pub(super) fn lock(folder: &Path) -> io::Result<Option<FolderLock>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -48,7 +47,7 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<FolderLock>> {
     }
 }
 
-/// Removes what is oldest until the rest is within the quota. Says what was removed.
+/// Removes the oldest data until the rest is within the quota. Returns a notice about the removed data.
 pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &ContentStore) -> Option<String> {
     let mut others = others(&options.dir, journal.folder());
     let own = size_of(journal.folder());
@@ -60,7 +59,7 @@ pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &Cont
         if total <= options.quota {
             break;
         }
-        // Whoever has the lock is using it.
+        // A held lock means that the session is in use.
         let Ok(Some(_lock)) = lock(&other.folder) else { continue };
         if fs::remove_dir_all(&other.folder).is_ok() {
             sessions = sessions.saturating_add(1);
@@ -83,7 +82,7 @@ pub(super) fn enforce(options: &UndoOptions, journal: &mut Journal, store: &Cont
     Some(format!("/undo no longer covers {what}: {freed} MB were dropped to keep {quota} MB"))
 }
 
-/// The first change, or so many of them.
+/// The phrase for the first change or changes.
 pub(super) fn first_changes(calls: usize) -> String {
     if calls == 1 { "the first change".to_owned() } else { format!("the first {calls} changes") }
 }
@@ -110,7 +109,8 @@ fn others(dir: &Path, own: &Path) -> Vec<Other> {
     folders.map(other).collect()
 }
 
-/// Drops the contents of the oldest records until so much is freed; how many records, how many bytes.
+/// Drops the contents of the oldest records until `excess` bytes are freed; returns the number of records and
+/// bytes.
 fn drop_calls(journal: &mut Journal, store: &ContentStore, excess: u64) -> (usize, u64) {
     let before = journal.dropped;
     let (mut dropped, mut freed) = (before, 0_u64);

@@ -1,4 +1,4 @@
-//! Before and after a call: what it may change, and what it changed.
+//! Records the files of a call before and after it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ use tau_tools::access::Access;
 use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
 
-/// How long a command may wait until the files that git does not have are copied.
+/// The maximum time that a command waits until files that git does not have are copied.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of new contents that are kept of one command.
+/// The maximum bytes of new contents that are stored for a command.
 const MAX_PER_CALL: u64 = 128 * 1024 * 1024;
-/// Most ignored paths that are named for a command.
+/// The maximum number of ignored paths that are named for a command.
 const IGNORED_NAMED: usize = 20;
-/// After this many new bytes the quota is looked at.
+/// The number of new bytes after which the quota is checked.
 const QUOTA_STEP: u64 = 16 * 1024 * 1024;
 
 /// A call that is about to run.
@@ -78,8 +78,8 @@ impl SessionUndo {
         self.start(call, access, true);
     }
 
-    /// Records the state before a call that starts while another one runs. Its record begins where the other's
-    /// ends, so a change in between is in one of them. `shared`: a command of the user ran meanwhile.
+    /// Records the state before a call that starts while another one runs. Its record begins where the
+    /// other's ends, so a change in between is in one of them. `shared`: a user command ran in the meantime.
     pub fn begin_concurrent(&mut self, call: CallStart, access: &Access, shared: bool) {
         let was_looked_at = self.open.as_ref().is_some_and(|open| open.any);
         self.end(shared);
@@ -106,7 +106,7 @@ impl SessionUndo {
         }
     }
 
-    /// The files that a call names, as they are, and the directories that it would have to make.
+    /// The current states of the files that a call names, and of the directories that it would create.
     pub(super) fn named(&mut self, writes: &[PathBuf]) -> Vec<(StoredPath, FileState)> {
         let mut named: Vec<(StoredPath, FileState)> = Vec::new();
         for path in writes {
@@ -127,7 +127,7 @@ impl SessionUndo {
         named
     }
 
-    /// The call has ended, however. `shared`: a command of the user's ran meanwhile.
+    /// Ends the call, whether or not it succeeded. `shared`: a user command ran in the meantime.
     pub fn end(&mut self, shared: bool) {
         let Some(OpenCall { named, any }) = self.open.take() else { return };
         let mut changes = self.changes_of(&named);
@@ -166,8 +166,7 @@ impl SessionUndo {
         lost.push(Lost { path: StoredPath(self.root.clone()), why });
     }
 
-    /// Tells the user what is not covered. Of ignored files that is said in the list only, as every
-    /// build changes some.
+    /// Reports changes that are not covered. Ignored files are only listed, as every build changes some.
     fn report(&mut self, lost: &[Lost]) {
         let told: Vec<String> = lost
             .iter()
@@ -182,14 +181,14 @@ impl SessionUndo {
             [one] => format!("not covered by /undo: {one}"),
             [one, rest @ ..] => format!("not covered by /undo: {one}, and {} more; see /diff", rest.len()),
         };
-        // Whatever holds for every command is said once.
+        // Reasons that apply to every command are reported once.
         let general = lost.iter().all(|lost| lost.path.0 == self.root);
         if !(general && std::mem::replace(&mut self.told_untracked, true)) {
             self.notices.push(text);
         }
     }
 
-    /// Finds what a command changed.
+    /// Finds the changes of a command.
     fn compare(
         &mut self,
         named: &[(StoredPath, FileState)],
@@ -226,7 +225,7 @@ impl SessionUndo {
         self.untracked.extend(untracked.iter().map(|path| StoredPath(as_path(path).to_owned())));
     }
 
-    /// What a path was and is; nothing if that is the same.
+    /// The states of a path before and after; `None` if they are the same.
     fn changed(
         &mut self,
         path: &Path,
@@ -256,13 +255,13 @@ impl SessionUndo {
         Ok(Some((before, after)))
     }
 
-    /// Names the ignored files that changed, and directories in which something did.
+    /// Lists the ignored files that changed, and ignored directories in which something did.
     fn ignored(&self, earlier: &Snapshot, later: &Snapshot, lost: &mut Vec<Lost>) {
         let find = |snapshot: &Snapshot, path: &[u8]| {
             snapshot.ignored(path).or_else(|| snapshot.get(path)).map(|entry| entry.stamp)
         };
         let both = later.ignored.iter().chain(&earlier.ignored);
-        // Files with rules and directories first, as it counts later that they are named.
+        // Ignore files and directories first, because their listing matters later.
         let mut changed: Vec<(bool, bool, &[u8])> = both
             .filter(|entry| find(earlier, &entry.path) != find(later, &entry.path))
             .map(|entry| (!is_rules(as_path(&entry.path)), entry.kind != Kind::Directory, &*entry.path))
@@ -277,22 +276,22 @@ impl SessionUndo {
     }
 }
 
-/// Whether a directory is still one, which needs no more than its mode.
+/// Whether a directory is still one, for which its mode is sufficient.
 fn unchanged_kind(entry: &Entry, now: &FileState) -> bool {
     entry.kind == Kind::Directory && matches!(now, FileState::Directory { .. })
 }
 
-/// What a comparison needs from path to path.
+/// State that a comparison carries from path to path.
 struct Comparison {
     git: Option<GitObjects>,
-    /// Bytes that may still be kept.
+    /// The bytes that may still be stored.
     left: u64,
     /// Contents that were read.
     known: Vec<(Box<[u8]>, Hash)>,
 }
 
 impl Comparison {
-    /// Remembers the content of a file that is as the scan found it.
+    /// Remembers the content of a file that is unchanged since the scan.
     fn note(&mut self, root: &Path, entry: Option<&Entry>, state: &FileState) {
         let (Some(entry), Some(hash)) = (entry, state.hash()) else { return };
         if entry_at(root, &entry.path).is_some_and(|now| now.stamp == entry.stamp) {

@@ -1,9 +1,9 @@
-//! Putting paths back to what they were.
+//! Restores paths to an earlier state.
 //!
-//! In an order in which everything fits: files that go, then directories that go, then directories
-//! that come, then files. A file is replaced atomically, and only if it is still what was expected;
-//! a directory goes only if nothing is left in it. What was there is kept before, so that all of it
-//! can be taken back. No link is followed, and nothing outside the session's directory is touched.
+//! In an order that always works: removed files, then removed directories, then new directories, then files.
+//! A file is replaced atomically, and only if it still has the expected state; a directory is removed only if
+//! it is empty. The existing state is recorded before, so that all of it can be reversed. No link is
+//! followed, and nothing outside the session's directory is touched.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use tau_tools::file_versions::Stamp;
 use tau_tools::replace_file::{Expected, MAX_FILE, replace_at};
 use tau_tools::{ToolError, paths};
 
-/// Why a path is not restored that is not in the session's directory.
+/// The reason a path outside the session's directory is not restored.
 pub(super) const OUTSIDE: &str = "it is outside the session's directory";
 
-/// Whether a path is one that may be restored: in this directory, by its plain name.
+/// Whether a path may be restored: it is in this directory, and in plain form.
 pub(super) fn is_inside(root: &Path, path: &Path) -> bool {
     use std::path::Component;
 
@@ -27,7 +27,7 @@ pub(super) fn is_inside(root: &Path, path: &Path) -> bool {
     path.strip_prefix(root).is_ok_and(|rest| rest.iter().next().is_some() && rest.components().all(plain))
 }
 
-/// Removes the temporary files that were left beside these paths when tau was killed.
+/// Removes temporary files beside these paths that were left when tau was killed.
 pub(super) fn sweep_beside(named: &[PathBuf]) {
     let mut folders: Vec<&Path> = named.iter().filter_map(|path| path.parent()).collect();
     folders.sort_unstable();
@@ -35,18 +35,18 @@ pub(super) fn sweep_beside(named: &[PathBuf]) {
     folders.into_iter().for_each(sweep);
 }
 
-/// A path, what must be there, and what is to be there.
+/// A path with its expected and its intended state.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) path: PathBuf,
     pub(crate) from: FileState,
     pub(crate) to: FileState,
-    /// The content of a file that is to be there.
+    /// The intended content of a file.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
 impl Step {
-    /// When its turn is: removals from the inside out, then the rest from the outside in.
+    /// The order of steps: removals from the inside out, then the rest from the outside in.
     fn turn(&self) -> (u8, isize) {
         let depth = isize::try_from(self.path.components().count()).unwrap_or(isize::MAX);
         match (&self.from, &self.to) {
@@ -59,7 +59,7 @@ impl Step {
     }
 }
 
-/// Carries out the steps within the directory `root`; how each ended, in the order in which they were given.
+/// Carries out the steps within the directory `root`; returns the result of each, in the given order.
 pub(crate) fn carry_out(root: &Path, steps: &[Step]) -> Vec<Result<(), String>> {
     let mut order: Vec<usize> = (0..steps.len()).collect();
     order.sort_by_key(|at| steps.get(*at).map(Step::turn));
@@ -121,11 +121,11 @@ fn link(at: &FileAt, now: &FileState, target: &Path) -> io::Result<()> {
     if matches!(now, FileState::Directory { .. }) {
         at.remove(true)?;
     }
-    // A link cannot be changed, but another one can be put in its place.
+    // A link cannot be changed, but it can be replaced.
     at.put_link(target)
 }
 
-/// Puts a file in the place of a link.
+/// Replaces a link by a file.
 fn over_link(at: &FileAt, bytes: &[u8], mode: u32) -> io::Result<()> {
     let temporary = at.temporary(mode)?;
     (&temporary.file).write_all(bytes)?;

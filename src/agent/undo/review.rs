@@ -1,4 +1,4 @@
-//! What can be taken back: checkpoints, changes, and what going back would do.
+//! Reviews undo data: checkpoints, changes, and the effect of going back.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use tau_tools::file_at::is_behind_a_link;
 use tau_tools::replace_file::MAX_FILE;
 use tau_tools::{FileDiff, diff};
 
-/// After this, changes are listed without their lines.
+/// The time after which changes are listed without their lines.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A path to be restored, and what conflicts with that.
+/// A path to be restored, and its conflicts.
 #[derive(Debug)]
 pub(super) struct Return {
     pub(super) net: NetChange,
@@ -31,19 +31,19 @@ pub(super) struct Return {
     pub(super) way: Way,
 }
 
-/// How a path goes back.
+/// Whether and how a path can be restored.
 #[derive(Debug)]
 pub(super) enum Way {
     /// It is as the agent left it.
     Free,
-    /// Somebody else changed it as well: how, and the text without the changes of the agent.
+    /// Someone else changed it as well: the reason, and the text without the agent's changes.
     Conflict { reason: &'static str, merged: Option<Vec<u8>> },
-    /// It cannot: why.
+    /// It cannot be restored, for this reason.
     Closed(String),
 }
 
 impl SessionUndo {
-    /// The first record of a prompt or of one that came after it on the branch.
+    /// The first record of a prompt or of a later one on the branch.
     pub(super) fn position(&self, prompts: &[Prompt], entry_id: &str) -> Option<usize> {
         let at = prompts.iter().position(|prompt| prompt.entry_id == entry_id)?;
         let later = prompts.get(at..).unwrap_or_default();
@@ -54,7 +54,7 @@ impl SessionUndo {
         Some(records.iter().position(is_later).unwrap_or(records.len()))
     }
 
-    /// The prompts with what each changed, in order.
+    /// The prompts with the changes of each, in order.
     pub fn checkpoints(&mut self, prompts: &[Prompt]) -> Vec<Checkpoint> {
         let mut left: BTreeMap<usize, Vec<NetChange>> = BTreeMap::new();
         let checkpoint = |prompt: &Prompt| {
@@ -75,7 +75,7 @@ impl SessionUndo {
         prompts.iter().map(checkpoint).collect()
     }
 
-    /// Everything that the session changed and that is still changed.
+    /// All changes of the session that still exist.
     pub fn changes(&mut self) -> SessionChanges {
         self.complete_unless_open();
         let all = net(&self.journal.records, 0);
@@ -89,7 +89,7 @@ impl SessionUndo {
         SessionChanges { files, not_covered: self.not_covered(0), redo: self.undone().is_some() }
     }
 
-    /// A record that another tau left unfinished counts with what there is now.
+    /// Completes a record that another tau left unfinished with the current state.
     fn complete_unless_open(&mut self) {
         if self.open.is_none() && self.journal.records.last().is_some_and(|record| !record.ended) {
             self.prepare();
@@ -150,8 +150,7 @@ impl SessionUndo {
         file
     }
 
-    /// The content of a file; of one that is not there, nothing. `None` for anything else, and if it
-    /// was not kept.
+    /// The content of a file; empty for a missing one. `None` for anything else, and if it was not stored.
     pub(super) fn text(&self, state: &FileState) -> Option<Vec<u8>> {
         match state {
             FileState::Absent => Some(Vec::new()),
@@ -160,7 +159,7 @@ impl SessionUndo {
         }
     }
 
-    /// What going back to a checkpoint would do; `None` if no prompt has that id.
+    /// The effect of going back to a checkpoint; `None` if no prompt has that id.
     pub fn plan(&mut self, prompts: &[Prompt], entry_id: &str) -> Option<UndoPlan> {
         self.complete_unless_open();
         let from = self.position(prompts, entry_id)?;
@@ -170,14 +169,14 @@ impl SessionUndo {
         Some(UndoPlan { entry_id: Some(entry_id.to_owned()), not_covered, ..plan })
     }
 
-    /// What taking the last undo back would do; `None` if there is nothing to take back.
+    /// The effect of reversing the last undo; `None` if there is none.
     pub fn redo_plan(&mut self) -> Option<UndoPlan> {
         self.complete_unless_open();
         let undone = self.undone()?;
         Some(self.describe(&self.returns(undone)))
     }
 
-    /// The last undo that was not taken back, as changes.
+    /// The last undo that was not reversed, as changes.
     pub(super) fn undone(&self) -> Option<Vec<NetChange>> {
         let at = self.undo_record()?;
         let record = self.journal.records.get(at)?;
@@ -189,7 +188,7 @@ impl SessionUndo {
         Some(record.changes.iter().map(change).collect())
     }
 
-    /// Which record the last undo that was not taken back is.
+    /// The record of the last undo that was not reversed.
     pub(super) fn undo_record(&self) -> Option<usize> {
         let mut open = Vec::new();
         for (at, record) in self.journal.records.iter().enumerate() {
@@ -197,7 +196,7 @@ impl SessionUndo {
                 Cause::Call { .. } if record.changes.is_empty() => {}
                 Cause::Call { .. } => open.clear(),
                 Cause::Undo { .. } => open.push(at),
-                // What was cut off can be done again.
+                // An operation that was cut off can be repeated.
                 Cause::Redo if record.cut => {}
                 Cause::Redo => drop(open.pop()),
             }
@@ -222,7 +221,7 @@ impl SessionUndo {
         plan
     }
 
-    /// How each path can go back. Paths that are already what they were are left out.
+    /// How each path can be restored. Paths that already have their earlier state are left out.
     pub(super) fn returns(&self, nets: Vec<NetChange>) -> Vec<Return> {
         let become_directories: HashSet<PathBuf> = nets
             .iter()
@@ -245,7 +244,7 @@ impl SessionUndo {
                         let way = Way::Conflict { reason: "a link is on the way to it", merged: None };
                         return Some(Return { net, now, way });
                     }
-                    // The link becomes a directory again, in which nothing is yet.
+                    // The link becomes a directory again, which is still empty.
                     Observed::NOTHING
                 }
                 Err(error) => return closed(net, tau_tools::paths::reason(&error)),
@@ -279,7 +278,7 @@ impl SessionUndo {
         Way::Conflict { reason, merged: self.merged(net, now) }
     }
 
-    /// The text as it is now without what the agent changed.
+    /// The current text without the agent's changes.
     fn merged(&self, net: &NetChange, now: &Observed) -> Option<Vec<u8>> {
         let mut text = now.bytes.clone()?;
         for (before, after) in net.segments.iter().rev() {
@@ -290,14 +289,14 @@ impl SessionUndo {
     }
 }
 
-/// The first link that leads to a path.
+/// The first link on the way to a path.
 fn link_on_the_way(path: &Path) -> Option<&Path> {
     let mut folders: Vec<&Path> = path.ancestors().skip(1).collect();
     folders.reverse();
     folders.into_iter().find(|folder| folder.is_symlink())
 }
 
-/// Names a version of a change.
+/// An identifier of a version of a change.
 pub(super) fn version(net: &NetChange) -> String {
     let text = format!("{:?}", net.segments);
     Hash::of(text.as_bytes()).to_string().chars().take(16).collect()

@@ -1,9 +1,9 @@
-//! What is in the workspace: every file with what the file system says of it.
+//! Scans the workspace: every file with its metadata.
 //!
-//! Reads no content. A few threads share the directories; each file is asked for relative to its
-//! open directory, which is most of what makes it fast, and nearly all that is left is the kernel's
-//! work. Two scans are compared to find out what a command has changed. Directories that rules leave out are named, not entered; other file systems
-//! that are mounted within the workspace are not entered either.
+//! Reads no content. A few threads share the directories; each file is queried relative to its open
+//! directory, which is most of what makes it fast, and nearly all that is left is the kernel's work. Two
+//! scans are compared to find the changes of a command. Ignored directories are listed, not entered; other
+//! file systems mounted within the workspace are not entered either.
 
 use std::ffi::CStr;
 use std::io;
@@ -26,41 +26,42 @@ use super::scan_order::{Block, in_order};
 use super::snapshot::Snapshot;
 use super::state::Stamp;
 
-/// Most files that are looked at.
+/// The maximum number of files.
 const MAX_FILES: usize = 500_000;
-/// How long a scan may take.
+/// The time limit of a scan.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Most threads.
+/// The maximum number of threads.
 const THREADS: usize = 8;
-/// So many directories are looked at before there are other threads: to start one takes longer than a small tree.
+/// The number of directories that are scanned before other threads are started: starting one takes longer
+/// than scanning a small tree.
 const ALONE: usize = 32;
 
-/// Scans one workspace, again and again.
+/// Scans one workspace repeatedly.
 #[derive(Debug)]
 pub struct Scanner {
     root: PathBuf,
     book: RuleBook,
 }
 
-/// A directory that is to be looked at.
+/// A directory to be scanned.
 struct Task {
     /// Relative to the root, with a slash at its end unless it is the root.
     path: Vec<u8>,
     rules: RulesHere,
 }
 
-/// What holds in a directory.
+/// The rules in a directory.
 #[derive(Clone, Default)]
 struct RulesHere {
-    /// The rules in the files, as they are.
+    /// The current rules of the files.
     live: Option<Arc<Rules>>,
-    /// As they were before the session changed them.
+    /// The rules before the session changed them.
     held: Option<Arc<Rules>>,
-    /// Whether they leave the directory out by now.
+    /// Whether the current rules ignore the directory.
     spared: bool,
 }
 
-/// What a thread has found.
+/// The results of a thread.
 #[derive(Default)]
 struct Found {
     entries: Vec<Block>,
@@ -73,7 +74,7 @@ struct Found {
 #[derive(Default)]
 struct Shared {
     open: Vec<Task>,
-    /// Directories that somebody looks at or that are still open.
+    /// Directories that are being scanned or are still open.
     left: usize,
     stop: Option<String>,
     count: usize,
@@ -91,29 +92,29 @@ struct Walk<'a> {
 }
 
 impl Scanner {
-    /// For the directory `root`, which is in the repository `git`: the top of its working tree, and
+    /// A scanner of the directory `root`, which is in the repository `git`: the top of its working tree, and
     /// its `.git`.
     pub fn new(root: &Path, git: Option<(&Path, &Path)>) -> Self {
         Self::within(root, &ignore_rules::outer_rules(root, git))
     }
 
-    /// For the directory `root`, in which these rules hold.
+    /// A scanner of the directory `root`, with these outer rules.
     pub(super) fn within(root: &Path, outer: &OuterRules) -> Self {
         Scanner { root: root.to_owned(), book: RuleBook::new(outer) }
     }
 
-    /// Looks at the workspace. Files that are `tracked` count whatever the rules say.
+    /// Scans the workspace. `tracked` files are included regardless of the rules.
     ///
     /// # Errors
-    /// When the workspace itself is there and cannot be read.
+    /// When the workspace itself exists and cannot be read.
     pub fn scan(&self, tracked: Option<&GitIndex>) -> io::Result<Snapshot> {
         self.scan_covering(tracked, None)
     }
 
-    /// The same; what is covered nevertheless is not left out.
+    /// Like [`Scanner::scan`], but includes covered paths.
     ///
     /// # Errors
-    /// As of [`Scanner::scan`].
+    /// Fails like [`Scanner::scan`].
     pub(super) fn scan_covering(
         &self,
         tracked: Option<&GitIndex>,
@@ -156,7 +157,7 @@ impl Scanner {
         Ok(all)
     }
 
-    /// Adds the files in directories that rules leave out, if git tracks them, or did.
+    /// Adds the files in ignored directories that git tracks, or tracked.
     fn add_tracked(&self, all: &mut Snapshot, tracked: Option<&GitIndex>, covering: Option<Covering<'_>>) {
         let mut missing = Vec::new();
         for ignored in all.ignored.iter().filter(|ignored| ignored.kind == Kind::Directory) {
@@ -175,7 +176,7 @@ impl Scanner {
     }
 }
 
-/// What is at a path below `root` now; nothing if it cannot be looked at.
+/// The current entry at a path below `root`; `None` if it cannot be read.
 pub(crate) fn entry_at(root: &Path, path: &[u8]) -> Option<Entry> {
     let full = root.join(as_path(path));
     let stat = rustix::fs::lstat(&full).ok()?;
@@ -186,7 +187,7 @@ pub(crate) fn entry_at(root: &Path, path: &[u8]) -> Option<Entry> {
     Some(entry)
 }
 
-/// How many threads look; found out once, which reads files of the system.
+/// The number of threads, determined once because that reads system files.
 fn threads() -> usize {
     static THREADS_HERE: OnceLock<usize> = OnceLock::new();
     *THREADS_HERE
@@ -217,7 +218,7 @@ fn entry(path: Box<[u8]>, stat: &rustix::fs::Stat) -> Entry {
 }
 
 impl Walk<'_> {
-    /// Looks at directories until there are no more, at most at so many.
+    /// Scans directories until none are left, or `most` were scanned.
     fn work(&self, most: usize) -> Found {
         let mut found = Found::default();
         let mut names = Names::default();
@@ -256,7 +257,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes what is in a directory; returns the directories in it, and how many entries it has.
+    /// Scans a directory; returns its subdirectories and the number of its entries.
     fn look(&self, task: Task, names: &mut Names, found: &mut Found) -> (Vec<Task>, usize) {
         let name: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -289,7 +290,7 @@ impl Walk<'_> {
         (directory.inner, count)
     }
 
-    /// What holds in the directory `dir`, which may have a file with rules.
+    /// The rules in the directory `dir`, which may have an ignore file.
     fn rules_in(
         &self,
         fd: impl AsFd,
@@ -312,13 +313,13 @@ impl Walk<'_> {
     }
 
     fn take(&self, fd: impl AsFd, name: &CStr, within: &mut Directory, found: &mut Found) {
-        // Something may have been removed since its name was read.
+        // An entry may have been removed since its name was read.
         let Ok(stat) = statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         let path: Box<[u8]> = [&*within.path, name.to_bytes()].concat().into();
         let mut entry = entry(path, &stat);
         entry.spared = within.rules.spared;
         let directory = entry.kind == Kind::Directory;
-        // Most files are not left out, and to ask the rules takes less time than to ask the index.
+        // Most files are not ignored, and checking the rules takes less time than checking the index.
         if within.leaves_out(name, directory) {
             if !directory && self.is_tracked(&entry.path) {
                 found.tracked.push(entry.path.clone());
@@ -344,13 +345,13 @@ impl Walk<'_> {
         within.entries.push(entry);
     }
 
-    /// Whether git tracks a file, or did when rules left it out.
+    /// Whether git tracks a file, or tracked it before it was ignored.
     fn is_tracked(&self, path: &[u8]) -> bool {
         self.tracked.is_some_and(|tracked| tracked.get(path).is_some())
             || self.covering.is_some_and(|covering| covering.cover.was_tracked(path))
     }
 
-    /// Whether what the rules leave out stays covered.
+    /// Whether an ignored path stays covered.
     fn spares(&self, entry: &Entry, name: &CStr, within: &mut Directory) -> bool {
         let Some(covering) = self.covering else { return false };
         let held = within.rules.held.as_deref();
@@ -358,12 +359,12 @@ impl Walk<'_> {
     }
 }
 
-/// A directory that is being looked at.
+/// A directory that is being scanned.
 #[derive(Default)]
 struct Directory {
-    /// As in [`Task`].
+    /// Like in [`Task`].
     path: Vec<u8>,
-    /// Its path with a slash at its end, absolute; names are put there to be compared with rules.
+    /// Its absolute path with a slash at its end; names are appended to match them against rules.
     full: Vec<u8>,
     rules: RulesHere,
     entries: Vec<Entry>,
@@ -372,14 +373,14 @@ struct Directory {
 }
 
 impl Directory {
-    /// Whether the rules leave out what has this name.
+    /// Whether the rules ignore the entry with this name.
     fn leaves_out(&mut self, name: &CStr, directory: bool) -> bool {
         let Some(rules) = &self.rules.live else { return false };
         with_name(&mut self.full, name, |full| rules.ignore(full, directory))
     }
 }
 
-/// What is said of a name in the directory with this path.
+/// Calls `say` with the path of a name in this directory.
 fn with_name(directory: &mut Vec<u8>, name: &CStr, say: impl Fn(&Path) -> bool) -> bool {
     let length = directory.len();
     directory.extend_from_slice(name.to_bytes());
@@ -395,8 +396,8 @@ pub struct Difference<'a> {
     pub after: Option<&'a Entry>,
 }
 
-/// What may differ between two scans of one workspace. Of what rules left out at the first one nothing is known,
-/// so that the second one finds it is no difference: what is there may be the user's.
+/// Possible differences between two scans of a workspace. Nothing is known about paths that were ignored in
+/// the first one, so their appearance in the second is not a difference: they may be the user's.
 pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -> Vec<Difference<'a>> {
     let mut found = Vec::new();
     let (mut old, mut new) = (before.entries.iter().peekable(), after.entries.iter().peekable());
@@ -424,7 +425,7 @@ pub fn differences<'a>(root: &Path, before: &'a Snapshot, after: &'a Snapshot) -
     found
 }
 
-/// Whether a path is there as before, and only the rules for it have changed.
+/// Whether a path still exists unchanged, and only the rules for it have changed.
 fn is_only_left_out(root: &Path, difference: Difference<'_>) -> bool {
     match (difference.before, difference.after) {
         (Some(old), None) => entry_at(root, &old.path).is_some_and(|now| now.is_same(old)),

@@ -1,11 +1,11 @@
-//! Puts what was found, directory by directory, into the order of the bytes of all paths.
+//! Sorts scanned entries, directory by directory, by the bytes of their full paths.
 //!
-//! The entries of one directory are in order already, so nothing is sorted but the directories: what is in
-//! one stands together, between the entries of the directory above it.
+//! The entries of a directory are already in order, so only the directories are sorted: the entries of one
+//! stay together, between the entries of its parent.
 
 use super::entry::Entry;
 
-/// A directory, as a path with a slash at its end unless it is the root, and what is directly in it, in order.
+/// A directory, as a path with a slash at its end unless it is the root, and its direct entries, in order.
 pub(super) type Block = (Vec<u8>, Vec<Entry>);
 
 /// All entries, in the order of the bytes of their paths.
@@ -13,7 +13,7 @@ pub(super) fn in_order(mut blocks: Vec<Block>) -> Vec<Entry> {
     blocks.retain(|(_, entries)| !entries.is_empty());
     blocks.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let mut all = Vec::with_capacity(blocks.iter().map(|(_, entries)| entries.len()).sum());
-    // Directories of which not everything is taken yet, each within the one before it.
+    // Directories whose entries are not all taken yet, each within the one before it.
     let mut open: Vec<(Vec<u8>, std::vec::IntoIter<Entry>)> = Vec::new();
     for (path, entries) in blocks {
         while let Some((_, rest)) = open.pop_if(|(above, _)| !path.starts_with(above)) {

@@ -1,4 +1,4 @@
-//! Tests of the scan, on trees that are made for them.
+//! Tests of the scan, on trees created for them.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -50,7 +50,7 @@ fn everything_is_found_but_what_rules_leave_out() {
 #[test]
 fn two_scans_differ_in_what_changed() {
     let folder = tree(&[("same", "1"), ("text", "1"), ("mode", "1"), ("gone", "1"), ("dir/moved", "1")]);
-    // Long enough ago for the clock of the file system to have moved on.
+    // Long enough ago for the clock of the file system to have advanced.
     std::thread::sleep(Duration::from_millis(40));
     let before = scan(folder.path());
     let at = |name: &str| folder.path().join(name);
@@ -94,7 +94,7 @@ fn other_rules_alone_change_no_file() {
 fn what_rules_left_out_is_not_new_when_they_no_longer_do() {
     let folder =
         tree(&[("out/in", "1"), ("out/changed", "1"), ("a.log", "1"), (".gitignore", "out\n*.log\n")]);
-    // The clock of the file system has not moved on, so that all of it looks as if it were made by the call.
+    // The clock of the file system has not advanced, so that all of it looks as if the call had created it.
     let before = scan(folder.path());
     fs::write(folder.path().join("out/changed"), "2").unwrap();
     fs::write(folder.path().join(".gitignore"), "").unwrap();

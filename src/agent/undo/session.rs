@@ -1,4 +1,4 @@
-//! The undo of one session: its journal, its contents, and what is known of its workspace.
+//! The undo of one session: its journal, its contents, and the baseline of its workspace.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,9 +16,9 @@ use crate::settings::private_files::private_dir;
 use tau_tools::paths::identity;
 use tau_tools::replace_file::MAX_FILE;
 
-/// The folder of the contents in that of a session.
+/// The folder of the contents within a session's folder.
 pub(super) const CONTENT: &str = "content";
-/// A call that runs.
+/// A running call.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) named: Vec<(StoredPath, FileState)>,
@@ -29,34 +29,34 @@ pub(super) struct OpenCall {
 #[derive(Debug)]
 pub struct SessionUndo {
     pub(super) options: UndoOptions,
-    /// The session's directory, as it calls it.
+    /// The session's directory, as the session names it.
     pub(super) cwd: PathBuf,
-    /// The same without links in it.
+    /// The real path of the session's directory.
     pub(super) root: PathBuf,
     pub(super) journal: Journal,
     pub(super) store: ContentStore,
     pub(super) baseline: Baseline,
-    /// Why command changes are not tracked; `None` if they are.
+    /// The reason command changes are not tracked; `None` if they are.
     pub(super) untracked_reason: Option<String>,
     pub(super) open: Option<OpenCall>,
-    /// Files that git has ceased to track in the call that ends.
+    /// Files that git has ceased to track in the call that is ending.
     pub(super) untracked: Vec<StoredPath>,
     /// Held while something may be written.
     lock: Option<FolderLock>,
-    /// True once a failure was reported.
+    /// Whether a failure was reported.
     pub(super) failed: bool,
-    /// True once it was said that commands are not covered.
+    /// Whether it was reported that commands are not covered.
     pub(super) told_untracked: bool,
-    /// True if nothing may be left when tau ends.
+    /// Whether nothing may be left when tau ends.
     temporary: bool,
-    /// What the user should be told.
+    /// Notices for the user.
     pub(super) notices: Vec<String>,
 }
 
 impl SessionUndo {
-    /// The undo of a session that runs in `cwd`. Nothing is written before something changes. What is
-    /// `temporary` is removed when this is dropped. What a killed tau left beside the files that it was
-    /// writing is removed.
+    /// The undo of a session that runs in `cwd`. Nothing is written before something changes. A `temporary`
+    /// one is removed when this is dropped. Temporary files that a killed tau left beside its targets are
+    /// removed.
     pub fn open(options: &UndoOptions, session: &str, cwd: &Path, temporary: bool) -> Self {
         for folder in quota::session_folders(&options.dir) {
             sweep_beside(&journal::unfinished(&folder));
@@ -83,7 +83,7 @@ impl SessionUndo {
         }
     }
 
-    /// The undo of a session that has ended, in the directory that it ran in; `None` if nothing was kept.
+    /// The undo of a session that has ended, in the directory that it ran in; `None` if nothing was stored.
     pub fn of_finished(options: &UndoOptions, session: &str) -> Option<Self> {
         let folder = options.dir.join(session);
         if !folder.join(journal::FILE).is_file() {
@@ -98,19 +98,19 @@ impl SessionUndo {
         &self.cwd
     }
 
-    /// What the user should be told since the last time.
+    /// Returns the notices for the user since the last call.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
 
-    /// A path as it is shown: relative to the session's directory, if it is in it.
+    /// A path for display: relative to the session's directory, if inside it.
     pub(super) fn shown(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.root).unwrap_or(path);
         below.to_string_lossy().into_owned()
     }
 
-    /// Makes ready for writing: the folder, its lock, a record that was cut off, the quota. `false` if
-    /// another tau has the session, or nothing is kept.
+    /// Prepares for writing: the folder, its lock, a record that was cut off, the quota. `false` if another
+    /// tau has the session, or nothing is stored.
     pub(super) fn prepare(&mut self) -> bool {
         if self.options.quota == 0 {
             return false;
@@ -143,7 +143,7 @@ impl SessionUndo {
         true
     }
 
-    /// Reports, once, that changes are not kept.
+    /// Reports, once, that changes are not recorded.
     pub(super) fn fail(&mut self, why: &str) {
         if !std::mem::replace(&mut self.failed, true) {
             self.notices
@@ -151,14 +151,14 @@ impl SessionUndo {
         }
     }
 
-    /// Removes what is oldest if there is too much.
+    /// Removes the oldest data if there is too much.
     pub(super) fn keep_quota(&mut self) {
         self.store.added = 0;
         let dropped = quota::enforce(&self.options, &mut self.journal, &self.store);
         self.notices.extend(dropped);
     }
 
-    /// Ends a record that was cut off, with what the files are now.
+    /// Ends a record that was cut off with the current states of the files.
     pub(super) fn complete_last(&mut self) {
         let Some(last) = self.journal.records.last().filter(|record| !record.ended) else { return };
         let any = matches!(last.cause, journal::Cause::Call { any: true, .. });
@@ -178,7 +178,7 @@ impl SessionUndo {
         self.journal.end_cut_off(changes, lost).ok();
     }
 
-    /// What became of files; their new contents are kept.
+    /// The changes of files, whose new contents are stored.
     pub(super) fn changes_of(&mut self, named: &[(StoredPath, FileState)]) -> Vec<Change> {
         let mut changes = Vec::new();
         for (path, before) in named {
@@ -192,7 +192,7 @@ impl SessionUndo {
         changes
     }
 
-    /// Keeps the content of a file. A state without a hash has no content that could be restored.
+    /// Stores the content of a file. A state without a hash has no content that could be restored.
     pub(super) fn keep(&mut self, state: FileState, bytes: Option<&[u8]>) -> FileState {
         if let Some(bytes) = bytes
             && let Err(error) = self.store.put(bytes, None)
@@ -211,7 +211,7 @@ impl Drop for SessionUndo {
     }
 }
 
-/// Why a directory is no workspace that could be looked at as a whole.
+/// The reason a directory is too large to be scanned as a workspace, if it is.
 fn is_too_wide(root: &Path) -> Option<&'static str> {
     let home = std::env::home_dir().map(|home| identity(&home));
     if root.parent().is_none() {

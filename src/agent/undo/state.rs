@@ -1,4 +1,4 @@
-//! What is at a path: as data that can be stored, and as it is now.
+//! The state of a path, as stored data and as currently observed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -13,7 +13,7 @@ use super::content::{Hash, from_hexadecimal};
 use crate::settings::paths::hexadecimal;
 use tau_tools::file_at::{FileAt, is_behind_a_link};
 
-/// A path as JSON has it: text, or `bytes:` and its bytes in hexadecimal.
+/// A path in JSON: text, or `bytes:` and its bytes in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct StoredPath(pub(crate) PathBuf);
 
@@ -39,14 +39,14 @@ impl<'de> Deserialize<'de> for StoredPath {
     }
 }
 
-/// What the file system says of a version of a file, which changes whenever the file does.
+/// The metadata of a file version, which changes whenever the file does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) inode: u64,
     pub(crate) size: u64,
-    /// Last change of the content: seconds and nanoseconds.
+    /// The last change of the content: seconds and nanoseconds.
     pub(crate) mtime: (i64, i64),
-    /// Last change of anything.
+    /// The last change of anything.
     pub(crate) ctime: (i64, i64),
 }
 
@@ -61,27 +61,27 @@ impl From<&std::fs::Metadata> for Stamp {
     }
 }
 
-/// What is at a path.
+/// The state of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum FileState {
-    /// Nothing.
+    /// It does not exist.
     Absent,
     /// A regular file.
     File {
-        /// Its content in the store; absent if it was not kept.
+        /// Its content in the store; absent if it was not stored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<Hash>,
         size: u64,
         /// The permission bits.
         mode: u32,
-        /// How it is recognised when its content was not kept.
+        /// How it is recognised if its content was not stored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stamp: Option<Stamp>,
     },
     /// A symbolic link.
     Link { target: StoredPath },
-    /// A directory, without what is in it.
+    /// A directory, without its entries.
     Directory { mode: u32 },
     /// A pipe, a socket or a device.
     Other,
@@ -104,7 +104,7 @@ impl FileState {
         }
     }
 
-    /// True if both are the same, as far as is known.
+    /// Whether both are the same, as far as known.
     pub(crate) fn is_same(&self, other: &FileState) -> bool {
         match (self, other) {
             (
@@ -122,11 +122,11 @@ impl FileState {
     }
 }
 
-/// What is at a path now.
+/// The current state of a path.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) state: FileState,
-    /// The content of a file that is not too large.
+    /// The content of a file, if it is not too large.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
@@ -134,10 +134,10 @@ impl Observed {
     pub(crate) const NOTHING: Self = Observed { state: FileState::Absent, bytes: None };
 }
 
-/// Looks at a path without following any link. The content of files of at most `limit` bytes is read.
+/// Observes a path without following any link. The content of files of at most `limit` bytes is read.
 ///
 /// # Errors
-/// Those of the file system, except that nothing is there; a link on the way.
+/// Errors of the file system, except for a missing path; a link on the way.
 pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
     match FileAt::find(path) {
         Ok(at) => observe_at(&at, limit),
@@ -146,7 +146,7 @@ pub(crate) fn observe(path: &Path, limit: u64) -> io::Result<Observed> {
     }
 }
 
-/// The same, where a link on the way means that there is nothing: what it leads to has another path.
+/// Like [`observe`], but a link on the way means that nothing exists: its target has another path.
 pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
     observe(path, limit).or_else(|error| match is_behind_a_link(&error) {
         true => Ok(Observed::NOTHING),
@@ -154,10 +154,10 @@ pub(crate) fn observe_itself(path: &Path, limit: u64) -> io::Result<Observed> {
     })
 }
 
-/// The same for a name in a directory that is open.
+/// Observes a name in an open directory.
 ///
 /// # Errors
-/// Those of the file system, except that nothing is there.
+/// Errors of the file system, except for a missing path.
 pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
     let stat = match at.stat() {
         Ok(stat) => stat,
@@ -175,7 +175,7 @@ pub(crate) fn observe_at(at: &FileAt, limit: u64) -> io::Result<Observed> {
     Ok(Observed { state, bytes: None })
 }
 
-/// True if the error says that there is nothing.
+/// Whether the error means that the path does not exist.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -195,12 +195,12 @@ fn observe_file(at: &FileAt, limit: u64) -> io::Result<Observed> {
 /// Opens a regular file for reading; never waits and follows no link.
 ///
 /// # Errors
-/// Those of the file system, and `InvalidInput` if it is no regular file.
+/// Errors of the file system, and `InvalidInput` if it is not a regular file.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     FileAt::find(path)?.open_file(false)
 }
 
-/// The content of the file, or `None` if it is not the version of the stamp or no longer so in the end.
+/// The content of the file, or `None` if it does not match the stamp before or after reading.
 pub(crate) fn read_unchanged(file: &File, stamp: Stamp) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or_default());
     file.take(stamp.size.saturating_add(1)).read_to_end(&mut bytes)?;
