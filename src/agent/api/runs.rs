@@ -36,7 +36,7 @@ impl Agent {
     /// `cancel` aborts the run, which then still reports how it ended.
     ///
     /// # Errors
-    /// Those of [`Agent::prompt`]; also when a run is in progress, or `cancel` is cancelled already.
+    /// Fails like [`Agent::prompt`], and when a run is in progress, or `cancel` is cancelled already.
     pub async fn prompt_stream(
         &self,
         message: impl Into<UserMessage>,

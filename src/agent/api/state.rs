@@ -28,7 +28,7 @@ pub struct AgentState {
     /// For a session opened from a large file, or compacted before it was opened, only the end is here until
     /// [`Agent::load_history`](super::Agent::load_history) loads the rest.
     pub messages: Vec<Arc<Message>>,
-    /// True from the start of a run until it has settled.
+    /// Whether a run has started and not yet settled.
     pub is_streaming: bool,
     /// The answer that is being streamed, as far as it has arrived.
     pub partial: Option<AssistantMessage>,

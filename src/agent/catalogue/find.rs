@@ -14,7 +14,7 @@ pub struct NotFound {
     pub query: String,
     /// References of similar models, best first; at most eight.
     pub near: Vec<String>,
-    /// True when several models match.
+    /// Whether several models match.
     pub ambiguous: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Turns a session's messages into the messages of a request.
 //!
-//! Pure. The session decides which messages there are, `provider::handoff` what a model gets of them; this
-//! module adds only the rules of the loop: failed answers make way for the next attempt, and a note marks a
-//! stopped answer.
+//! Pure. The session provides the messages, and `provider::handoff` adapts them to a model; this module adds
+//! only the rules of the loop: failed answers make way for the next attempt, and a note marks a stopped
+//! answer.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ use super::provider::{EventStream, ModelRequest, StreamEvent, Transport};
 pub use script::FILE;
 use script::{ScriptPart, ScriptSpeed, ScriptedAnswer};
 
-/// Longest piece of a streamed word, in characters.
+/// The maximum length of a piece of a streamed word, in characters.
 const PIECE: usize = 8;
 
 /// The pauses of the demo.

@@ -55,7 +55,7 @@ pub struct Behavior {
     pub mode_ceiling: PermissionMode,
     /// The rules that clients have added, where clients may change rules.
     pub rules_of_clients: Option<Vec<(Verdict, String)>>,
-    /// The reason why settings that guard the user cannot be relied on. Meanwhile every call needs approval.
+    /// The fault in settings that guard the user, if any. While it is set, every call needs approval.
     pub settings_fault: Option<SettingsFault>,
     pub on_ask: OnAsk,
     /// Whether the front end shows the model's questions to a user (`QuestionEvent::Asked`). If not, the tool
@@ -65,7 +65,7 @@ pub struct Behavior {
     pub read_rules: Option<ReadRules>,
     /// Changes rules in their files; without it new rules last for the session only.
     pub save_rule: Option<SaveRule>,
-    /// Where changes of tools are recorded; without it nothing can be undone.
+    /// The record of changes by tools; without it nothing can be undone.
     pub undo: Option<UndoOptions>,
     /// The secrets to mask in the output of tools and commands, and whether they are masked.
     pub masking: Masking,
@@ -74,7 +74,7 @@ pub struct Behavior {
     pub search_tools_by_mode: bool,
     /// The tools that `SettingsCommand::SetTools` can name, besides the initial ones.
     pub tools: ToolRegistry,
-    /// Where to search for instruction files of the folders that the work reaches; `None` sends none.
+    /// The places of instruction files for folders that the work reaches; `None` sends none.
     pub instructions: Option<InstructionPlaces>,
     /// The sandbox of commands.
     pub sandbox: Sandboxing,

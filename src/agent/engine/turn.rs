@@ -87,7 +87,7 @@ impl Attempt {
 struct Turn<'r, 'a> {
     run: &'r mut Run<'a>,
     retries: Retries,
-    /// True between `AutoRetryStart` and `AutoRetryEnd`.
+    /// Whether this is between `AutoRetryStart` and `AutoRetryEnd`.
     retrying: bool,
     /// Whether the conversation was compacted because the request was too long.
     compacted: bool,

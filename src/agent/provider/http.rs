@@ -106,7 +106,7 @@ impl Http {
     /// Fetches `url`, up to `limit` bytes; for lists of models.
     ///
     /// # Errors
-    /// Those of [`Http::send`], and when the answer is larger.
+    /// Fails like [`Http::send`], and when the answer is larger.
     pub async fn get(
         &self,
         url: &str,
@@ -120,7 +120,7 @@ impl Http {
     /// Sends a POST and reads the whole answer, up to `limit` bytes.
     ///
     /// # Errors
-    /// Those of [`Http::send`], and when the answer is larger.
+    /// Fails like [`Http::send`], and when the answer is larger.
     pub(crate) async fn post(
         &self,
         request: &HttpRequest,

@@ -92,7 +92,7 @@ fn reset_of(remaining: &str) -> Option<String> {
         .then(|| remaining.replace("remaining", "reset"))
 }
 
-/// What fields of the body say: Google's `retryDelay` (`34.07s`), seconds or a time under other names, and
+/// The wait in fields of the body: Google's `retryDelay` (`34.07s`), seconds or a time under other names, and
 /// the headers of a provider behind a gateway (OpenRouter).
 fn in_body(body: &Value, now_ms: Now) -> Option<u64> {
     let error = body.get("error").unwrap_or(body);
@@ -119,7 +119,8 @@ fn in_body(body: &Value, now_ms: Now) -> Option<u64> {
     delay.and_then(|delay| wait(delay, now_ms)).or_else(named).or_else(gateway)
 }
 
-/// What a message says: "Please try again in 6m0s", "retry after 30 seconds", "resets at 2026-01-02T03:04:05Z".
+/// The wait in a message: "Please try again in 6m0s", "retry after 30 seconds", "resets at
+/// 2026-01-02T03:04:05Z".
 fn in_words(message: &str, now_ms: Now) -> Option<u64> {
     let lower = message.to_lowercase();
     let after = |lead: &str| {
@@ -135,7 +136,7 @@ fn in_words(message: &str, now_ms: Now) -> Option<u64> {
     })
 }
 
-/// A wait in any of the forms of headers: a number, a span, a date.
+/// A wait in any form used in headers: a number, a time span, a date.
 fn wait(value: &str, now_ms: Now) -> Option<u64> {
     let value = value.trim();
     match value.parse::<f64>() {
@@ -144,7 +145,7 @@ fn wait(value: &str, now_ms: Now) -> Option<u64> {
     }
 }
 
-/// A number is seconds; a very large one a time in seconds or milliseconds since 1970.
+/// A number is seconds; a very large one is a time in seconds or milliseconds since 1970.
 fn of_number(number: f64, now_ms: Now) -> Option<u64> {
     match number {
         number if number >= EPOCH_MS => left(number as i64, now_ms),
@@ -157,7 +158,7 @@ fn left(until_ms: i64, now_ms: Now) -> Option<u64> {
     Some(u64::try_from(until_ms.saturating_sub(now_ms?)).unwrap_or(0))
 }
 
-/// A date as in `2026-01-02T03:04:05Z`, in milliseconds since 1970.
+/// A date such as `2026-01-02T03:04:05Z`, in milliseconds since 1970.
 fn date(text: &str) -> Option<i64> {
     text.parse::<jiff::Timestamp>().ok().map(|time| time.as_millisecond())
 }
@@ -166,8 +167,8 @@ fn rfc2822(text: &str) -> Option<i64> {
     jiff::fmt::rfc2822::parse(text).ok().map(|time| time.timestamp().as_millisecond())
 }
 
-/// The span at the start of a text in lower case, in milliseconds: `1.5s`, `2m59.56s`, `1 hour and 5 minutes`.
-/// A number without a unit is seconds only if nothing follows it.
+/// The time span at the start of a text in lower case, in milliseconds: `1.5s`, `2m59.56s`, `1 hour and 5
+/// minutes`. A number without a unit is seconds only if nothing follows it.
 fn span(text: &str) -> Option<u64> {
     let mut rest = text.trim_start();
     let mut sum = None;

@@ -68,7 +68,7 @@ impl Session {
     /// same.
     ///
     /// # Errors
-    /// Those of [`PageRead::read`]; known entries stay.
+    /// Fails like [`PageRead::read`]; known entries stay.
     pub fn whole(&mut self) -> Result<&Tree, SessionError> {
         if let Some(unread) = self.page_before(u64::MAX) {
             let page = unread.read()?;
@@ -80,7 +80,7 @@ impl Session {
     /// Reads as much as the model's context needs, and no more.
     ///
     /// # Errors
-    /// Those of [`PageRead::read`]; known entries stay.
+    /// Fails like [`PageRead::read`]; known entries stay.
     pub(crate) fn load_context(&mut self) -> Result<(), SessionError> {
         let mut size = CONTEXT_PIECE;
         while !self.context_is_loaded()

@@ -1,4 +1,4 @@
-//! Which addresses may be fetched: those of the public internet, and what the user allows besides.
+//! Decides which addresses may be fetched: the public internet, and hosts the user allows.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,13 +6,14 @@ use url::{Host, Url};
 
 use crate::settings::web::PrivateHosts;
 
-/// Longest URL that is fetched, in bytes.
+/// The maximum length of a URL, in bytes.
 const MAX_LEN: usize = 8_000;
-/// Ends of names that are used within a network only. A proxy would resolve them, where no guard is.
+/// Suffixes of names that are used only within a network. A proxy would resolve them, where there is no
+/// guard.
 const PRIVATE_NAMES: [&str; 9] =
     ["localhost", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa"];
-/// Ranges of IPv4 that are not the public internet, as the registry of special-purpose addresses (RFC 6890)
-/// has them: address and length of the prefix.
+/// Ranges of IPv4 that are not the public internet, according to the registry of special-purpose addresses
+/// (RFC 6890): address and prefix length.
 const SPECIAL_V4: [([u8; 4], u8); 15] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -31,10 +32,10 @@ const SPECIAL_V4: [([u8; 4], u8); 15] = [
     ([240, 0, 0, 0], 4),
 ];
 
-/// A URL that can be fetched, as far as that can be seen from it. The fragment is left out.
+/// Parses a URL and checks that it can be fetched, as far as the URL shows. The fragment is removed.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The problem, as the end of a sentence.
 pub(super) fn parse(text: &str) -> Result<Url, String> {
     let text = text.trim();
     if text.len() > MAX_LEN {
@@ -48,7 +49,7 @@ pub(super) fn parse(text: &str) -> Result<Url, String> {
     checked(url)
 }
 
-/// The same for a URL that is there already, such as the target of a redirect.
+/// Checks a parsed URL, such as the target of a redirect.
 pub(super) fn checked(mut url: Url) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{}: is not fetched, only http: and https:", url.scheme()));
@@ -63,13 +64,13 @@ pub(super) fn checked(mut url: Url) -> Result<Url, String> {
     Ok(url)
 }
 
-/// The host of a URL as rules and settings name it: in lower case, without brackets and a dot at the end.
+/// The host of a URL in the form of rules and settings: in lower case, without brackets and trailing dot.
 pub(super) fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_owned()
 }
 
-/// Whether the URL itself names a host that is not fetched. Names are checked again when they are resolved.
+/// Checks that the URL itself does not name a forbidden host. Names are checked again when they are resolved.
 ///
 /// # Errors
 /// A sentence that says so, and names the setting.
@@ -84,7 +85,7 @@ pub(super) fn check_host(url: &Url, allowed: &PrivateHosts) -> Result<(), String
     if is_admitted { Ok(()) } else { Err(refusal(&host, None)) }
 }
 
-/// The sentence that refuses a host, and the address that its name led to.
+/// The sentence that refuses a host, with the address of its name.
 pub(super) fn refusal(host: &str, address: Option<IpAddr>) -> String {
     let at = address.map(|address| format!(" ({address})")).unwrap_or_default();
     format!(
@@ -93,12 +94,12 @@ pub(super) fn refusal(host: &str, address: Option<IpAddr>) -> String {
     )
 }
 
-/// Whether a host may be connected to at this address.
+/// Whether a connection to a host at this address is allowed.
 pub(super) fn admits(allowed: &PrivateHosts, host: &str, address: IpAddr) -> bool {
     is_public(address) || allowed.allows(host.trim_end_matches('.'), plain(address))
 }
 
-/// Whether a name may be one of the public internet.
+/// Whether a name may belong to the public internet.
 fn is_public_name(host: &str) -> bool {
     let ends_in = |end: &&str| host.strip_suffix(*end).is_some_and(|rest: &str| rest.ends_with('.'));
     host.contains('.') && !PRIVATE_NAMES.iter().any(ends_in)
@@ -114,8 +115,8 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether IPv6 is global unicast (2000::/3) that is in use, without what leads elsewhere or nowhere:
-/// protocols such as Teredo (2001::/23), documentation, 6to4 and its embedded addresses.
+/// Whether an IPv6 address is global unicast (2000::/3) in use, excluding ranges that lead elsewhere or
+/// nowhere: protocols such as Teredo (2001::/23), documentation, 6to4 and its embedded addresses.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let is_special = first == 0x2001 && (second < 0x200 || second == 0xdb8)
@@ -124,8 +125,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     first & 0xe000 == 0x2000 && !is_special
 }
 
-/// An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`), or that a network which has only IPv6
-/// reaches through NAT64 (`64:ff9b::10.0.0.1`), is what it stands for.
+/// The IPv4 address embedded in an IPv6 one (`::ffff:10.0.0.1`), or reached through NAT64 from a network with
+/// only IPv6 (`64:ff9b::10.0.0.1`); other addresses unchanged.
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else { return address };
     let [.., high, low] = v6.segments();
@@ -212,7 +213,7 @@ mod tests {
             ("http://[::ffff:10.0.0.1]/", "10.0.0.0/8"),
             ("http://a.b.corp/", "*.corp"),
             ("http://10.9.9.9/", "*"),
-            // Where it leads is seen later.
+            // Its target is checked later.
             ("http://localhost/", "127.0.0.0/8"),
         ] {
             assert_eq!(check(url, &[allowed]), Ok(()), "{url} with {allowed}");

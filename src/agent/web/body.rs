@@ -1,16 +1,16 @@
-//! The body of an answer: what kind it is, and its text in whatever encoding it is in.
+//! The body of an answer: its kind, and its text in any encoding.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use tau_tools::read::picture;
 
-/// Bytes at the start of a page in which it may name its encoding.
+/// The number of bytes at the start of a page in which it may declare its encoding.
 const ENCODING_WITHIN: usize = 1024;
-/// Bytes at the start by which a kind is guessed.
+/// The number of bytes at the start by which a kind is guessed.
 const GUESS_WITHIN: usize = 4096;
-/// Longest name of a kind that is shown, in characters.
+/// The maximum length of a kind's name, in characters.
 const MAX_KIND_LEN: usize = 60;
-/// Kinds besides `text/` that are text.
+/// Text types other than `text/`.
 const TEXT_KINDS: [&str; 14] = [
     "application/json",
     "application/xml",
@@ -28,7 +28,7 @@ const TEXT_KINDS: [&str; 14] = [
     "application/x-httpd-php",
 ];
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Html,
@@ -37,10 +37,10 @@ pub(super) enum Kind {
     Other,
 }
 
-/// What a server says of a body, in the header `Content-Type`.
+/// The header `Content-Type` of a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ContentType {
-    /// `text/html`, in lower case; empty if nothing is said.
+    /// `text/html`, in lower case; empty if missing.
     pub(super) name: String,
     charset: Option<String>,
 }
@@ -60,7 +60,7 @@ impl ContentType {
         ContentType { name: name.to_ascii_lowercase(), charset }
     }
 
-    /// What the body is, by what the server says, else by how it begins.
+    /// The kind of the body, from the header, else from its beginning.
     pub(super) fn kind(&self, body: &[u8]) -> Kind {
         let name = self.name.as_str();
         let is_vague = matches!(name, "" | "application/octet-stream" | "binary/octet-stream");
@@ -87,7 +87,7 @@ impl ContentType {
     }
 
     /// Decodes a body. The encoding comes from its byte order mark, the server or the page, in that order.
-    /// Without any of them it is UTF-8 if it is valid, else Windows-1252, as in browsers.
+    /// Otherwise it is UTF-8 if valid, else Windows-1252, as in browsers.
     pub(super) fn decode(&self, body: &[u8], kind: Kind) -> String {
         let named = |name: &str| Encoding::for_label(name.trim().as_bytes());
         let said = self.charset.as_deref().and_then(named);
@@ -106,7 +106,7 @@ fn said_by_page(body: &[u8]) -> Option<&'static Encoding> {
     let after = after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
     let label: String =
         after.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_:.".contains(*c)).collect();
-    // A page that can be read as far as here is not in UTF-16, whatever it says.
+    // A page that could be read up to here is not in UTF-16, whatever it declares.
     let encoding = Encoding::for_label(label.as_bytes())?;
     Some(if encoding.is_ascii_compatible() { encoding } else { UTF_8 })
 }

@@ -1,4 +1,4 @@
-//! The pages that were fetched in a session, so that reading on does not fetch them again.
+//! Caches the fetched pages of a session, so that reading on does not fetch them again.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use super::page::Page;
 use tau_tools::file_versions::FileVersions;
 
-/// How long a page counts as new.
+/// The time for which a page is fresh.
 const FRESH: Duration = Duration::from_secs(15 * 60);
-/// Most pages.
+/// The maximum number of pages.
 const MAX_PAGES: usize = 64;
-/// Most bytes of all pages together.
+/// The maximum bytes of all pages together.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Pages of one session, the one that was used last at the end.
+/// The pages of one session, the most recently used at the end.
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
-    /// What only this session has.
+    /// Identifies the session.
     session: Weak<FileVersions>,
     pages: Vec<CachedPage>,
 }
@@ -29,7 +29,7 @@ struct CachedPage {
 }
 
 impl PageCache {
-    /// The page that was fetched from `url` in this session, if it is still new.
+    /// The page that was fetched from `url` in this session, if it is still fresh.
     pub(super) fn get(&mut self, session: &Arc<FileVersions>, url: &str) -> Option<Arc<Page>> {
         self.enter(session);
         self.pages.retain(|cached| cached.fetched.elapsed() < FRESH);
@@ -40,7 +40,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// Keeps a page.
+    /// Stores a page.
     pub(super) fn put(&mut self, session: &Arc<FileVersions>, url: String, page: Arc<Page>) {
         self.enter(session);
         self.pages.retain(|cached| cached.url != url);
@@ -51,7 +51,7 @@ impl PageCache {
         }
     }
 
-    /// Forgets the pages of another session.
+    /// Removes the pages of another session.
     fn enter(&mut self, session: &Arc<FileVersions>) {
         if !std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session)) {
             *self = PageCache { session: Arc::downgrade(session), pages: Vec::new() };

@@ -1,4 +1,4 @@
-//! web_fetch: a page of the web as text, or a picture.
+//! The tool `web_fetch`: returns a web page as text, or a picture.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use tau_tools::{
     Access, Content, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args, budget,
 };
 
-/// Its name.
+/// The name of the tool.
 pub(super) const NAME: &str = "web_fetch";
-/// The most of a page that the model gets at once, as it is for commands.
+/// The maximum size of a page that the model gets at once, as for commands.
 const MAX_WEIGHT: usize = 48 * 1024;
-/// What an answer takes besides the text of the page.
+/// The size of an answer besides the text of the page.
 const FRAME_WEIGHT: usize = 2 * 1024;
 
 /// The tool.
@@ -44,7 +44,7 @@ impl WebFetch {
 
     async fn page(&self, url: Url, offset: usize, context: &ToolContext) -> Result<Arc<Page>, ToolError> {
         let key = url.to_string();
-        // What is on the user's own machine may just have been changed; reading on is still one page.
+        // Pages on the user's own machine may just have changed; reading on continues the same page.
         let may_have_changed = is_private(&url) && offset == 0;
         let kept = self.shared.cache.lock().get(&context.file_versions, &key).filter(|_| !may_have_changed);
         if let Some(page) = kept {
@@ -118,7 +118,7 @@ impl Tool for WebFetch {
     }
 }
 
-/// Refuses a call if nothing is to use the network.
+/// Refuses a call if network access is off.
 ///
 /// # Errors
 /// A refusal for the model.
@@ -133,12 +133,12 @@ fn cut(text: &str) -> &str {
     budget::start_within_characters(text, 200)
 }
 
-/// Whether a host is one that the user had to allow, as far as its URL says.
+/// Whether a host needs the user's permission, as far as its URL shows.
 fn is_private(url: &Url) -> bool {
     address::check_host(url, &super::PrivateHosts::default()).is_err()
 }
 
-/// The part of a page from `offset` on, with what the model has to know of it.
+/// The part of a page from `offset` on, with notes for the model.
 fn text_answer(
     page: &Page,
     text: &str,
@@ -176,7 +176,7 @@ fn text_answer(
     Ok(ToolOutput::new(answer, details))
 }
 
-/// The text from a character on, as far as its weight allows; it ends at a line, if one ends near.
+/// The text from a character on, up to a weight; it ends at a line break, if there is one nearby.
 fn part(text: &str, offset: usize, most: usize) -> &str {
     let start = text.char_indices().nth(offset).map_or(text.len(), |(at, _)| at);
     let rest = text.get(start..).unwrap_or_default();

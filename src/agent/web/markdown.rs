@@ -1,4 +1,4 @@
-//! HTML as markdown, or as plain text where its structure would cost too much.
+//! Converts HTML to markdown, or to plain text if its structure would cost too much.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use url::{Position, Url};
 
 use super::parse::{self, name};
 
-/// How long a page is parsed.
+/// The time limit for parsing a page.
 const PARSE_TIME: Duration = Duration::from_secs(3);
-/// Deepest nesting that keeps its structure: markdown is made by functions that call themselves.
+/// The maximum nesting whose structure is kept: markdown is written by recursive functions.
 const MAX_DEPTH: usize = 200;
-/// Most children of an element that keep their structure: some are compared with all others.
+/// The maximum number of children of an element whose structure is kept: some are compared with all others.
 const MAX_CHILDREN: usize = 20_000;
-/// Most bytes by which the lines of lists and quotes may be indented, all together.
+/// The maximum indentation of all lines of lists and quotes together, in bytes.
 const MAX_INDENT: usize = 8 * 1024 * 1024;
-/// The stack for a page of [`MAX_DEPTH`].
+/// The stack size for a page of [`MAX_DEPTH`].
 const STACK: usize = 32 * 1024 * 1024;
-/// Parts of a link that are looked at for text.
+/// The number of parts of a link that are searched for text.
 const MANY_PARTS: usize = 50;
-/// Longest title, in characters.
+/// The maximum length of a title, in characters.
 const MAX_TITLE_LEN: usize = 300;
 
 /// Elements whose content is not for readers.
@@ -32,7 +32,7 @@ const SKIPPED: [&str; 16] = [
     "head", "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "audio",
     "video", "button", "input", "select", "dialog",
 ];
-/// Elements that begin a line of their own in plain text.
+/// Elements that begin a new line in plain text.
 const BLOCKS: [&str; 26] = [
     "address",
     "article",
@@ -67,12 +67,11 @@ const BLOCKS: [&str; 26] = [
 pub(super) struct MarkdownPage {
     pub(super) title: Option<String>,
     pub(super) text: String,
-    /// What is missing of it, as a part of a sentence.
+    /// Describes missing parts, as part of a sentence.
     pub(super) note: Option<&'static str>,
 }
 
-/// Converts a page from `base`, to which its links are relative, on a thread of its own. `None` if that
-/// failed.
+/// Converts a page from `base`, to which its links are relative, on a separate thread. `None` if that failed.
 pub(super) async fn convert(html: String, base: Url) -> Option<MarkdownPage> {
     let (sender, converted) = tokio::sync::oneshot::channel();
     let work = move || drop(sender.send(convert_here(&html, &base, PARSE_TIME)));
@@ -94,14 +93,14 @@ fn convert_here(html: &str, base: &Url, time: Duration) -> MarkdownPage {
     MarkdownPage { title: shape.title, text: plain_text(&page.root), note }
 }
 
-/// What is found in one walk over a tree. On the way, what readers do not see is taken out of it, and
-/// links become absolute.
+/// Measures of a tree, gathered in one walk. The walk also removes invisible content, and makes links
+/// absolute.
 #[derive(Default)]
 struct Shape {
     title: Option<String>,
     depth: usize,
     children: usize,
-    /// Deepest nesting of lists and quotes, whose lines are indented.
+    /// The maximum nesting of lists and quotes, whose lines are indented.
     indents: usize,
     lines: usize,
 }
@@ -137,7 +136,7 @@ impl Shape {
     }
 }
 
-/// What the page says its links are relative to.
+/// The base address that the page declares for its links.
 fn base_of(root: &Rc<Node>) -> Option<String> {
     let child = |node: &Rc<Node>, wanted: &str| {
         node.children.borrow().iter().find(|child| name(child) == Some(wanted)).cloned()
@@ -149,7 +148,7 @@ fn base_of(root: &Rc<Node>) -> Option<String> {
     Some(href.value.to_string())
 }
 
-/// Whether readers see an element. Text that only models see is what somebody who wants to mislead them writes.
+/// Whether readers see an element. Text that only models see is a means of misleading them.
 fn is_seen(node: &Rc<Node>) -> bool {
     let NodeData::Element { attrs, .. } = &node.data else { return true };
     let is_hidden = attrs.borrow().iter().any(|attribute| match &*attribute.name.local {
@@ -166,7 +165,7 @@ fn is_seen(node: &Rc<Node>) -> bool {
     !is_hidden && !is_empty_link
 }
 
-/// Whether nothing within an element can be read; one with many parts counts as not empty.
+/// Whether an element has no readable content; one with many parts counts as not empty.
 fn is_empty(node: &Rc<Node>) -> bool {
     let mut open = vec![Rc::clone(node)];
     for _ in 0..MANY_PARTS {
@@ -181,8 +180,8 @@ fn is_empty(node: &Rc<Node>) -> bool {
     false
 }
 
-/// Links lead to the web, or nowhere: a script, a picture that is written out, or another place of the same
-/// page is of no use.
+/// Makes links absolute, and removes those that do not lead to the web: scripts, embedded pictures, and other
+/// places of the same page are of no use.
 fn make_absolute(attributes: &mut Vec<Attribute>, base: &Url) {
     attributes.retain_mut(|attribute| {
         if !matches!(&*attribute.name.local, "href" | "src") {
@@ -237,8 +236,8 @@ fn converter() -> HtmlToMarkdown {
         .build()
 }
 
-/// A table with headings as rows of cells. That of the crate fills all cells of a column with blanks, to the
-/// longest: a page could make that gigabytes.
+/// A table with headings as rows of cells. The crate's own pads all cells of a column to the longest: a page
+/// could make that gigabytes.
 #[allow(clippy::needless_pass_by_value, reason = "the signature that the crate wants")]
 fn table(handlers: &dyn Handlers, element: Element) -> Option<HandlerResult> {
     let rows = rows_of(element.node);
@@ -278,7 +277,7 @@ fn children_named(node: &Rc<Node>, wanted: &[&str]) -> Vec<Rc<Node>> {
     node.children.borrow().iter().filter(is_wanted).cloned().collect()
 }
 
-/// The rows of a table, without those of tables in it.
+/// The rows of a table, without those of nested tables.
 fn rows_of(table: &Rc<Node>) -> Vec<Rc<Node>> {
     let parts = children_named(table, &["tr", "thead", "tbody", "tfoot"]);
     let rows = parts.into_iter().flat_map(|part| match name(&part) {
@@ -292,7 +291,7 @@ fn cells_of(row: &Rc<Node>) -> Vec<Rc<Node>> {
     children_named(row, &["td", "th"])
 }
 
-/// Whether a table is used for a cell of another one.
+/// Whether a table is nested in a cell of another one.
 fn is_in_cell(node: &Rc<Node>) -> bool {
     let parent = |node: &Rc<Node>| {
         let weak = node.parent.take();
@@ -303,7 +302,7 @@ fn is_in_cell(node: &Rc<Node>) -> bool {
     std::iter::successors(parent(node), parent).any(|node| matches!(name(&node), Some("td" | "th")))
 }
 
-/// The text of a tree, a line for each block.
+/// The text of a tree, one line per block.
 fn plain_text(root: &Rc<Node>) -> String {
     let mut text = String::new();
     let mut open = vec![Rc::clone(root)];
@@ -335,7 +334,7 @@ mod tests {
 
     fn page(html: &str) -> MarkdownPage {
         let base = "https://docs.example/guide/".parse().unwrap();
-        // Tests run on machines that do other things: the time is no part of what they check.
+        // Tests run on busy machines: the time limit is not part of these tests.
         let work = {
             let html = html.to_owned();
             move || convert_here(&html, &base, Duration::from_secs(600))

@@ -1,8 +1,8 @@
-//! Marks around text of the web, so that models can tell it from what the user says.
+//! Marks around web text, so that models can tell it from the user's words.
 
 use tau_tools::ids;
 
-/// Text of the web between marks that it cannot contain.
+/// Web text between marks that it cannot contain.
 pub(super) fn untrusted(mark: &str, text: &str) -> String {
     let id = ids::id().simple().to_string();
     format!(

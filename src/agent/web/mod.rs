@@ -1,8 +1,8 @@
-//! The web for models: `web_fetch` reads a page, `web_search` asks a service.
+//! Web tools for models: `web_fetch` reads a page, `web_search` asks a service.
 //!
-//! Both are off unless the user turns them on. What they may reach is decided three times: by the
-//! permissions, which see the host (`agent/permissions`); by [`address`], which refuses what is not on the
-//! public internet; and when a connection is made, by the guard of `provider/http/guarded`.
+//! Both are off unless the user turns them on. Access is checked three times: by the permissions, which see
+//! the host (`agent/permissions`); by [`address`], which refuses addresses outside the public internet; and
+//! when a connection is made, by the guard of `provider/http/guarded`.
 
 mod address;
 mod body;
@@ -33,21 +33,21 @@ use tau_tools::{AnyTool, Toolbox};
 /// The names of the tools, in the order in which models see them.
 pub const NAMES: [&str; 2] = [fetch::NAME, search::NAME];
 
-/// What the user has set.
+/// The user's settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WebOptions {
     /// Whether pages may be fetched.
     pub fetch: bool,
     /// Hosts outside the public internet that may be fetched.
     pub allow_private: PrivateHosts,
-    /// The service that searches.
+    /// The search service.
     pub search: WebSearch,
-    /// Its address, if it is not the usual one.
+    /// Its address, if not the default.
     pub search_url: Option<BaseUrl>,
 }
 
 impl WebOptions {
-    /// Whether the tool of that name is on.
+    /// Whether the tool with that name is on.
     pub fn is_on(&self, name: &str) -> bool {
         match name {
             fetch::NAME => self.fetch,
@@ -57,14 +57,14 @@ impl WebOptions {
     }
 }
 
-/// A page of HTML as models get it, with links that are relative to `base` made absolute: its title, and its text
-/// as markdown, or as plain text if it is too large or too deep. `None` if no thread could be started.
+/// An HTML page for models, with links made absolute relative to `base`: its title, and its text as markdown,
+/// or as plain text if it is too large or too deep. `None` if no thread could be started.
 pub async fn page_as_markdown(html: String, base: Url) -> Option<(Option<String>, String)> {
     let page = markdown::convert(html, base).await?;
     Some((page.title, page.text))
 }
 
-/// The tools for the web, and what their calls share.
+/// The web tools, and the state that their calls share.
 #[derive(Clone)]
 pub struct Web(Arc<Shared>);
 
@@ -74,13 +74,13 @@ impl std::fmt::Debug for Web {
     }
 }
 
-/// What calls share.
+/// The state that calls share.
 struct Shared {
     options: Arc<Mutex<WebOptions>>,
     limits: Limits,
-    /// For pages: at any address that is allowed.
+    /// For pages, at any allowed address.
     http: GuardedHttp,
-    /// For the service that searches: at the address that the user has set.
+    /// For the search service, at the address set by the user.
     service: Http,
     keys: Option<Arc<Keys>>,
     cache: Mutex<PageCache>,
@@ -110,12 +110,12 @@ impl Shared {
 }
 
 impl Web {
-    /// The tools for what is set, over connections that are made like this.
+    /// The tools for these options, over connections with these settings.
     pub fn new(options: WebOptions, network: Network, keys: Arc<Keys>) -> Self {
         Web(Arc::new(Shared::new(options, network, Some(keys), system_lookup(), Limits::default())))
     }
 
-    /// Takes over what is set now, also for calls to come of tools that models have already.
+    /// Replaces the options, also for future calls of tools that models already have.
     pub fn set_options(&self, options: WebOptions) {
         *self.0.options.lock() = options;
     }
@@ -125,7 +125,7 @@ impl Web {
         vec![Arc::new(WebFetch::new(Arc::clone(&self.0))), Arc::new(WebSearchTool::new(Arc::clone(&self.0)))]
     }
 
-    /// Adds those of the tools of whose names `is_on` says so.
+    /// Adds the tools for whose names `is_on` returns true.
     pub fn add_to(&self, tools: Toolbox, is_on: impl Fn(&str) -> bool) -> Toolbox {
         let on = self.all().into_iter().filter(|tool| is_on(&tool.spec().name));
         on.fold(tools, Toolbox::with)

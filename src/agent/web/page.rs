@@ -1,4 +1,4 @@
-//! Fetching one page: redirects, limits, and what becomes of its body.
+//! Fetches a page: redirects, limits, and conversion of the body.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::{Shared, address};
 use crate::provider::http::guarded::{GuardedAnswer, GuardedFailure};
 use tau_tools::counted::counted;
 
-/// What tau can use, the best first.
+/// The content types that tau can use, best first.
 const ACCEPT: &str = "text/markdown, text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
     image/png, image/jpeg, image/webp, image/gif, */*;q=0.5";
-/// Most redirects that are followed.
+/// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 10;
-/// How much of the page of an error is shown, in characters.
+/// The maximum characters of an error page that are shown.
 const ERROR_TEXT: usize = 1_500;
-/// How much of the page of an error is read, in bytes.
+/// The maximum bytes of an error page that are read.
 const ERROR_BYTES: usize = 64 * 1024;
-/// Longest address of another host that is shown, in characters.
+/// The maximum length of another host's address that is shown, in characters.
 const SHOWN_URL: usize = 2_000;
 
-/// What a fetch may cost.
+/// The limits of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Longest time from the first request to the last byte.
+    /// The time limit from the first request to the last byte.
     pub(super) time: Duration,
-    /// Largest body, in bytes after decompression.
+    /// The maximum size of a body, in bytes after decompression.
     pub(super) bytes: usize,
 }
 
@@ -41,18 +41,18 @@ impl Default for Limits {
 /// A page that was fetched.
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
-    /// Where it was, after redirects.
+    /// The final address, after redirects.
     pub(super) url: Url,
     pub(super) status: u16,
-    /// What the server says it is.
+    /// The content type sent by the server.
     pub(super) content_type: String,
     pub(super) title: Option<String>,
     pub(super) body: PageBody,
-    /// What is missing of it, as a part of a sentence.
+    /// Describes missing parts, as part of a sentence.
     pub(super) note: Option<&'static str>,
 }
 
-/// What of a page is kept.
+/// The part of a page that is kept.
 #[derive(Debug, PartialEq)]
 pub(super) enum PageBody {
     Text(String),
@@ -60,7 +60,7 @@ pub(super) enum PageBody {
 }
 
 impl Page {
-    /// The bytes that it takes.
+    /// Its size in bytes.
     pub(super) fn size(&self) -> usize {
         match &self.body {
             PageBody::Text(text) => text.len(),
@@ -69,11 +69,11 @@ impl Page {
     }
 }
 
-/// How a fetch ended.
+/// The outcome of a fetch.
 #[derive(Debug, PartialEq)]
 pub(super) enum Fetched {
     Page(Page),
-    /// Another host, which the user may not have allowed: the model has to ask for it.
+    /// A redirect to another host, which the user may not have allowed: the model must request it.
     Elsewhere {
         status: u16,
         to: Url,
@@ -84,7 +84,7 @@ pub(super) enum Fetched {
 /// Fetches a page, within the limits.
 ///
 /// # Errors
-/// Why the page could not be fetched, as a sentence for the model.
+/// The reason the page could not be fetched, as a sentence for the model.
 pub(super) async fn fetch(url: Url, shared: &Shared) -> Result<Fetched, String> {
     let limits = shared.limits;
     match tokio::time::timeout(limits.time, follow(url, shared)).await {
@@ -113,7 +113,7 @@ async fn follow(mut url: Url, shared: &Shared) -> Result<Fetched, String> {
     Err(format!("it redirects more than {MAX_REDIRECTS} times"))
 }
 
-/// Where an answer redirects to.
+/// The target of a redirect.
 fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, String> {
     if !matches!(answer.status(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -125,7 +125,7 @@ fn redirect(answer: &GuardedAnswer, from: &Url) -> Result<Option<Url>, String> {
         .map_err(|why| format!("{} redirects to an address that cannot be used: {why}", short(from)))
 }
 
-/// A URL as it can be shown to the model.
+/// A URL in a form that can be shown to the model.
 pub(super) fn short(url: &Url) -> String {
     let text: String = url.as_str().chars().take(SHOWN_URL).collect();
     if text.len() < url.as_str().len() { format!("{text}…") } else { text }
@@ -138,7 +138,7 @@ fn describe(failure: GuardedFailure, url: &Url) -> String {
     }
 }
 
-/// Reads the body, and makes of it what models understand.
+/// Reads the body and converts it for models.
 async fn complete(mut answer: GuardedAnswer, url: Url, shared: &Shared) -> Result<Fetched, String> {
     let said = ContentType::parse(answer.header("content-type"));
     let status = answer.status();
@@ -181,7 +181,7 @@ async fn read(answer: &mut GuardedAnswer, most: usize) -> Result<Vec<u8>, String
     Ok(body)
 }
 
-/// What an answer with a bad status says.
+/// The message of an answer with an error status.
 async fn refused(mut answer: GuardedAnswer, said: &ContentType, url: Url) -> String {
     let status = answer.status();
     let mut body = Vec::new();

@@ -1,8 +1,8 @@
-//! HTML as a tree, within bounds.
+//! Parses HTML into a tree, within bounds.
 //!
-//! A page may be made to cost: deep nesting makes the parser compare each tag with all that are open, and
-//! formatting that is never closed is repeated in every paragraph. So the page is given to the parser in
-//! small pieces, with a look at the clock and at the number of elements after each.
+//! A page may be designed to be expensive: deep nesting makes the parser compare each tag with all open ones,
+//! and unclosed formatting is repeated in every paragraph. So the page is given to the parser in small
+//! pieces, with a check of the clock and of the number of elements after each.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -15,9 +15,9 @@ use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{Attribute, ExpandedName, ParseOpts, QualName, parse_document};
 use markup5ever_rcdom::{Node, NodeData, RcDom};
 
-/// Most elements of a tree. A long page of a manual has a tenth of it.
+/// The maximum number of elements in a tree. A long page of a manual has a tenth of it.
 const MAX_ELEMENTS: usize = 300_000;
-/// Bytes that are parsed between two looks at the bounds.
+/// The number of bytes that are parsed between two checks of the bounds.
 const PIECE: usize = 256;
 
 /// A page as a tree.
@@ -27,7 +27,7 @@ pub(super) struct ParsedPage {
     pub(super) is_complete: bool,
 }
 
-/// Parses a page until it is done, is too large, or `deadline` has come.
+/// Parses a page until it is complete, too large, or `deadline` is reached.
 pub(super) fn parse(html: &str, deadline: Instant) -> ParsedPage {
     let builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder: builder, ..ParseOpts::default() };
@@ -56,7 +56,7 @@ pub(super) fn name(node: &Node) -> Option<&str> {
     }
 }
 
-/// The tree that the parser builds, with a count of its elements. Messages about mistakes are not kept.
+/// The tree that the parser builds, with the number of its elements. Messages about mistakes are dropped.
 struct BoundedDom {
     dom: RcDom,
     elements: Rc<Cell<usize>>,
@@ -94,7 +94,7 @@ impl TreeSink for BoundedDom {
     }
 
     fn create_pi(&self, target: StrTendril, data: StrTendril) -> Rc<Node> {
-        // The tree's way to markdown has no place for these.
+        // These are not needed for conversion to markdown.
         let _ = target;
         self.dom.create_comment(data)
     }

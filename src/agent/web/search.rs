@@ -1,4 +1,4 @@
-//! web_search: asks the service that the user has chosen.
+//! The tool `web_search`: asks the service that the user has chosen.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use crate::secrets::Secret;
 use crate::settings::value::BaseUrl;
 use tau_tools::{Access, Details, Prepared, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, args};
 
-/// Its name.
+/// The name of the tool.
 pub(super) const NAME: &str = "web_search";
-/// Results that a call gets if it does not say how many, and at most.
+/// The default number of results of a call, and the maximum.
 const USUAL: u64 = 8;
 const MAX_RESULTS: u64 = 20;
-/// Longest question, in characters. Services take about 400.
+/// The maximum length of a query, in characters. Services accept about 400.
 const MAX_QUERY_LEN: usize = 400;
-/// Longest title, address and text of a result, in characters.
+/// The maximum lengths of the title, address and text of a result, in characters.
 const MAX_LEN: [usize; 3] = [200, 1_000, 600];
-/// Largest answer of a service, in bytes.
+/// The maximum size of a service's answer, in bytes.
 const MAX_ANSWER: usize = 4 * 1024 * 1024;
-/// Longest wait for the answer.
+/// The time limit for the answer.
 const TIME: Duration = Duration::from_secs(30);
 
 /// The tool.
@@ -44,7 +44,7 @@ pub(super) struct WebSearchArgs {
     limit: Option<u64>,
 }
 
-/// Where a service is asked.
+/// The endpoint of a service.
 struct Endpoint {
     service: &'static SearchService,
     url: Url,
@@ -175,7 +175,7 @@ impl Tool for WebSearchTool {
     }
 }
 
-/// Where the service is asked: at the address of the user, or at the usual one.
+/// The address of the service: the user's, or the default.
 fn address_of(service: &SearchService, own: Option<&BaseUrl>) -> Result<Url, String> {
     let text = match own {
         Some(own) if service.path.is_empty() => own.as_str().to_owned(),
@@ -206,7 +206,7 @@ struct Found {
 /// The results in the answer of a service; `None` if it has no list of them.
 fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Found>> {
     let Some(list) = answer.pointer(service.results) else {
-        // Without any results, some services leave the list out.
+        // Without results, some services omit the list.
         return answer.is_object().then(Vec::new).filter(|_| answer.get("error").is_none());
     };
     let found = list.as_array()?.iter().filter_map(|result| {
@@ -220,7 +220,7 @@ fn results(service: &SearchService, answer: &Value, limit: u64) -> Option<Vec<Fo
     Some(found.take(usize::try_from(limit).unwrap_or(usize::MAX)).collect())
 }
 
-/// A text of somebody else as one line.
+/// Untrusted text as one line.
 fn line(text: &str, longest: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(longest).collect();

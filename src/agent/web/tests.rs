@@ -1,4 +1,4 @@
-//! The tools against servers of this machine, with a resolver of the test: no name is looked up anywhere.
+//! Tests of the tools with local servers and a test resolver: no name is really resolved.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,13 +15,13 @@ use tau_tools::sandbox::SandboxPolicy;
 use tau_tools::scratch::Scratch;
 use tau_tools::{Content, Details, OutputLimits, ToolContext, ToolError, ToolOutput, ToolProgress};
 
-/// The longest wait for anything; far beyond what a loaded machine takes.
+/// The longest wait for anything; far beyond the time that a loaded machine takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a server answers.
+/// The answer of a server.
 enum Answer {
     Whole(Vec<u8>),
-    /// The first bytes, then the second ones again and again, with pauses in milliseconds.
+    /// The first bytes, then the second ones repeatedly, with pauses in milliseconds.
     Endless(Vec<u8>, Vec<u8>, u64),
 }
 
@@ -39,7 +39,7 @@ fn redirect(to: &str) -> Answer {
     answer("302 Found", &format!("location: {to}\r\n"), b"")
 }
 
-/// A server that answers each request by its whole head; where it is, and how many it got.
+/// A server that answers each request by its whole head; returns its address and request count.
 async fn serve(handle: impl Fn(&str) -> Answer + Send + Sync + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, count) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -75,7 +75,7 @@ async fn serve_one(
     stream.shutdown().await
 }
 
-/// The tools with what is allowed, and names that lead where the test says.
+/// The tools with allowed hosts, and names that resolve to the test's addresses.
 struct Bench {
     web: Web,
     context: ToolContext,

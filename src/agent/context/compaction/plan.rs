@@ -31,7 +31,7 @@ pub struct Attempt {
     pub shown: u64,
     /// The maximum tokens of the last user message that are kept verbatim.
     pub verbatim: u64,
-    /// True for the second try, which shows less.
+    /// Whether this is the second try, which shows less.
     pub again: bool,
 }
 

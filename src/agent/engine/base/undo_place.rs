@@ -1,4 +1,6 @@
-//! The undo of the open session, opened on first use; runs on its own threads because file systems can block.
+//! The undo of the open session, on its own threads because file systems can block.
+//!
+//! It is opened on first use.
 
 use std::future::pending;
 use std::path::PathBuf;

@@ -46,7 +46,7 @@ pub(in crate::engine) fn read(engine: &mut Engine) -> bool {
 /// can add rules that ask or deny, and remove rules that allow or that they have added.
 ///
 /// # Errors
-/// Those of [`change`], and when a client would allow more.
+/// Fails like [`change`], and when a client would allow more.
 pub(in crate::engine) fn change_within_ceiling(
     engine: &mut Engine,
     asked: &RuleChange,

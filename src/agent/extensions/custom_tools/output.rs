@@ -30,7 +30,7 @@ pub(super) async fn answer(
 /// The answer with the standard output of a failed program.
 ///
 /// # Errors
-/// Those of `answer`.
+/// Fails like `answer`.
 pub(super) fn with_stdout(
     answer: Result<ToolOutput, ToolError>,
     stdout: &[u8],

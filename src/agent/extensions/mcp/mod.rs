@@ -140,7 +140,7 @@ impl McpContext {
     }
 }
 
-/// Where servers run.
+/// The directory and the sandbox of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     /// The directory of the session. Absolute.
