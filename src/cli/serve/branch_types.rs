@@ -8,38 +8,38 @@ use utoipa::ToSchema;
 use super::types::SessionDetail;
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoScope};
 
-/// Where a fork ends.
+/// The end of a fork.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ForkSession {
-    /// The entry of a message of the user, before which it ends; without one it has everything.
+    /// The entry of a user message, before which the fork ends; without one it has everything.
     pub entry_id: Option<String>,
 }
 
-/// A session that was made from another one.
+/// A session forked from another one.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Forked {
     pub session: SessionDetail,
-    /// The text of the message before which it ends.
+    /// The text of the message before which the fork ends.
     pub text: Option<String>,
 }
 
-/// What goes back, and how far.
+/// The prompt to undo, and the scope.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UndoSession {
-    /// The entry of the prompt; `GET …/tree` has them.
+    /// The entry of the prompt; `GET …/tree` lists them.
     pub entry_id: String,
     pub scope: Option<UndoScopeName>,
-    /// What is done with each path that somebody else changed as well.
+    /// The choice for each path that something else changed as well.
     #[serde(default)]
     pub choices: BTreeMap<String, ChoiceName>,
-    /// What is done with the other such paths.
+    /// The choice for all other such paths.
     pub otherwise: Option<ChoiceName>,
 }
 
-/// What goes back.
+/// The scope of an undo.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum UndoScopeName {
@@ -59,16 +59,16 @@ impl From<UndoScopeName> for UndoScope {
     }
 }
 
-/// What is done with a path that somebody else changed as well.
+/// The treatment of a path that something else changed as well.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ChoiceName {
-    /// It is left as it is.
+    /// Leave it unchanged.
     #[default]
     Keep,
-    /// What it was before the agent is put in its place.
+    /// Restore the state before the agent's changes.
     Old,
-    /// What the agent changed is taken out of it.
+    /// Remove only the agent's changes.
     Merge,
 }
 
@@ -82,14 +82,14 @@ impl From<ChoiceName> for ConflictChoice {
     }
 }
 
-/// What was restored: paths.
+/// The restored paths.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Restored {
     pub restored: Vec<String>,
-    /// Without what the agent changed, with what somebody else changed.
+    /// Without the agent's changes, with changes from elsewhere.
     pub merged: Vec<String>,
-    /// Left as they are.
+    /// Left unchanged.
     pub kept: Vec<String>,
     pub failed: Vec<NotRestored>,
 }
@@ -99,7 +99,7 @@ pub(crate) struct Restored {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotRestored {
     pub path: String,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -112,10 +112,10 @@ impl From<RestoreReport> for Restored {
     }
 }
 
-/// How to summarize.
+/// Options of a summary.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Compact {
-    /// What the summary should focus on.
+    /// The focus of the summary.
     pub instructions: Option<String>,
 }

@@ -5,19 +5,19 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What went wrong, and what to do about it.
+/// A fault, with a remedy.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// Names the kind of problem: `urn:tau:problem:` and a word.
+    /// The kind of problem: `urn:tau:problem:` and a word.
     #[serde(rename = "type")]
     pub kind: String,
     /// The kind in words.
     pub title: &'static str,
     /// The status of the response.
     pub status: u16,
-    /// What went wrong here, and what to do.
+    /// The fault in this request, with a remedy.
     pub detail: String,
-    /// Seconds after which to try again.
+    /// Seconds to wait before trying again.
     #[serde(skip)]
     pub retry_after: Option<u64>,
 }

@@ -10,13 +10,13 @@ use tau_protocol::message::Block;
 use tau_protocol::model::ThinkingLevel;
 use tau_tools::user::UserAnswer;
 
-/// What a new session is to be.
+/// The properties of a new session.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreateSession {
-    /// Its id; without one it gets a new one.
+    /// Its id; generated if left out.
     pub id: Option<String>,
-    /// The directory on the server that it works in; without one, that of the server.
+    /// Its directory on the server; by default the server's.
     pub cwd: Option<String>,
     /// Its name.
     pub name: Option<String>,
@@ -27,13 +27,13 @@ pub(crate) struct CreateSession {
     pub permission_mode: Option<ModeName>,
 }
 
-/// What is to be changed of a session; what is left out stays.
+/// Changes to a session; omitted fields stay.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ChangeSession {
-    /// Its name; an empty one removes the present one.
+    /// Its name; an empty one removes the current name.
     pub name: Option<String>,
-    /// The model from the next request on.
+    /// The model, from the next request on.
     #[schema(min_length = 1)]
     pub model: Option<String>,
     pub thinking: Option<ThinkingName>,
@@ -67,7 +67,7 @@ impl From<ThinkingName> for ThinkingLevel {
     }
 }
 
-/// What is asked before a call is run.
+/// The permission mode: which calls need approval before they run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ModeName {
@@ -106,11 +106,11 @@ impl From<ImageBlock> for Block {
     }
 }
 
-/// Where a message waits that is sent during a run.
+/// The queue for a message sent during a run.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum QueueName {
-    /// The model gets it after the tool calls of the present turn.
+    /// The model gets it after the tool calls of the current turn.
     Steer,
     /// The model gets it when it would otherwise stop.
     FollowUp,
@@ -133,21 +133,21 @@ pub(crate) struct PromptSession {
     pub prompt: String,
     #[serde(default)]
     pub images: Vec<ImageBlock>,
-    /// What to do with it while the agent works; without it the prompt is refused then.
+    /// The queue for it while the agent is working; without one, the prompt is then refused.
     pub streaming: Option<QueueName>,
-    /// Answer at once and continue without this client. Otherwise the events are the answer, and leaving
-    /// before the end aborts the run.
+    /// Answer at once and continue without this client. Otherwise the events are the answer, and
+    /// disconnecting before the end aborts the run.
     #[serde(default)]
     pub detach: bool,
 }
 
-/// A prompt that says which session it is for.
+/// A prompt that names its session.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PromptAnywhere {
     /// The text of the message.
     pub prompt: String,
-    /// The session; without one, a new one.
+    /// The session; by default a new one.
     pub session_id: Option<String>,
     #[serde(default)]
     pub images: Vec<ImageBlock>,
@@ -172,17 +172,17 @@ pub(crate) struct QueueMessage {
     pub images: Vec<ImageBlock>,
 }
 
-/// That a message was taken.
+/// The confirmation of a message.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Accepted {
     pub session_id: String,
     pub disposition: Disposition,
-    /// The last event before it: `GET …/events` with this `Last-Event-ID` gives what follows.
+    /// The last event before it: `GET …/events` with this `Last-Event-ID` gives the later ones.
     pub last_event_id: String,
 }
 
-/// What becomes of a message.
+/// The result of sending a message.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Disposition {
@@ -192,7 +192,7 @@ pub(crate) enum Disposition {
     Queued,
 }
 
-/// The decision on a call that waits.
+/// The decision on a pending call.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(tag = "decision", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum ApprovalDecision {
@@ -200,19 +200,19 @@ pub(crate) enum ApprovalDecision {
     Allow {
         /// Only these hunks of a change, by index.
         hunks: Option<Vec<usize>>,
-        /// Another command, or another text for the whole file.
+        /// A replacement for the command, or for the text of the whole file.
         edited: Option<String>,
     },
-    /// Run it, and in this session this exact call without a question.
+    /// Run it, and run this exact call without asking in this session.
     AllowExact {
-        /// Of this call only these hunks.
+        /// Only these hunks of this call.
         hunks: Option<Vec<usize>>,
     },
-    /// Run it, and let calls that these rules cover run without a question from now on.
+    /// Run it, and run calls covered by these rules without asking from now on.
     AllowAlways {
         rules: Vec<String>,
         scope: ScopeName,
-        /// Of this call only these hunks.
+        /// Only these hunks of this call.
         hunks: Option<Vec<usize>>,
     },
     /// Do not run it.
@@ -249,7 +249,7 @@ impl From<ScopeName> for RuleScope {
     }
 }
 
-/// Where a new rule holds.
+/// The scope of a new rule.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ScopeName {
@@ -263,26 +263,26 @@ pub(crate) enum ScopeName {
     User,
 }
 
-/// The answer to a question; one of the fields.
+/// The answer to a question; exactly one of the fields.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AnswerQuestion {
-    /// The option that was chosen.
+    /// The chosen option.
     pub value: Option<String>,
     /// Yes or no.
     pub confirmed: Option<bool>,
     /// The values of a form, by the names of its fields.
     #[schema(value_type = Option<Object>)]
     pub values: Option<Map<String, Value>>,
-    /// The answers to the model's questions, in their order.
+    /// The answers to the model's questions, in order.
     pub answers: Option<Vec<AnswerOfUser>>,
     /// Whether a plan is accepted.
     pub accepted: Option<bool>,
-    /// The mode in which an accepted plan is carried out.
+    /// The mode for an accepted plan.
     pub mode: Option<ModeName>,
-    /// The plan, if it was changed.
+    /// The plan, if changed.
     pub plan: Option<String>,
-    /// Why a plan is rejected.
+    /// The reason for rejecting a plan.
     pub comment: Option<String>,
     /// The user does not want to answer.
     pub declined: Option<bool>,
@@ -291,7 +291,7 @@ pub(crate) struct AnswerQuestion {
 }
 
 impl AnswerQuestion {
-    /// The answer, if it is one.
+    /// The answer, if valid.
     pub fn answer(self) -> Option<QuestionAnswer> {
         let is = |flag: Option<bool>| flag == Some(true);
         match self {
@@ -318,7 +318,7 @@ impl AnswerQuestion {
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AnswerOfUser {
-    /// The choices that were taken, by index.
+    /// The chosen options, by index.
     pub choices: Vec<usize>,
     /// In the user's own words.
     pub text: String,
@@ -335,22 +335,22 @@ impl From<AnswerOfUser> for UserAnswer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionSummary {
     pub id: String,
-    /// The name it was given.
+    /// Its name, if it has one.
     pub name: Option<String>,
     /// The first line of the first prompt.
     pub first_prompt: String,
     pub cwd: String,
-    /// When it began (RFC 3339).
+    /// Its start (RFC 3339).
     pub created: Option<String>,
-    /// When something was last said in it.
+    /// The time of its last message.
     pub modified: Option<String>,
-    /// Messages of the user and the model.
+    /// The number of messages from the user and the model.
     pub messages: u64,
     /// Whether it is open on this server.
     pub live: bool,
-    /// Whether the agent works in it.
+    /// Whether the agent is working in it.
     pub running: bool,
-    /// Calls and questions that wait for an answer.
+    /// The number of unanswered calls and questions.
     pub waiting: usize,
 }
 
@@ -365,17 +365,17 @@ pub(crate) struct SessionList {
     pub next: Option<String>,
 }
 
-/// Which sessions are listed.
+/// A filter and the page of a list of sessions.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListParams {
-    /// Only those that work in this directory.
+    /// Only sessions in this directory.
     pub cwd: Option<String>,
-    /// At most so many.
+    /// Maximum number of sessions.
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<u32>,
-    /// Those after the session of this id.
+    /// Only sessions after the one with this id.
     pub after: Option<String>,
 }
 
@@ -386,9 +386,9 @@ pub(crate) struct SessionDetail {
     pub id: String,
     pub name: Option<String>,
     pub cwd: String,
-    /// Whether it is open on this server. Of one that is not, only what comes before is known.
+    /// Whether it is open on this server. If not, only `id`, `name` and `cwd` are known.
     pub live: bool,
-    /// Whether the agent works.
+    /// Whether the agent is working.
     pub running: bool,
     /// The model, as `provider/id`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,30 +397,30 @@ pub(crate) struct SessionDetail {
     pub thinking: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
-    /// The messages that wait.
+    /// The queued messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuedTexts>,
-    /// The calls that wait for a decision, as in `approval_requested`.
+    /// The calls that await a decision, as in `approval_requested`.
     #[schema(value_type = Vec<Object>)]
     pub approvals: Vec<Value>,
-    /// The questions that wait for an answer, as in `extension_ui_request`.
+    /// The unanswered questions, as in `extension_ui_request`.
     #[schema(value_type = Vec<Object>)]
     pub questions: Vec<Value>,
-    /// What all answers since it was opened have used.
+    /// The usage of all answers since it was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub usage: Option<Value>,
-    /// Clients that follow its events.
+    /// The number of clients that follow its events.
     pub clients: usize,
     /// The last event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_event_id: Option<String>,
-    /// With this `Last-Event-ID`, `GET …/events` also gives what is not complete yet.
+    /// With this `Last-Event-ID`, `GET …/events` also gives incomplete messages and calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_from: Option<String>,
 }
 
-/// The messages that wait.
+/// The queued messages.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QueuedTexts {
@@ -440,39 +440,39 @@ pub(crate) struct EventFrame {
     pub data: String,
 }
 
-/// Which messages are read.
+/// The page of messages to read.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryParams {
-    /// The page that ends here: the `start` of another page. Without it, the last page.
+    /// Read the page that ends here: the `start` of another page. By default, the last page.
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub before: Option<u64>,
 }
 
-/// Messages of a session, next to each other.
+/// Adjacent messages of a session.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HistoryOfSession {
     /// As in `message_end`, oldest first.
     #[schema(value_type = Vec<Object>)]
     pub messages: Vec<Value>,
-    /// Where the page begins; the `before` of the page before it.
+    /// The start of the page; the `before` of the previous page.
     pub start: u64,
-    /// Where it ends.
+    /// The end of the page.
     pub end: u64,
-    /// Messages of the user and the model before it; absent if there are none.
+    /// The number of messages from the user and the model before it; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// Of the last page of an open session: the events after this one follow these messages.
+    /// For the last page of an open session: the events after this one follow these messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_event_id: Option<String>,
-    /// The same with the events of what is not complete yet.
+    /// Like `lastEventId`, including the events of incomplete messages and calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay_from: Option<String>,
 }
 
-/// From where events are read.
+/// The position to read events from.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -481,7 +481,7 @@ pub(crate) struct EventParams {
     pub after: Option<String>,
 }
 
-/// How a session is exported.
+/// Options of an export.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -489,11 +489,11 @@ pub(crate) struct ExportParams {
     pub format: Option<ExportFormat>,
 }
 
-/// What a session is written as.
+/// The format of an exported session.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ExportFormat {
-    /// One page that needs nothing else.
+    /// A single self-contained page.
     #[default]
     Html,
     /// Markdown.
@@ -505,7 +505,7 @@ pub(crate) enum ExportFormat {
 /// The models.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct ModelList {
-    /// Those that can be used now.
+    /// The available models.
     pub models: Vec<ModelRow>,
 }
 
@@ -518,11 +518,11 @@ pub(crate) struct ModelRow {
     pub provider: String,
     /// Size of the context window, in tokens; 0 when unknown.
     pub context_window: u64,
-    /// Most tokens of an answer; 0 when unknown.
+    /// Maximum tokens of an answer; 0 when unknown.
     pub max_tokens: u64,
-    /// What it can be shown: `text`, `image`.
+    /// The supported input: `text`, `image`.
     pub input: Vec<String>,
-    /// The thinking levels it has.
+    /// The supported thinking levels.
     pub thinking: Vec<String>,
 }
 
@@ -539,14 +539,14 @@ pub(crate) struct CommandRow {
     /// Without the slash.
     pub name: String,
     pub description: String,
-    /// What may follow, for people.
+    /// Display text for the arguments.
     pub argument_hint: String,
 }
 
-/// How the server is.
+/// The state of the server.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// `ok`, or `closing` while it ends.
+    /// `ok`, or `closing` during shutdown.
     pub status: &'static str,
     pub version: &'static str,
 }

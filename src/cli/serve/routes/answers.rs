@@ -8,7 +8,7 @@ use super::super::types::{AnswerQuestion, ApprovalDecision};
 use tau_protocol::command::AgentCommand;
 use tau_protocol::command::QuestionCommand;
 
-/// Decides on a call that waits for approval. The first answer counts.
+/// Decides on a call that awaits approval. The first answer counts.
 #[utoipa::path(post, path = "/api/sessions/{id}/approvals/{approval}", tag = "answers", request_body = ApprovalDecision, responses(
     (status = 204, description = "Accepted"),
     (status = 404, description = "Nothing with this id is waiting"),

@@ -18,7 +18,7 @@ use tau_protocol::event::{RunEvent, SessionEvent};
 use tau_protocol::query::{Query, QueryAnswer};
 use tau_protocol::undo::{ConflictChoice, RestoreReport, UndoOrder};
 
-/// Shows the tree of a session: a row for each entry, parents before children, and where the conversation is.
+/// Shows the tree of a session: a row for each entry, parents before children, and the current position.
 #[utoipa::path(get, path = "/api/sessions/{id}/tree", tag = "branches", responses(
     (status = 200, description = "`rows` (`id`, `parent`: a row, `kind`, `text`, `label`, `at`) and `leaf`: a row", body = Object),
     (status = 409, description = "In use by another tau"),
@@ -34,7 +34,7 @@ pub(super) async fn tree(Opened(live): Opened) -> Result<Json<Value>, Problem> {
     }
 }
 
-/// Makes a session with what is in this one, or with what comes before a message of the user.
+/// Forks a session: with everything, or with the part before a user message.
 #[utoipa::path(post, path = "/api/sessions/{id}/fork", tag = "branches", request_body = ForkSession, responses(
     (status = 201, description = "It was made and is open", body = Forked),
     (status = 409, description = "In use by another tau"),
@@ -50,7 +50,7 @@ pub(super) async fn fork(
     Ok((StatusCode::CREATED, Json(Forked { session: detail(&fork), text })).into_response())
 }
 
-/// Goes back to before a prompt: files, conversation or both. Stops what runs.
+/// Undoes everything from a prompt on: files, conversation or both. Stops running work.
 #[utoipa::path(post, path = "/api/sessions/{id}/undo", tag = "branches", request_body = UndoSession, responses(
     (status = 200, description = "What was restored", body = Restored),
     (status = 409, description = "In use by another tau"),
@@ -72,7 +72,7 @@ pub(super) async fn undo(
     }
 }
 
-/// Replaces the earlier part of the conversation by a summary. Answers once that is done.
+/// Replaces the earlier part of the conversation with a summary. Answers once that is done.
 #[utoipa::path(post, path = "/api/sessions/{id}/compact", tag = "branches", request_body = Compact, responses(
     (status = 204, description = "It is done"),
     (status = 409, description = "The agent works, or the session is in use by another tau"),

@@ -22,10 +22,10 @@ use tau_protocol::command::{Queue, QueueCommand, RunCommand, TaskCommand};
 use tau_protocol::message::Block;
 use tau_protocol::query::Query;
 
-/// Sends a prompt, and streams the events until the agent has nothing left to do.
+/// Sends a prompt, and streams the events until the agent has settled.
 ///
-/// The stream begins with `session` and ends with `done`. Leaving before that aborts the run, unless the
-/// prompt was sent with `detach`.
+/// The stream begins with `session` and ends with `done`. Disconnecting before that aborts the run, unless
+/// the prompt was sent with `detach`.
 #[utoipa::path(post, path = "/api/sessions/{id}/prompt", tag = "prompts", request_body = PromptSession, responses(
     (status = 200, description = "The events of the run", body = EventFrame, content_type = "text/event-stream"),
     (status = 202, description = "Accepted; with `detach`", body = Accepted),
@@ -75,7 +75,7 @@ pub(super) async fn prompt_anywhere(
     run(&app, &live, body.prompt, body.images, None, body.detach).await
 }
 
-/// Queues a message that the model gets after the tool calls of the present turn.
+/// Queues a message that the model gets after the tool calls of the current turn.
 #[utoipa::path(post, path = "/api/sessions/{id}/steer", tag = "prompts", request_body = QueueMessage, responses(
     (status = 202, description = "It waits", body = Accepted),
     (status = 409, description = "The session is not open"),
@@ -101,7 +101,7 @@ pub(super) async fn follow_up(
     enqueue(&live, body, Queue::FollowUp).await
 }
 
-/// Stops what runs. Answers once nothing runs any more.
+/// Stops running work. Answers once nothing is running.
 #[utoipa::path(post, path = "/api/sessions/{id}/abort", tag = "prompts", responses(
     (status = 204, description = "Nothing runs"),
     (status = 409, description = "The session is not open"),

@@ -29,10 +29,10 @@ use tau_protocol::event::AgentEvent;
 use tau_protocol::event::TurnEvent;
 use tau_protocol::query::{PageFrom, PageGoal, Query, QueryAnswer, SessionSource};
 
-/// Streams the events of a session as they happen, for as long as it is open. Opens it.
+/// Streams the events of a session as they happen, until it is closed. Opens it.
 ///
-/// Without `Last-Event-ID` the stream begins now. With it, it begins after that event; what is no longer
-/// kept of that is a `gap`.
+/// Without `Last-Event-ID` the stream starts now. With it, it starts after that event; events that were
+/// dropped are replaced with a `gap`.
 #[utoipa::path(get, path = "/api/sessions/{id}/events", tag = "reading", params(
     EventParams,
     ("id" = String, Path, description = "The id of the session"),
@@ -60,8 +60,7 @@ pub(super) async fn events(
     Ok(if is_known { stream } else { stream.after_gap() }.into_response())
 }
 
-/// Reads messages, a page of about half a megabyte at a time, the last page first. One that is not open
-/// stays closed.
+/// Reads messages, a page of about half a megabyte at a time, the last page first. Does not open the session.
 #[utoipa::path(get, path = "/api/sessions/{id}/history", tag = "reading", params(
     HistoryParams,
     ("id" = String, Path, description = "The id of the session"),
@@ -143,7 +142,7 @@ fn name(message: &Value) -> String {
     format!("{} {} {}", part("role"), part("timestamp"), part("toolCallId"))
 }
 
-/// Lists the commands that a prompt may begin with. Opens the session.
+/// Lists the commands that a prompt can start with. Opens the session.
 #[utoipa::path(get, path = "/api/sessions/{id}/commands", tag = "reading", responses(
     (status = 200, description = "The commands", body = CommandList),
     (status = 409, description = "In use by another tau"),
@@ -161,7 +160,7 @@ pub(super) async fn commands(Opened(live): Opened) -> Result<Json<CommandList>, 
     Ok(Json(CommandList { commands: found.into_iter().map(row).collect() }))
 }
 
-/// Writes a session as a document, without secrets. One that is not open stays closed.
+/// Exports a session as a document, without secrets. Does not open the session.
 #[utoipa::path(get, path = "/api/sessions/{id}/export", tag = "reading", params(
     ExportParams,
     ("id" = String, Path, description = "The id of the session"),

@@ -26,7 +26,7 @@ pub(super) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     (kind, app.metrics().text(app.hub().counts()))
 }
 
-/// The models that can be used now.
+/// The available models.
 #[utoipa::path(get, path = "/api/models", tag = "server", responses(
     (status = 200, description = "The models", body = ModelList),
 ))]

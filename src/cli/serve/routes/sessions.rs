@@ -30,7 +30,7 @@ const PAGE: u32 = 100;
 
 /// Makes a session.
 ///
-/// Its file is made with the first message.
+/// Its file is created with the first message.
 #[utoipa::path(post, path = "/api/sessions", tag = "sessions", request_body = CreateSession, responses(
     (status = 201, description = "It was made and is open", body = SessionDetail,
      headers(("location" = String, description = "Its path"))),
@@ -61,8 +61,8 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// Makes the session of this id, or opens it if there is one: the balancer of several servers can choose by
-/// the path which of them gets it.
+/// Makes the session with this id, or opens it if it exists: a balancer in front of several servers can route
+/// by the path.
 #[utoipa::path(put, path = "/api/sessions/{id}", tag = "sessions", request_body = CreateSession, responses(
     (status = 200, description = "It existed already and is open; nothing was changed", body = SessionDetail),
     (status = 201, description = "It was made and is open", body = SessionDetail),
@@ -129,7 +129,7 @@ pub(super) async fn list(
     Ok(Json(SessionList { sessions: page, next }))
 }
 
-/// Shows a session. One that is not open stays closed.
+/// Shows a session. Does not open it.
 #[utoipa::path(get, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 200, description = "The session", body = SessionDetail),
 ), params(("id" = String, Path, description = "The id of the session")))]
@@ -197,7 +197,7 @@ pub(super) async fn change(
     Ok(Json(detail(&live)))
 }
 
-/// Closes a session, so that another tau can open it. Aborts what runs.
+/// Closes a session, so that another tau can open it. Aborts running work.
 #[utoipa::path(post, path = "/api/sessions/{id}/close", tag = "sessions", responses(
     (status = 204, description = "It is closed"),
     (status = 409, description = "It is not open"),
@@ -207,7 +207,7 @@ pub(super) async fn close(State(app): State<App>, Names(id): Names<String>) -> R
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Deletes a session: its file goes to the trash, where there is one. Aborts what runs.
+/// Deletes a session: its file goes to the trash, if there is one. Aborts running work.
 #[utoipa::path(delete, path = "/api/sessions/{id}", tag = "sessions", responses(
     (status = 204, description = "It is deleted"),
     (status = 409, description = "In use by another tau"),
