@@ -22,7 +22,7 @@ use tau_protocol::trust::Folder;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Boot {
-    /// When the program was started.
+    /// Start time of the program.
     pub at: Millis,
     pub size: Size,
     /// Version of the program.

@@ -47,7 +47,7 @@ pub enum Activity {
 pub struct AgentRun {
     pub since: Millis,
     pub activity: Activity,
-    /// When the activity began.
+    /// Start time of the activity.
     pub activity_since: Millis,
     /// The user has asked it to stop.
     pub stopping: bool,

@@ -175,7 +175,7 @@ impl Approval {
         }
     }
 
-    /// It was shown in an editor.
+    /// Records that it was shown in an editor.
     pub(crate) fn viewed(&mut self) {
         self.is_seen = true;
         self.viewer = None;

@@ -27,7 +27,7 @@ const PASSED: Millis = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkMode {
     mode: PermissionMode,
-    /// The time since which the present mode applies.
+    /// Start time of the current mode.
     since: Millis,
 }
 

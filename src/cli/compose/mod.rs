@@ -126,7 +126,7 @@ impl Setup {
         Ok(Setup { http: self.http.clone(), ..setup })
     }
 
-    /// A setup for a session that runs in `dir`: with its project settings instead of the present
+    /// A setup for a session that runs in `dir`: with its project settings instead of the current
     /// directory's.
     pub fn in_directory(&self, dir: &Path) -> Result<Self, Refusal> {
         Setup { project_dir: dir.to_owned(), ..self.clone() }.reread()

@@ -1,4 +1,4 @@
-//! Undecided features that could be turned on: present hooks of another agent, tools for the web.
+//! Undecided features that could be turned on: existing hooks of another agent, tools for the web.
 
 use std::path::Path;
 

@@ -17,7 +17,7 @@ pub(crate) fn close_process() {
     }
 }
 
-/// Closes inherited descriptors other than the standard streams to child processes, before there is another
+/// Marks inherited descriptors other than the standard streams as close-on-exec, before there is another
 /// thread: a command could write through such a descriptor to its file, despite any confinement.
 #[allow(unsafe_code, reason = "descriptors that were inherited have no owner")]
 pub(crate) fn keep_descriptors() {

@@ -10,7 +10,7 @@ use tau_protocol::message::{Message, Usage};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spending {
     usage: Usage,
-    /// Whether the price of the present model is known.
+    /// Whether the price of the current model is known.
     is_priced: bool,
     /// Whether any tokens have no known price.
     has_unpriced: bool,

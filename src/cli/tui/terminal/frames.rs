@@ -45,7 +45,7 @@ pub struct Painted {
 }
 
 impl Tty {
-    /// Draws one frame. `fill` fills it; it has the terminal's present size, and is blank or as it was filled
+    /// Draws one frame. `fill` fills it; it has the terminal's current size, and is blank or as it was filled
     /// before. On the shell's screen its height may change.
     ///
     /// # Errors
