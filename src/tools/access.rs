@@ -1,4 +1,4 @@
-//! What a call would touch, as far as its tool knows before it runs.
+//! The access of a call: files, commands and hosts, as far as its tool knows before it runs.
 //!
 //! Plain data: permissions, the sandbox and undo judge it, and the user sees it. Paths are absolute, as the
 //! tool resolved them; symbolic links in them are not followed here.

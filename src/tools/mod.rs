@@ -240,7 +240,7 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
-    /// What a call with these arguments would touch, as far as that is known before it is prepared.
+    /// The access of a call with these arguments, as far as it is known before the call is prepared.
     fn touches(&self, args: &Value, cwd: &Path) -> Option<Access> {
         let _ = (args, cwd);
         None

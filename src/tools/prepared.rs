@@ -36,7 +36,7 @@ type Apply<'a> = Box<dyn FnOnce(Approved) -> RunningCall<'a> + Send + 'a>;
 
 /// A call that is ready to run. Dropping it leaves everything unchanged.
 pub struct Prepared<'a> {
-    /// What the call touches.
+    /// The files, commands and hosts that the call touches.
     pub access: Access,
     /// The preview that the user sees before the call runs.
     pub preview: Preview,

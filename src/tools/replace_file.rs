@@ -25,7 +25,7 @@ pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 /// The maximum number of symbolic links that are followed, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// What must be at the target when the new bytes are written.
+/// The expected state of the target when the new bytes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Nothing: the file is new.

@@ -36,7 +36,7 @@ pub(crate) struct SearchRoot {
     left_out: Arc<Mutex<LeftOutFiles>>,
 }
 
-/// What an answer consists of.
+/// The contents of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answers {
     /// Names of files, which are shown even if their content is not.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tau_tools::access::{Access, Preview};
 use tau_tools::sandbox::SandboxDenial;
 
-/// Which calls need approval.
+/// The rule for which calls need approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PermissionMode {
@@ -87,7 +87,7 @@ pub struct ApprovalRequest {
     pub tool_name: String,
     /// The title of the call, as on its panel.
     pub title: String,
-    /// What the call would touch.
+    /// The files, commands and hosts that the call would touch.
     pub access: Access,
     /// The operation of the call.
     pub preview: Preview,

@@ -94,8 +94,8 @@ pub enum Query {
     CompleteArgument { command: String, typed: String },
 }
 
-/// Where to look for a page of the history. Positions are those of pages sent before, and hold until another
-/// session or branch is opened.
+/// The place to look for a page of the history. Positions are those of pages sent before, and hold until
+/// another session or branch is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "direction", rename_all = "snake_case")]
 pub enum PageFrom {
@@ -111,7 +111,7 @@ impl Default for PageFrom {
     }
 }
 
-/// Which page to look for.
+/// The page to look for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "seek", rename_all = "snake_case")]
 pub enum PageGoal {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// What to fold besides line ends.
+/// The differences to ignore besides line ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignore {
     pub trailing_space: bool,

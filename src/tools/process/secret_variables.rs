@@ -66,7 +66,7 @@ const PASSED: [&str; 4] = [
 const KEYS: [&str; 1] = ["BW_SESSION"];
 const KEY_BEGINNINGS: [&str; 1] = ["OP_SESSION_"];
 
-/// What a variable's name says about its value.
+/// The judgement of a variable's value by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretName {
     /// The value is a secret.

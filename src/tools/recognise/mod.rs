@@ -32,7 +32,7 @@ pub struct Found {
     pub value: Option<String>,
 }
 
-/// What a word in the text may be part of.
+/// The kind of secret that a word in the text suggests.
 #[derive(Clone, Copy, Debug)]
 enum Anchor {
     Shape(usize),

@@ -1,6 +1,6 @@
 //! Names of variables, fields and flags that mark their values as secret.
 
-/// What a name says about its value.
+/// The kind of value that a name suggests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Password,

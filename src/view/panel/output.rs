@@ -24,7 +24,7 @@ const TEXT_LINES: usize = 8;
 /// The number of rows shown of a folded diff.
 const DIFF_ROWS: usize = 40;
 
-/// Which part of an output is shown.
+/// The part of an output that is shown.
 pub(super) struct Shown {
     pub(super) open: bool,
     /// The key that unfolds it.

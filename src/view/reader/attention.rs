@@ -1,4 +1,4 @@
-//! What a listener must know besides the transcript: dialogs, completions, remarks, the queue and activity.
+//! The screen reader's lines beside the transcript: dialogs, completions, remarks, the queue and activity.
 //!
 //! Each is a text that is spoken when it is new, including the selected row of a dialog. The cursor is where
 //! the next key takes effect.
