@@ -1,5 +1,5 @@
 //! `tau acp`: the real program with an editor at the other end of its pipes. Every line that it writes is
-//! read as the type that the protocol has for it.
+//! parsed as the protocol's type for it.
 
 mod approvals;
 mod editor;
@@ -32,16 +32,16 @@ struct Editor {
     server: Server,
     dir: tempfile::TempDir,
     last: i64,
-    /// Updates that were not looked at yet, with their sessions.
+    /// Updates not consumed yet, with their sessions.
     updates: VecDeque<(String, Value)>,
-    /// Requests of tau that were not looked at yet.
+    /// Requests of tau not consumed yet.
     requests: VecDeque<Value>,
-    /// Answers that nobody has waited for yet.
+    /// Answers that no one has waited for yet.
     answers: Vec<Value>,
 }
 
 impl Editor {
-    /// Starts tau with these arguments and answers of its model.
+    /// Starts tau with these arguments and these answers of its model.
     async fn start(acts: Vec<Act>, arguments: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let server = Server::start(acts).await;
@@ -51,7 +51,7 @@ impl Editor {
             .args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"])
             .args(arguments);
         command.env("TAU_PERMISSION_MODE", "auto");
-        // Nobody reads what it complains of.
+        // Its complaints are not read.
         command.stdin(Stdio::piped()).stderr(Stdio::null());
         Self::of(command.spawn().unwrap(), server, dir)
     }
@@ -77,7 +77,7 @@ impl Editor {
         Self::with(acts, json!({})).await
     }
 
-    /// The directory of sessions: not the home, whose files undo leaves alone.
+    /// The directory of sessions: not the home directory, whose files undo ignores.
     fn cwd(&self) -> PathBuf {
         self.dir.path().join("work").canonicalize().unwrap()
     }
@@ -95,7 +95,7 @@ impl Editor {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params})).await;
     }
 
-    /// Sends a request; its id.
+    /// Sends a request and returns its id.
     async fn request(&mut self, method: &str, params: Value) -> i64 {
         self.last += 1;
         let id = self.last;
@@ -103,7 +103,7 @@ impl Editor {
         id
     }
 
-    /// Reads one line and keeps it.
+    /// Reads one line and stores it.
     async fn take(&mut self) {
         let line = timeout(Duration::from_secs(60), self.lines.next_line()).await.expect("no line came");
         let line = line.unwrap().expect("tau has ended");
@@ -148,7 +148,7 @@ impl Editor {
         self.answer(id).await
     }
 
-    /// The next request of tau.
+    /// The next request of tau with this method.
     async fn asked(&mut self, method: &str) -> Value {
         loop {
             if let Some(at) = self.requests.iter().position(|request| request["method"] == method) {
@@ -158,7 +158,7 @@ impl Editor {
         }
     }
 
-    /// The next update of this kind; those before it are dropped.
+    /// The next update of this kind; earlier ones are dropped.
     async fn update(&mut self, kind: &str) -> Value {
         loop {
             while let Some((_, update)) = self.updates.pop_front() {
@@ -170,25 +170,25 @@ impl Editor {
         }
     }
 
-    /// A new session in the directory; its id.
+    /// Creates a session in the directory and returns its id.
     async fn session(&mut self) -> String {
         let params = json!({"cwd": self.cwd(), "mcpServers": []});
         let answer = self.ask("session/new", params).await;
         answer["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// Sends a prompt; the id of the request.
+    /// Sends a prompt and returns the id of the request.
     async fn prompt(&mut self, session: &str, text: &str) -> i64 {
         let prompt = json!([{"type": "text", "text": text}]);
         self.request("session/prompt", json!({"sessionId": session, "prompt": prompt})).await
     }
 
-    /// The updates so far, which are then forgotten.
+    /// Takes the updates so far.
     fn seen(&mut self) -> Vec<Value> {
         self.updates.drain(..).map(|(_, update)| update).collect()
     }
 
-    /// Closes the pipe and waits for the end; the exit code.
+    /// Closes the pipe, waits for the end and returns the exit code.
     async fn end(mut self) -> i32 {
         self.input = None;
         let reading = async { while let Ok(Some(_)) = self.lines.next_line().await {} };
@@ -197,7 +197,7 @@ impl Editor {
     }
 }
 
-/// The text of all chunks of a kind, joined.
+/// The joined text of all chunks of a kind.
 fn text_of(updates: &[Value], kind: &str) -> String {
     let chunks = updates.iter().filter(|update| update["sessionUpdate"] == kind);
     chunks.map(|update| update["content"]["text"].as_str().unwrap_or_default()).collect()

@@ -45,7 +45,7 @@ fn ms(ms: u64) -> Value {
     json!({ "ms": ms })
 }
 
-/// A prompt `go` against scripts produces exactly these events.
+/// Checks that a prompt `go` against scripts produces exactly these events.
 async fn check(answers: Vec<Vec<Step>>, expected: &[&str]) {
     let mut bench = Bench::new(answers.clone());
     bench.prompt("go").await;
@@ -124,7 +124,7 @@ async fn what_cannot_run_gets_a_result_that_says_why() {
     }
 }
 
-/// The results in events: id, whether an error, text.
+/// The results in events: id, whether it is an error, text.
 fn results(events: &[AgentEvent]) -> Vec<(String, bool, String)> {
     let result = |event: &AgentEvent| match event {
         AgentEvent::Turn(TurnEvent::MessageEnd { message }) => match message.as_ref() {
@@ -182,7 +182,7 @@ async fn a_chatty_tool_is_shown_ten_times_a_second() {
     assert!(shown >= 2 && shown as u128 <= most, "{shown} updates, at most {most}");
 }
 
-/// Aborts when `stage` is seen: what follows has the shape of an aborted run, within a second.
+/// Aborts when `stage` is seen: the rest has the shape of an aborted run, within a second.
 async fn check_abort(answers: Vec<Vec<Step>>, stage: &str, expected: &[&str]) {
     let mut bench = Bench::new(answers);
     bench.prompt("go").await;
@@ -255,7 +255,7 @@ async fn a_model_that_repeats_itself_is_warned_then_stopped() {
             .iter()
             .any(|line| line.starts_with("notice Warning stopped: the model keeps repeating"))
     );
-    // Identical ids of the provider are made distinct.
+    // Duplicate ids of the provider are made distinct.
     let ids: Vec<String> = results(&events).into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ids, ["a", "a_2", "a_3", "a_4", "a_5"]);
 }

@@ -1,4 +1,4 @@
-//! All integration tests in one binary: one link, one module a subject.
+//! All integration tests in one binary: one link, one module per subject.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests act on the machine")]
 #![allow(

@@ -1,5 +1,4 @@
-//! Calls that wait for the user's decision: what the prompt shows, what each key answers, when keys
-//! count, and that nothing else is touched meanwhile.
+//! Calls waiting for the user's decision: the prompt, the keys, and that nothing else changes meanwhile.
 
 use serde_json::json;
 use tau::agent::protocol::approval::{
@@ -29,7 +28,7 @@ mod typing;
 mod unasked;
 mod unseen;
 
-/// Longer than a prompt has to be on the screen before a key counts.
+/// Slightly longer than a prompt must be on the screen before a key counts.
 const SEEN: i64 = 401;
 
 pub fn command_request(id: &str, command: &str, span: (usize, usize)) -> ApprovalRequest {
@@ -93,7 +92,7 @@ pub fn change_request(id: &str, change: FileDiff) -> ApprovalRequest {
 
 pub const COMMAND: &str = "cd /tmp && rm -rf build && ls";
 
-/// A run that waits with this request; the prompt has been seen.
+/// A run waiting with this request; the prompt has been seen.
 pub fn waiting(request: ApprovalRequest) -> Screen {
     let mut screen = Screen::new();
     screen.user("clean up, please");
@@ -104,13 +103,13 @@ pub fn waiting(request: ApprovalRequest) -> Screen {
     screen
 }
 
-/// Nothing is typed for as long as a prompt waits for.
+/// Waits without typing for as long as a prompt requires.
 pub fn pause(screen: &mut Screen) {
     screen.at += SEEN;
     screen.send(Msg::Ticked);
 }
 
-/// Another call asks.
+/// Another call needs approval.
 pub fn also(screen: &mut Screen, request: ApprovalRequest) {
     let args = match &request.preview {
         Preview::Command { command } => json!({ "command": command }),
@@ -124,7 +123,7 @@ pub fn ended(screen: &mut Screen, id: &str, outcome: ApprovalOutcome) {
     screen.agent(QuestionEvent::ApprovalEnded { id: id.into(), outcome });
 }
 
-/// The answers that were sent, and nothing but them.
+/// The answers that were sent; nothing else may have been.
 pub fn answers(screen: &mut Screen) -> Vec<(String, ApprovalAnswer)> {
     let answer = |effect| match effect {
         Effect::Agent(AgentCommand::Questions(QuestionCommand::AnswerApproval { id, answer })) => {
@@ -164,7 +163,7 @@ fn y_n_and_esc_answer() {
         id: "r-c1".into(),
         answer: deny(None, true),
     });
-    // What was queued comes back first, as it does whenever a run is stopped.
+    // Queued messages come back first, as whenever a run is stopped.
     assert_eq!(effects, [Effect::Agent(AgentCommand::Queue(QueueCommand::TakeQueue)), Effect::Agent(stop)]);
     has(&mut screen, &["stopping"]);
     // Esc in a line goes back to the decision, and decides nothing.
@@ -174,7 +173,7 @@ fn y_n_and_esc_answer() {
     has(&mut screen, &["1 Yes, once (y)"]);
     screen.keys("y");
     assert_eq!(answers(&mut screen).len(), 1);
-    // One answer is enough; what comes then is for the composer.
+    // One answer is enough; later keys are for the composer.
     screen.keys("y");
     assert_eq!(answers(&mut screen), []);
     assert_eq!(screen.model().composer.expanded().0, "y");
@@ -194,7 +193,7 @@ fn a_prompt_that_was_not_seen_is_not_answered() {
     screen.at += SEEN;
     screen.keys("y");
     assert_eq!(answers(&mut screen).len(), 1);
-    // The same for the next one, which comes into sight when this one is answered.
+    // The same for the next one, which appears when this one is answered.
     also(&mut screen, command_request("c2", "rm two", (0, 2)));
     ended(&mut screen, "r-c1", ApprovalOutcome::Allowed);
     screen.keys("y");
@@ -287,7 +286,7 @@ fn a_command_is_edited_in_the_prompt_or_in_an_editor() {
     has(&mut screen, &["$ rm -rf target", "enter runs it as it is here"]);
     let edited = |text: &str| ApprovalAnswer::Allow { hunks: None, edited: Some(text.to_owned()) };
     check(&mut screen, "<enter>", edited("rm -rf target"));
-    // One of several lines.
+    // One with several lines.
     let mut screen = waiting(command_request("c1", "set -e\nrm x", (7, 11)));
     screen.keys("e");
     let (ticket, text, ending, _) = editor(&mut screen);
@@ -343,7 +342,7 @@ fn hunks_are_chosen_one_by_one() {
     screen.keys(" <tab> y");
     assert_eq!(answers(&mut screen), []);
     has(&mut screen, &["no hunk is left to apply"]);
-    // One hunk is the whole change, and of a cut one nobody has seen all.
+    // One hunk is the whole change, and a truncated change was never seen completely.
     let mut screen = waiting(change_request("c1", change(1)));
     assert!(!shown(&mut screen).contains("drops the hunk"));
     check(&mut screen, " y", once());
@@ -450,7 +449,7 @@ fn who_reads_above_comes_back_there() {
     pause(&mut screen);
     screen.keys("<down><up>");
     assert_eq!(top(&mut screen), read);
-    // Who reads further stays where that is.
+    // A user who scrolls on stays there.
     screen.keys("<pagedown>");
     let read = top(&mut screen);
     also(&mut screen, command_request("c2", "make clean", (0, 4)));
@@ -517,13 +516,13 @@ fn what_is_typed_into_a_prompt_that_goes_away_is_not_sent() {
             .iter()
             .any(|effect| matches!(effect, Effect::Agent(AgentCommand::Run(RunCommand::Prompt { .. }))))
     );
-    // A rule or a command is no text for the model.
+    // A rule or a command is not text for the model.
     let mut screen = waiting(command_request("c1", "rm x", (0, 2)));
     screen.keys("e y");
     ended(&mut screen, "r-c1", ApprovalOutcome::Withdrawn);
     screen.keys("z<enter>");
     assert!(screen.model().composer.is_empty());
-    // The end of a run takes its prompts with it.
+    // The end of a run removes its prompts.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.settle();
     assert!(screen.model().approvals.is_empty());

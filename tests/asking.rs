@@ -1,4 +1,4 @@
-//! The model asks the user (`ask_user`): wherever somebody can answer, and where nobody can.
+//! The model asks the user (`ask_user`), with and without someone to answer.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -52,8 +52,8 @@ async fn where_nobody_can_answer_the_model_is_told_at_once() {
     }
 }
 
-/// Talks to `tau --mode rpc`: these commands, then a prompt; the answer to what is asked. The result that the
-/// model got.
+/// Talks to `tau --mode rpc`: these commands, then a prompt, then the answer to its question. Returns the
+/// result that the model got.
 async fn over_rpc(commands: &[Value], answer: Option<Value>) -> String {
     let (dir, server) = (tempfile::tempdir().unwrap(), Server::start(acts()).await);
     let mut command = bare(dir.path());
@@ -143,7 +143,7 @@ async fn declining_keeps_what_was_typed_and_what_was_meant_for_the_draft() {
     assert!(result_of(&requests[1]).starts_with("The user declined to answer"), "{}", requests[1]);
 }
 
-/// A session whose last message asks: nothing else came before tau was killed.
+/// A session whose last message asks: nothing followed before tau was killed.
 fn interrupted_session(folder: &Path) -> std::path::PathBuf {
     let cwd = folder.to_str().unwrap();
     let call = json!({"type": "toolCall", "id": "c1", "name": "ask_user", "arguments": questions()});
@@ -176,7 +176,7 @@ async fn a_question_that_was_open_when_tau_ended_is_reported_as_interrupted() {
     assert!(result.starts_with("interrupted: tau ended before the user had answered"), "{result}");
 }
 
-/// `tau --mode rpc` as a client drives it.
+/// `tau --mode rpc`, driven by a client.
 struct Rpc {
     child: tokio::process::Child,
     input: tokio::process::ChildStdin,
@@ -209,7 +209,7 @@ impl Rpc {
         }
     }
 
-    /// Answers what is asked next.
+    /// Answers the next question.
     async fn answer(&mut self, mut answer: Value) -> Value {
         let asked = self.until("extension_ui_request").await;
         answer["type"] = json!("extension_ui_response");

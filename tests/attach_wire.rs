@@ -1,5 +1,6 @@
-//! The types that `tau attach` and `tau serve` exchange: `tests/golden/attach_wire.txt` has their definitions, so that
-//! no change of them goes unnoticed. After one, raise `WIRE` in `src/cli/attach/wire.rs`, then bless.
+//! The types that `tau attach` and `tau serve` exchange: `tests/golden/attach_wire.txt` has their
+//! definitions, so that every change is noticed. After one, raise `WIRE` in `src/cli/attach/wire.rs`, then
+//! bless.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +17,7 @@ const FILES: [&str; 8] = [
     "src/tools/user.rs",
 ];
 
-/// The definitions in a file that are serialized: their attributes and bodies, without comments.
+/// The serialized definitions in a file: their attributes and bodies, without comments.
 fn definitions(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = text.lines().peekable();

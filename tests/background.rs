@@ -1,4 +1,4 @@
-//! The theme that follows the terminal's background, and themes of the user's, in the real program.
+//! The theme that follows the terminal's background, and user themes, in the real program.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ const TRUE: &str = "export COLORTERM=truecolor";
 const QUESTION: &str = "\x1b]11;?";
 const WHITE: &str = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\";
 const BLACK: &str = "\x1b]11;rgb:0000/0000/0000\x07";
-/// The text of the themes dark and light.
+/// The text colours of the dark and light themes.
 const DARK: (u8, u8, u8) = (0xd3, 0xd8, 0xe3);
 const LIGHT: (u8, u8, u8) = (0x2a, 0x2f, 0x3a);
 
@@ -26,7 +26,7 @@ fn wait_for_question(screen: &Screen) {
     }
 }
 
-/// Whether what is typed has this colour.
+/// True if the typed text has this colour.
 fn is_drawn_in(cells: &vt100::Screen, (r, g, b): (u8, u8, u8)) -> bool {
     let (rows, columns) = (cells.size().0.get(), cells.size().1.get());
     let wanted = vt100::Color::Rgb(r, g, b);
@@ -64,7 +64,7 @@ fn a_dark_terminal_gets_the_dark_theme_whatever_the_variable_says() {
     screen.wait_for_composer("words");
 }
 
-/// It comes in pieces, between keys: nothing of it is typed.
+/// It arrives in pieces, between keys: none of it is typed.
 #[test]
 fn a_late_answer_does_not_reach_the_composer() {
     let screen = Screen::prepared(TRUE, "", 80, 24);
@@ -124,7 +124,7 @@ fn nothing_is_asked_where_there_is_nothing_to_learn() {
     }
 }
 
-/// A theme whose text has this colour.
+/// A theme with this text colour.
 fn themed(color: &str) -> String {
     format!("inherits = \"dark\"\n[colors]\ntext = \"{color}\"\n")
 }
@@ -152,7 +152,7 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     wait_for_color(&screen, (0x12, 0x34, 0x56));
     let path = screen.tau_home().join("themes/mine.toml");
     std::fs::write(&path, themed("#654321")).unwrap();
-    // Where the system does not report changes, with the next key.
+    // If the system does not report changes, with the next key.
     if !cfg!(target_os = "linux") {
         screen.type_keys("x");
     }
@@ -160,7 +160,7 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     std::fs::write(&path, themed("#abcdef")).unwrap();
     screen.type_keys("\x1b[I");
     wait_for_color(&screen, (0xab, 0xcd, 0xef));
-    // As a program leaves it for a moment that saves it in place.
+    // A program that saves in place leaves the file empty for a moment.
     std::fs::write(&path, "").unwrap();
     screen.type_keys("\x1b[Iz");
     screen.wait_for_composer("z");
@@ -171,7 +171,7 @@ fn the_list_shows_themes_as_you_move_and_files_as_you_save_them() {
     screen.type_keys("y");
     screen.wait_for("colors.text");
     wait_for_color(&screen, (0xab, 0xcd, 0xef));
-    // One that is made while tau runs, and the first removed.
+    // One that is created while tau runs, and the first one removed.
     screen.type_keys("\x15");
     std::fs::write(path.with_file_name("later.toml"), themed("#0f1e2d")).unwrap();
     screen.type_keys("/theme\r");

@@ -1,4 +1,4 @@
-//! Names that shells complete: bash, zsh and fish in a terminal, with the real scripts.
+//! Shell completion: bash, zsh and fish in a terminal, with the real scripts.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::screen::Screen as Terminal;
 use crate::time_limit::RunInTime;
 
-/// Two sessions, one of them with a title that a shell must not run; a model, a theme, a provider, a server.
+/// Two sessions, one with a title that a shell must not run; a model, a theme, a provider, a server.
 const PREPARED: &str = r#"
 mkdir -p bin "$TAU_HOME/themes"
 ln -s "$TAU_BIN" bin/tau
@@ -41,7 +41,7 @@ tau --mode rpc --model demo --session-id alpha-one <prompts >made 2>&1
 echo '{"type":"prompt","message":"the second"}' | tau --mode rpc --model demo --session-id alpha-two >>made 2>&1
 "#;
 
-/// What is typed, and how the line looks when it was completed.
+/// The typed text, and the completed line.
 const LINES: [(&str, &str); 12] = [
     ("tau --theme dus", "tau --theme dusk"),
     ("tau --provider own", "tau --provider own"),
@@ -54,7 +54,7 @@ const LINES: [(&str, &str); 12] = [
     ("tau proxy remove la", "tau proxy remove laptop"),
     ("tau tools run dep", "tau tools run deploy"),
     ("tau permissions test --tool dep", "tau permissions test --tool deploy"),
-    // The ID begins as the name of the provider.
+    // The id begins like the name of the provider.
     ("tau --model own-", "tau --model own-small"),
 ];
 
@@ -87,7 +87,7 @@ fn check(shell: &str, start: &str) {
             text.lines().rfind(|line| line.contains("ready>")).is_some_and(|line| line.trim_end() == "ready>")
         });
     }
-    // Both sessions are listed; nothing of a title or a file name was run.
+    // Both sessions are listed; no part of a title or file name was run.
     screen.type_keys("tau export alpha-\t\t");
     screen.wait_for("alpha-one");
     screen.wait_for("alpha-two");
@@ -117,7 +117,7 @@ fn zsh_completes_names() {
     );
 }
 
-/// The file that zsh loads by the name of its function, as the page of `tau completions` says.
+/// zsh loads the file by the name of its function, as documented by `tau completions`.
 #[test]
 fn zsh_loads_the_script_from_a_folder() {
     check(
@@ -137,7 +137,7 @@ fn fish_completes_names() {
     );
 }
 
-/// It answers whatever it is asked, with names only, and never with an error.
+/// It answers any query only with names, and never with an error.
 #[test]
 fn a_shell_gets_names_or_nothing() {
     let home = tempfile::tempdir().unwrap();
@@ -157,15 +157,15 @@ fn a_shell_gets_names_or_nothing() {
     };
     let model = ask("", &["words", "tau", "--model", "anthropic/"]);
     assert!(model.lines().count() > 3 && model.lines().all(|line| line.starts_with("anthropic/")), "{model}");
-    // The provider need not be typed.
+    // The provider can be omitted.
     let bare = ask("", &["words", "tau", "--model", "claude-"]);
     assert!(!bare.is_empty() && bare.lines().all(|line| line.starts_with("claude-")), "{bare}");
-    // Nor if the name of a provider begins in the same way.
+    // Nor if the name of a provider begins the same way.
     let both = ask("", &["words", "tau", "--model", "deepseek"]);
     for start in ["deepseek/", "deepseek-"] {
         assert!(both.lines().any(|line| line.starts_with(start)), "{start}: {both}");
     }
-    // Tools of a folder are those of one that is trusted.
+    // A folder's tools are listed only if it is trusted.
     std::fs::write(
         home.path().join("work/.tau/tools/release.toml"),
         "description = \"Releases.\"\ncommand = [\"true\"]\n",
@@ -174,7 +174,7 @@ fn a_shell_gets_names_or_nothing() {
     assert_eq!(ask("", &["words", "tau", "tools", "run", "rel"]), "");
     assert_eq!(ask("", &["words", "tau", "tools", "run", "--trust", "rel"]), "release\tReleases.\n");
     assert!(ask("", &["words", "tau", "tools", "run", "ba"]).starts_with("bash\t"));
-    // Clients of the proxy are read from the file that is named.
+    // Clients of the proxy are read from the named file.
     let hash = "0".repeat(64);
     std::fs::write(
         home.path().join("work/other.toml"),
@@ -183,7 +183,7 @@ fn a_shell_gets_names_or_nothing() {
     .unwrap();
     assert_eq!(ask("", &["words", "tau", "proxy", "remove", ""]), "");
     assert_eq!(ask("", &["words", "tau", "proxy", "remove", "--tokens", "other.toml", ""]), "phone\n");
-    // bash replaces what is behind the last of the characters that end a word.
+    // bash replaces the text after the last word-breaking character.
     let split = ask("", &["bash", " \t\n\"'@><=;|&(:", "tau --provider=anth"]);
     assert_eq!(split, "anthropic\n");
     let whole = ask("", &["bash", " \t\n", "tau --provider=anth"]);

@@ -1,5 +1,5 @@
-//! Whether what is drawn can be read: every foreground on every background it meets, in every theme
-//! and number of colours where these are known.
+//! Readability: every foreground on every background it meets, in every theme and number of colours where
+//! these are known.
 
 use ratatui::style::{Color, Modifier, Style};
 use tau::view::contrast::{Pair, pairs};
@@ -7,12 +7,12 @@ use tau::view::theme::{ColorDepth, Theme, ThemeToken};
 
 const KNOWN: [ColorDepth; 2] = [ColorDepth::True, ColorDepth::Ansi256];
 
-/// The built-in themes with colours of their own: all but the one that uses the terminal's.
+/// The built-in themes with their own colours: all but the one that uses the terminal's.
 pub fn coloured() -> impl Iterator<Item = (&'static str, Theme)> {
     Theme::names().filter(|name| *name != "system").map(|name| (name, Theme::builtin(name).expect("a theme")))
 }
 
-/// The pair that is hardest to read, and its contrast.
+/// The pair that is hardest to read, with its contrast.
 pub fn hardest(theme: &Theme) -> Pair {
     pairs(theme).into_iter().min_by(|one, other| one.ratio.total_cmp(&other.ratio)).expect("a pair")
 }
@@ -26,7 +26,7 @@ fn everything_can_be_read_in_every_theme() {
         assert!(theme.background().is_some(), "{name} does not say what background it is for");
         for depth in KNOWN {
             let pairs = pairs(&theme.at_depth(depth));
-            // All tokens, code in both kinds of changed lines, and what is in a selected row.
+            // All tokens, code in both kinds of changed lines, and the tokens of a selected row.
             let expected = ThemeToken::ALL.len() + 2 * 12 + 8;
             assert_eq!(pairs.len(), expected, "{name} in {depth:?}: pairs with unknown colours");
             let hard = pairs.iter().filter(|pair| pair.ratio < least);
@@ -36,7 +36,7 @@ fn everything_can_be_read_in_every_theme() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What a style looks like, with its colours swapped where the terminal swaps them.
+/// The visible colours of a style, swapped where the terminal swaps them.
 fn seen(style: Style) -> (Option<Color>, Option<Color>) {
     match style.add_modifier.contains(Modifier::REVERSED) {
         true => (style.bg, style.fg),
@@ -55,7 +55,7 @@ fn additions_look_different_from_deletions_in_every_number_of_colours() {
                 (ThemeToken::DiffAddedWord, ThemeToken::DiffRemovedWord),
             ] {
                 let (added, removed) = (seen(theme.style(added)), seen(theme.style(removed)));
-                // What tells them apart is the background or, where there is none, the foreground.
+                // They are told apart by the background or, if there is none, by the foreground.
                 let tells = |it: (Option<Color>, Option<Color>)| it.1.or(it.0).expect("a colour");
                 let (added, removed) = (tells(added), tells(removed));
                 assert_ne!(added, removed, "{name} in {depth:?}");
@@ -76,7 +76,7 @@ fn additions_look_different_from_deletions_in_every_number_of_colours() {
     }
 }
 
-/// A user's theme names colours for millions only: what replaces them can still be told apart and read.
+/// A user's theme names only true colours: their replacements are still distinguishable and readable.
 #[test]
 fn colours_of_a_users_theme_are_replaced_by_some_that_can_be_read() {
     let source = "[colors]\ndiff_added = \"#c5e2bb on #1c2f24\"\ndiff_removed = \"#ecbcc1 on #3a2027\"\n\
@@ -107,7 +107,7 @@ fn a_theme_has_colours_of_its_own_for_terminals_with_fewer() {
     assert_eq!(look(ColorDepth::Ansi16, ThemeToken::DiffAdded), dark.style(ThemeToken::DiffAdded));
 }
 
-/// Code in a changed line has its own colour only where that can be read.
+/// Code in a changed line has its own colour only where that is readable.
 #[test]
 fn code_in_a_changed_line_can_be_read() {
     let source =

@@ -1,4 +1,4 @@
-//! What the mouse selects is copied when the button is released: the real program in a terminal.
+//! Text selected with the mouse is copied when the button is released: the real program in a terminal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::screen::{MouseReport, Screen};
 
 const DEMO: &str = "export TAU_DEMO_SPEED=max";
 
-/// Drags from one cell to another; what came out, once the footer has confirmed it.
+/// Drags from one cell to another; returns the copied text once the footer has confirmed it.
 fn drag(screen: &Screen, from: (u16, u16), to: (u16, u16), confirmed: &str) -> String {
     let before = screen.copied().len();
     screen.mouse(MouseReport::Press, from);
@@ -24,8 +24,8 @@ fn drag(screen: &Screen, from: (u16, u16), to: (u16, u16), confirmed: &str) -> S
     copied_after(screen, before, confirmed)
 }
 
-/// Presses a key twice or more often, and drags before the last release.
-/// The last text that was copied: a third click comes after the copy of a double click, or before it.
+/// Clicks twice or more often, and drags before the last release. Returns the last copied text: a third
+/// click comes after the copy of a double click, or before it.
 #[track_caller]
 fn clicks(
     screen: &Screen,
@@ -34,7 +34,7 @@ fn clicks(
     confirmed: &str,
     expected: &str,
 ) {
-    // A click before must not count as one of these.
+    // An earlier click must not count as one of these.
     std::thread::sleep(Duration::from_millis(450));
     for _ in 1..times {
         screen.mouse(MouseReport::Press, at);
@@ -55,7 +55,7 @@ fn copied_after(screen: &Screen, before: usize, confirmed: &str) -> String {
     copied_until(screen, confirmed, |copied| copied.len() > before)
 }
 
-/// The last text for the clipboard, once all of them are as they should be.
+/// The last text for the clipboard, once all of them are as expected.
 fn copied_until(screen: &Screen, confirmed: &str, ready: impl Fn(&[String]) -> bool) -> String {
     screen.wait_until("a text for the clipboard", |cells| {
         cells.contents().contains(confirmed) && cells.contents().contains(" · ")
@@ -83,7 +83,7 @@ fn a_drag_is_copied_on_release_and_the_footer_says_where_to() {
     let from = (from.0 + 6, from.1);
     let to = end_of(screen.find("│ three"), "│ three");
     assert_eq!(drag(&screen, from, to, "copied 2 lines · terminal (OSC 52)"), "two\nthree");
-    // Backwards, and from the bar on: that is no text.
+    // Backwards, and starting at the bar, which is not text.
     let start = screen.find("│ three four");
     let end = end_of(start, "│ three");
     assert_eq!(drag(&screen, end, (0, start.1), "copied 1 line · terminal (OSC 52)"), "three");
@@ -157,7 +157,7 @@ fn cells_of_a_table_come_without_its_lines() {
     assert_eq!(text, "list\tlists this directory\nread FILE\treads a file");
 }
 
-/// A program that stands for the one of the desktop.
+/// A program that stands in for the desktop's.
 const FAKE: &str = "export TAU_DEMO_SPEED=max
 mkdir ~/bin
 printf '#!/bin/sh\\ncat > \"$HOME/clip\"\\n' > ~/bin/xclip

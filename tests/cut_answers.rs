@@ -1,4 +1,4 @@
-//! Answers that fail on the way: what there is of them makes way for the next attempt.
+//! Answers that fail midway: their partial text makes way for the next attempt.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn cut() -> Act {
     Act::Reset(stream(&format!("data: {delta}\n\n")))
 }
 
-/// On a screen that is resumed, too, and where the user wrote in between, nothing is left out.
+/// Also on a resumed screen, and if the user wrote in between, nothing is left out.
 #[tokio::test(flavor = "multi_thread")]
 async fn of_an_answer_that_was_cut_and_sent_again_one_is_on_the_screen() {
     let whole = "The first half, the second half.";

@@ -1,4 +1,4 @@
-//! `tau doctor` as a program: what it finds, what it advises, and what it never prints.
+//! `tau doctor` as a program: its findings, its advice, and what it never prints.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -14,11 +14,11 @@ use crate::time_limit::EndInTime;
 
 const KEY: &str = "sk-doctor-0123456789";
 
-/// Runs `tau doctor` with these variables: its exit code and standard output.
+/// Runs `tau doctor` with these variables; returns its exit code and standard output.
 fn doctor(home: &TempDir, arguments: &[&str], env: &[(&str, &str)]) -> (i32, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.arg("doctor").args(arguments).env_clear().env("TAU_HOME", home.path()).current_dir(home.path());
-    // Whatever else runs on this machine.
+    // Regardless of other servers on this machine.
     command.env("TAU_LOCAL_SERVERS", "false");
     command.envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = command.spawn().unwrap().output_in_time("the end of tau doctor");
@@ -71,7 +71,7 @@ fn what_keeps_tau_from_working_is_a_problem() {
     assert!(advice.contains("advice: the locale does not say UTF-8"), "{advice}");
 }
 
-/// Answers everything with a list of one model; the address for `base_url`.
+/// Answers every request with a list of one model; returns the address for `base_url`.
 fn model_server(listener: TcpListener) -> String {
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -85,7 +85,7 @@ fn model_server(listener: TcpListener) -> String {
 
 #[test]
 fn the_usual_ports_are_asked_unless_the_setting_forbids_it() {
-    // Where all of them are in use, a server of the machine may answer instead.
+    // If all of them are in use, a server of the machine may answer instead.
     let Some(listener) =
         [1234, 8000, 11434].into_iter().find_map(|port| TcpListener::bind(("127.0.0.1", port)).ok())
     else {
@@ -163,7 +163,7 @@ fn in_a_terminal_it_says_its_size_and_how_soon_keys_are_seen() {
     screen.wait_for("end");
     let text = screen.text();
     assert!(text.contains("the terminal did not answer"), "{text}");
-    // The terminal is as it was.
+    // The terminal is restored.
     assert!([" echo ", " icanon ", "isig "].iter().all(|mode| text.contains(mode)), "{text}");
 }
 

@@ -1,5 +1,5 @@
-//! The documents: tables made from the code, links that lead somewhere, examples that work, and
-//! names that exist. `TAU_BLESS=1` writes the tables again.
+//! The documents: generated tables, links that resolve, examples that work, and names that exist.
+//! `TAU_BLESS=1` rewrites the tables.
 
 mod examples;
 mod links;
@@ -16,9 +16,9 @@ struct Document {
     text: String,
 }
 
-/// A block between fences.
+/// A fenced block.
 struct Fenced<'a> {
-    /// What follows the opening fence.
+    /// The text after the opening fence.
     language: &'a str,
     text: &'a str,
 }
@@ -46,7 +46,7 @@ fn document(path: &str) -> Document {
 }
 
 impl Document {
-    /// The blocks between fences of three backticks.
+    /// The blocks fenced by three backticks.
     fn fenced(&self) -> Vec<Fenced<'_>> {
         let mut blocks = Vec::new();
         let mut rest = self.text.as_str();
@@ -94,7 +94,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
     table.lines().filter(|line| line.starts_with('|')).skip(2).map(cells).collect()
 }
 
-/// Fails with all faults, not with the first.
+/// Fails with all faults, not just the first.
 #[track_caller]
 fn report(faults: &[String]) {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));

@@ -1,5 +1,5 @@
-//! Messages before those that are on the screen: asked for when they are near, put above what is
-//! seen without moving it.
+//! Messages before those on the screen: requested when they are near, inserted above without moving the
+//! view.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn failed(why: &str) -> AgentEvent {
     page(HistoryPage { left: Some(9), failed: Some(why.into()), ..HistoryPage::default() })
 }
 
-/// A session of which `count` messages are here and some are not.
+/// A session of which `count` messages are loaded and some are not.
 fn opened(messages: Vec<Arc<Message>>) -> Screen {
     let mut screen = Screen::new();
     let (session, titles) = Default::default();
@@ -44,7 +44,7 @@ fn opened(messages: Vec<Arc<Message>>) -> Screen {
     screen
 }
 
-/// How often more was asked for since the last look.
+/// The number of requests for more since the last call.
 fn asked(screen: &mut Screen) -> usize {
     let is_page = |effect: &Effect| {
         matches!(
@@ -213,7 +213,7 @@ fn a_call_and_its_result_that_were_parted_come_together() {
         let calls = vec![Block::ToolCall(call(id, "x", json!({})))];
         Arc::new(assistant(calls, StopReason::ToolUse))
     };
-    // The same id again, as some servers give: the last call counts.
+    // The same id again, as some servers send it: the last call counts.
     let mut screen = opened(vec![result("c1"), asks("c1"), result("c1")]);
     screen.agent(earlier(vec![asks("c1"), result("c1")], None));
     let calls = screen.model().transcript.entries().iter().filter_map(|entry| match &entry.body {
@@ -261,7 +261,7 @@ fn the_row_that_says_so() {
     frames(&mut screen, "earlier-failed");
 }
 
-/// The real program with a real file of 7 MB: page up until the first message is there, and home.
+/// The real program with a real file of 7 MB: page up until the first message is visible, and home.
 #[test]
 fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
     const PAGE_UP: &str = "\x1b[5~";
@@ -285,7 +285,7 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
         if home {
             screen.type_keys(HOME);
         } else {
-            // The other way: each frame is answered with another press.
+            // In the other direction: each frame is answered with another press.
             screen.wait_until("the first message", |cells| {
                 screen.type_keys(PAGE_UP);
                 cells.contents().contains("message number 0.")
@@ -298,14 +298,14 @@ fn the_first_message_of_a_large_session_is_reached_in_a_terminal() {
         assert!(!screen.text().contains("earlier messages"), "{}", screen.text());
         screen.type_keys(END);
         screen.wait_for("message number 139.");
-        // What is in the middle is found, and the prompt before it is jumped to.
+        // A match in the middle is found, and the prompt before it is reached.
         screen.type_keys(FIND);
         screen.wait_for("── find");
         screen.type_keys("number 70.");
         screen.wait_for("message number 70.");
         screen.type_keys("\r\x1b");
         screen.wait_until("the end of the search", |cells| !cells.contents().contains("── find"));
-        // The place of the match may still be looked for: each frame is answered with another press.
+        // The search for the match may still be running: each frame is answered with another press.
         screen.wait_until("a prompt at the top", |cells| {
             let shown = cells.contents();
             let at_top = shown.lines().next().is_some_and(|line| line.contains("message number "));

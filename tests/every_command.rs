@@ -1,6 +1,6 @@
 //! Every row of the table of slash commands, typed in a terminal: each does what the row says.
 //!
-//! A case is an arm of [`check`], so the compiler asks for one with every new command.
+//! A case is an arm of [`check`], so the compiler requires one for every new command.
 
 use tau::app::slash::{Slash, TABLE};
 
@@ -10,7 +10,7 @@ const FAST: &str = "export TAU_DEMO_SPEED=max";
 const KEYED: &str = "export ANTHROPIC_API_KEY=unused";
 const HAIKU: &str = "--model anthropic/claude-haiku-4-5 --thinking low";
 
-/// What is shared out among the tests of this file, which run side by side.
+/// The number of parts into which the commands are divided among parallel tests.
 const SHARES: usize = 2;
 
 #[test]
@@ -54,8 +54,7 @@ fn wait_for_file(path: &std::path::Path, text: &str) {
     }
 }
 
-/// Types a command where it means something, and waits for what it does; with an argument too, where
-/// it takes one.
+/// Types a command where it applies, and waits for its effect; also with an argument, if it takes one.
 fn check(command: Slash, name: &str, takes_argument: bool) {
     let typed = format!("/{name}");
     let with = |argument: &str| {
@@ -93,7 +92,7 @@ fn check(command: Slash, name: &str, takes_argument: bool) {
     }
 }
 
-/// Models, looks, keys, settings.
+/// Models, appearance, keys, settings.
 fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     match command {
         Slash::Model => {
@@ -156,7 +155,7 @@ fn models(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     }
 }
 
-/// What is stored in the user's files.
+/// Commands that store to the user's files.
 fn files(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     match command {
         Slash::Logout => {
@@ -226,7 +225,7 @@ fn keys(typed: &str) {
     let file = screen.tau_home().join("config.toml");
     enter(&screen, typed);
     screen.wait_for("choose a model");
-    // Filtered, a key that is needed, one that is taken, added.
+    // Filtered, a key that is required, one that is in use, one added.
     screen.type_keys("choose a model\r");
     screen.wait_for("press the new key for \"models\"");
     screen.type_keys("q");
@@ -254,7 +253,7 @@ fn keys(typed: &str) {
     screen.wait_for("Models");
     screen.type_keys("\x1b");
     screen.wait_until("no list", |cells| !cells.contents().contains("Models"));
-    // Replaced, then back to the default.
+    // Replaced, then reset to the default.
     enter(&screen, typed);
     screen.type_keys("choose a model\r\x1bOR");
     screen.wait_for("f3 is free: give it to \"models\"?");
@@ -278,7 +277,7 @@ fn settings(typed: &str) {
     let file = screen.tau_home().join("config.toml");
     enter(&screen, typed);
     screen.wait_for("config.toml:2");
-    // A switch, with Down from the first row; then back to the default.
+    // A switch, with Down from the first row; then reset to the default.
     let to = |key: &str| {
         let mut shown = tau::agent::settings::table::TABLE.iter().filter(|row| row.columns.in_files);
         let place = shown.position(|row| row.key == key).unwrap();
@@ -295,14 +294,14 @@ fn settings(typed: &str) {
     to("diff");
     screen.type_keys("\r");
     screen.wait_for("saved; now in effect: diff unified");
-    // A number: refused, then taken.
+    // A number: refused, then accepted.
     to("prose_width");
     screen.wait_for("Widest prose");
     screen.type_keys("\rx\r");
     screen.wait_for("`70x` is not a whole number");
     screen.type_keys("\x7f\x7f5\r");
     screen.wait_for("saved; now in effect: prose_width 75");
-    // What something else fixes.
+    // A setting fixed by something else.
     to("proxy");
     screen.wait_for("TAU_PROXY sets it; a change here is saved but has no effect now");
     to("thinking");
@@ -315,7 +314,7 @@ fn settings(typed: &str) {
     assert_eq!(written, expected);
 }
 
-/// What opens, copies and names sessions.
+/// Commands that open, copy and name sessions.
 fn sessions(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     match command {
         Slash::Resume => {
@@ -372,7 +371,7 @@ fn sessions(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     }
 }
 
-/// What the tour wrote is listed, goes, and comes back.
+/// Files written by the tour are listed, removed and restored.
 fn undo(command: Slash, typed: &str) {
     let screen = Screen::prepared(FAST, "", 100, 30);
     screen.type_keys("tour\r");
@@ -401,7 +400,7 @@ fn undo(command: Slash, typed: &str) {
     }
 }
 
-/// What is said, copied or written of a session.
+/// Commands that show, copy or write something of a session.
 fn told(command: Slash, typed: &str, with: impl Fn(&str) -> String) {
     match command {
         Slash::Context => {

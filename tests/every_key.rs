@@ -1,6 +1,6 @@
 //! Every row of the table of actions, pressed in a terminal: each default key does what the row says.
 //!
-//! A case is an arm of [`check`], so the compiler asks for one with every new action.
+//! A case is an arm of [`check`], so the compiler requires one for every new action.
 
 use tau::app::action::{Action, TABLE};
 use tau::app::key::{Key, KeyCode};
@@ -10,12 +10,12 @@ use crate::screen::{Screen, composer};
 mod keyboard;
 mod panels;
 
-/// What is shared out among the tests of this file, which run side by side.
+/// The number of parts into which the actions are divided among parallel tests.
 const SHARES: usize = 4;
 
-/// The demo, as fast as it goes.
+/// The demo at full speed.
 const FAST: &str = "export TAU_DEMO_SPEED=max";
-/// A key that is never used, so that there are models with thinking levels to choose from.
+/// An API key that is never used, so that there are models with thinking levels to choose from.
 const KEYED: &str = "export ANTHROPIC_API_KEY=unused";
 const HAIKU: &str = "--model anthropic/claude-haiku-4-5 --thinking low";
 
@@ -49,7 +49,7 @@ fn press_share(share: usize) {
     }
 }
 
-/// What a terminal sends for a key: as all do where they can, otherwise in the kitty protocol.
+/// The bytes that a terminal sends for a key: the common ones if they exist, otherwise the kitty protocol's.
 fn sent_for(key: &str) -> String {
     if let Some((leader, second)) = key.split_once(' ') {
         return sent_for(leader) + &sent_for(second);
@@ -92,7 +92,7 @@ fn sent_for(key: &str) -> String {
     }
 }
 
-/// Presses the key of an action where it means something, and waits for what it does.
+/// Presses the key of an action where it applies, and waits for its effect.
 fn check(action: Action, key: &str) {
     match action {
         Action::Send | Action::FollowUp | Action::EditQueue | Action::Cancel => running(action, key),
@@ -158,7 +158,7 @@ fn wait_for_both(screen: &Screen, shown: &str, gone: &str) {
     });
 }
 
-/// A demo that has been asked for its slow answer and is at work.
+/// A demo that is working on its slow answer.
 fn at_work() -> Screen {
     let screen = Screen::prepared("", "", 80, 24);
     screen.type_keys("slow\r");
@@ -256,7 +256,7 @@ fn leaving(action: Action, key: &str) {
     }
 }
 
-/// Text, keys that come before, and what is in the composer after the key and an `X`.
+/// Text, preceding keys, and the composer's content after the key and an `X`.
 fn editing(action: Action, key: &str) {
     let (text, before, after) = match action {
         Action::Undo => ("one two", "\x17", "one twoX"),
@@ -305,7 +305,7 @@ fn composing(action: Action, key: &str) {
             {
                 screen.type_keys(typed);
                 screen.wait_for_composer(typed);
-                // The list of files comes from outside.
+                // The list of files is loaded asynchronously.
                 screen.wait_until("the list", |cells| {
                     !typed.starts_with('@') || cells.contents().contains("  notes.txt")
                 });
@@ -365,14 +365,14 @@ fn composing(action: Action, key: &str) {
     }
 }
 
-/// Whether a list has the command `!echo hi` with a note, and the prompt `code` without.
+/// True if a list has the command `!echo hi` with a note, and the prompt `code` without.
 fn tells_commands_from_prompts(cells: &vt100::Screen) -> bool {
     let shown = cells.contents();
     let row = |text: &str| shown.lines().find(|row| row.contains(text)).unwrap_or_default().to_owned();
     row("  !echo hi").contains("command") && !row("  code").contains("command")
 }
 
-/// What the footer says about the model.
+/// The footer's text about the model.
 fn model_of(cells: &vt100::Screen) -> String {
     let last = cells.rows(0, cells.size().1.get()).last().unwrap_or_default();
     last.rsplit("  ").next().unwrap_or_default().trim().trim_end_matches(" · auto").to_owned()
@@ -405,11 +405,11 @@ fn models(action: Action, key: &str) {
             screen.type_keys("\x1b");
             screen.wait_until("no list", |cells| !cells.contents().contains("★") && is_haiku(cells));
             screen.type_keys(key);
-            // The remark about a change is shown in the place of the model for a moment.
+            // The remark about a change briefly takes the place of the model.
             let is_remark = |cells: &vt100::Screen| model_of(cells).starts_with("model: ");
             screen.wait_until("another model", |cells| !is_haiku(cells) && !is_remark(cells));
             let other = screen.screen(model_of);
-            // One leads back where the other came from.
+            // Each leads back to where the other came from.
             screen.type_keys(&sent_for(if action == Action::NextModel { "alt+p" } else { "ctrl+p" }));
             screen.wait_until("the first model again", is_haiku);
             screen.type_keys(key);
@@ -499,7 +499,7 @@ fn showing(action: Action, key: &str) {
     }
 }
 
-/// The numbers that are on the screen of a long list of them.
+/// The numbers visible of a long list of them.
 fn numbers(cells: &vt100::Screen) -> Vec<u32> {
     let rows = cells.rows(0, cells.size().1.get());
     rows.filter_map(|row| row.strip_prefix("│ ")?.split_whitespace().next()?.parse().ok()).collect()
@@ -538,7 +538,7 @@ fn scrolling(action: Action, key: &str) {
                 _ => *now_last == 200,
             }
     });
-    // The composer is where it was.
+    // The composer has not moved.
     assert!(screen.screen(composer).is_some());
 }
 
@@ -548,7 +548,7 @@ fn finding(key: &str) {
     screen.wait_until("the last line", |cells| numbers(cells).last() == Some(&200));
     screen.type_keys(key);
     screen.wait_for("── find ");
-    // The number is in what the fold hides.
+    // The number is in the folded part.
     screen.type_keys("117");
     screen.wait_until("what is sought", |cells| numbers(cells).contains(&117));
     screen.wait_for("1 of 1");

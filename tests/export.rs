@@ -1,4 +1,4 @@
-//! Sessions as documents: nothing in them is markup, nothing is secret, nothing is fetched.
+//! Sessions as documents: no content is markup, secret or fetched.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +24,7 @@ use crate::time_limit::{EndInTime, RunInTime};
 
 const KEY: &str = "sk-ant-api03-A1b2C3d4E5f6G7h8I9j0K1l2";
 
-/// A session with everything in it, hostile where it can be.
+/// A session with every kind of content, hostile where possible.
 fn session() -> String {
     let answer = json!({"message": {"role": "assistant", "api": "x", "provider": "p", "model": "<m>", "stopReason": "toolUse",
         "content": [
@@ -54,7 +54,7 @@ fn session() -> String {
         + "\n"
 }
 
-/// A page in which a model has worked: what it did, in rows.
+/// A page in which a model has worked: its calls, in rows.
 #[test]
 fn a_page_has_a_row_for_each_call() {
     let usage = json!({"input": 1200, "output": 30, "cacheRead": 0, "cacheWrite": 0,
@@ -106,7 +106,7 @@ fn written(format: Format) -> (String, usize) {
     (document.text, document.masked)
 }
 
-/// Also what other programs wrote: exported lines are a session that is as good as the first.
+/// Including fields of other programs: exported lines form a session as good as the first.
 #[test]
 fn lines_keep_the_fields_that_are_not_known() {
     let usage = json!({"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "reasoning": 1});
@@ -133,7 +133,7 @@ fn lines_keep_the_fields_that_are_not_known() {
 #[test]
 fn a_page_holds_everything_and_no_markup_of_others() {
     let (page, masked) = written(Format::Html);
-    // The first message stands in the tree and in the conversation.
+    // The first message is in the tree and in the conversation.
     assert_eq!(masked, 3);
     assert_eq!(page.matches("<script>").count(), 1, "only our own");
     for hostile in [
@@ -214,8 +214,8 @@ fn markdown_and_lines_say_the_same() {
     assert_eq!(ids(&copy), ids(&original));
 }
 
-/// What `/export` writes for a session that is opened read-only: its lines, with every field, also
-/// those that are not known here.
+/// The output of `/export` for a session opened read-only: its lines, with every field, including unknown
+/// ones.
 #[test]
 fn a_session_opened_read_only_keeps_unknown_fields() {
     let lines = [
@@ -325,8 +325,8 @@ fn the_screen_asks_for_a_file() {
     );
 }
 
-/// What is in memory alone is written from there: a session without a file, and one whose file
-/// does not hold all of it.
+/// Content that is only in memory is written from there: a session without a file, and one with an
+/// incomplete file.
 #[tokio::test]
 async fn a_session_in_memory_can_be_written_too() {
     for broken in [false, true] {

@@ -1,4 +1,4 @@
-//! Skills and what else is loaded from files: where it is found, who is trusted, what is sent.
+//! Skills and other extensions from files: where they are found, which are trusted, what is sent.
 
 mod examples;
 mod hooks;
@@ -11,13 +11,13 @@ mod watch;
 
 use std::path::Path;
 
-/// Writes a file and the folders above it.
+/// Writes a file, creating the folders above it.
 pub fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
-/// A skill of this name with this description.
+/// A skill with this name and description.
 pub fn skill(folder: &Path, name: &str, description: &str) {
     let text = format!("---\nname: {name}\ndescription: {description}\n---\n# {name}\n\nDo it with care.\n");
     write(&folder.join(name).join("SKILL.md"), &text);

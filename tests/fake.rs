@@ -1,5 +1,5 @@
-//! Stand-ins for the agent's tests: a transport that plays scripts, tools that misbehave, and a
-//! bench that runs an agent on them and collects what it tells.
+//! Stand-ins for the agent's tests: a transport that plays scripts, misbehaving tools, and a bench that runs
+//! an agent on them and collects its events.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -31,24 +31,24 @@ use tau::tools::{
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// What a scripted answer does next.
+/// The next step of a scripted answer.
 #[derive(Clone, Debug)]
 pub enum Step {
     Say(&'static str),
     Think(&'static str),
     Call(&'static str, &'static str, Value),
-    /// A call whose arguments never came whole.
+    /// A call whose arguments never arrived completely.
     HalfCall(&'static str),
     Stop(StopReason),
     Fail(FailureKind, Option<u64>),
     Wait(u64),
     Hang,
     Panic,
-    /// The stream ends without a word.
+    /// The stream ends without a terminator.
     Cut,
 }
 
-/// A transport that plays one script a request; when none is left it says "done".
+/// A transport that plays one script per request; when none is left it says "done".
 #[derive(Default)]
 pub struct Player {
     answers: Mutex<VecDeque<Vec<Step>>>,
@@ -67,7 +67,7 @@ impl Player {
         self.answers.lock().unwrap().push_back(answer);
     }
 
-    /// Takes back the scripts that no request came for, and forgets the requests.
+    /// Removes unused scripts and recorded requests.
     pub fn clear(&self) {
         self.answers.lock().unwrap().clear();
         self.requests.lock().unwrap().clear();
@@ -131,26 +131,26 @@ fn events(content_index: usize, step: Step) -> Vec<StreamEvent> {
 /// Tools by behaviour.
 #[derive(Clone, Copy, Debug)]
 pub enum Manner {
-    /// Answers its `text`, or so many `words`.
+    /// Returns its `text`, or this many `words`.
     Echo,
     /// Sleeps `ms`, and ends at once when cancelled.
     Nap,
-    /// Never ends and does not look at its token.
+    /// Never ends and ignores its token.
     Deaf,
     /// Refuses.
     Refuse,
     /// Panics.
     Crash,
-    /// Shows a hundred answers on its way.
+    /// Shows a hundred intermediate answers.
     Chatty,
 }
 
-/// A tool that behaves as its manner says.
+/// A tool with this behaviour.
 pub struct FakeTool {
     spec: ToolSpec,
     manner: Manner,
     pub alive: Arc<AtomicUsize>,
-    /// Most calls of this tool that ran at the same time.
+    /// The maximum number of parallel calls of this tool so far.
     pub most: Arc<AtomicUsize>,
 }
 
@@ -168,7 +168,7 @@ impl FakeTool {
     }
 }
 
-/// Counts the calls of a tool that are running.
+/// Counts the running calls of a tool.
 struct Alive(Arc<AtomicUsize>);
 
 impl Drop for Alive {
@@ -218,7 +218,7 @@ impl AnyTool for FakeTool {
     }
 }
 
-/// All fake tools, under the names of their manners; `look` is an echo that only reads.
+/// All fake tools, named after their behaviour; `look` is an echo that only reads.
 pub fn tools() -> Toolbox {
     let all = [
         ("echo", Manner::Echo, false),
@@ -241,13 +241,13 @@ impl KeySource for NoKeys {
     }
 }
 
-/// A model that thinks, of that id.
+/// A model with thinking and this id.
 pub fn model(id: &str) -> Arc<Model> {
     let api = Api::Scripted;
     Arc::new(Model { id: id.into(), provider: "fake".into(), api, reasoning: true, ..Model::default() })
 }
 
-/// What agents of the tests start with.
+/// The configuration of test agents.
 pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
     let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
     AgentConfig {
@@ -276,7 +276,7 @@ pub fn config(transport: Arc<dyn Transport>, dir: &Path) -> AgentConfig {
     }
 }
 
-/// An agent at work in a directory of its own.
+/// An agent at work in its own directory.
 pub struct Bench {
     pub agent: AgentHandle,
     pub dir: tempfile::TempDir,
@@ -306,13 +306,13 @@ impl Bench {
         self.send(prompt(text)).await;
     }
 
-    /// The next event; fails the test when none comes in time.
+    /// The next event; fails the test if none arrives in time.
     pub async fn next(&mut self) -> AgentEvent {
         let event = timeout(Duration::from_secs(10), self.agent.events.recv()).await;
         event.expect("no event came").expect("the agent has ended")
     }
 
-    /// Events up to and with the first that `last` accepts.
+    /// Events up to and including the first that `last` accepts.
     pub async fn until(&mut self, last: impl Fn(&AgentEvent) -> bool) -> Vec<AgentEvent> {
         let mut events = Vec::new();
         loop {
@@ -329,7 +329,7 @@ impl Bench {
         self.until(|event| matches!(event, AgentEvent::Run(RunEvent::AgentSettled { .. }))).await
     }
 
-    /// Ends the agent and opens its session file again.
+    /// Ends the agent and reopens its session file.
     pub async fn reopened(mut self) -> Option<(Session, tempfile::TempDir)> {
         self.send(AgentCommand::Task(TaskCommand::Shutdown)).await;
         self.until(|event| *event == AgentEvent::Task(TaskEvent::Stopped)).await;
@@ -357,8 +357,8 @@ pub fn prompt(text: &str) -> AgentCommand {
     })
 }
 
-/// Events in short: kind and what matters; consecutive updates of a message count as one, and
-/// what is told at the start of an agent is left out.
+/// Events in short: kind and essentials; consecutive updates of a message count as one, and events at the
+/// start of an agent are left out.
 pub fn brief(events: &[AgentEvent]) -> Vec<String> {
     let mut lines: Vec<String> = events.iter().filter_map(line).collect();
     lines.dedup_by(|next, last| next == "update" && last == "update");

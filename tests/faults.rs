@@ -1,5 +1,5 @@
-//! Faults of networks and providers, from the socket to the agent's events: each ends in a
-//! recovery or in a clear event, and what was received before it is kept.
+//! Faults of networks and providers, from the socket to the agent's events: each ends in a recovery or a
+//! clear event, and received data is kept.
 
 pub mod server;
 pub mod tls;
@@ -26,7 +26,7 @@ const END: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}
 const OK: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"ok\"}}]}\n\n\
                   data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// Short, so that silence is over soon.
+/// Short, so that silence ends soon.
 const SHORT: IdleLimits = IdleLimits {
     first: Duration::from_millis(2_000),
     idle: Duration::from_millis(1_000),
@@ -64,7 +64,7 @@ struct Observed {
 }
 
 impl Observed {
-    /// The answers of the model in short: how each ended, and its text.
+    /// The model's answers in short: how each ended, and its text.
     fn answers(&self) -> Vec<String> {
         let ended = self.events.iter().filter_map(|event| match event {
             AgentEvent::Turn(TurnEvent::MessageEnd { message })
@@ -77,7 +77,7 @@ impl Observed {
         ended.collect()
     }
 
-    /// All words on failures.
+    /// All texts about failures.
     fn words(&self) -> String {
         let words = self.events.iter().filter_map(|event| match event {
             AgentEvent::Run(RunEvent::AutoRetryStart { error_message, .. }) => Some(error_message.clone()),
@@ -100,12 +100,12 @@ async fn go(mut bench: Bench) -> Observed {
     Observed { events, took: began.elapsed() }
 }
 
-/// The events of one prompt to a model at that address.
+/// The events of one prompt to a model at this address.
 pub async fn run(base_url: &str) -> Vec<AgentEvent> {
     go(bench(base_url, direct(), RetryMode::Headless)).await.events
 }
 
-/// One fault: what the server does, how the answers end, words that are observed, requests sent.
+/// One fault: the server's behaviour, the ends of the answers, expected words, the number of requests.
 struct Case {
     name: &'static str,
     acts: Vec<Act>,
@@ -124,7 +124,7 @@ fn case(
     Case { name, acts: acts.into_iter().collect(), answers, words, requests }
 }
 
-/// Runs the cases side by side, as most of them wait for a retry.
+/// Runs the cases in parallel, as most of them wait for a retry.
 async fn check(cases: Vec<Case>) {
     let runs = cases.into_iter().map(|case| async move {
         let server = Server::start(case.acts).await;
@@ -142,7 +142,7 @@ fn ok() -> Act {
     Act::Send(stream(OK))
 }
 
-/// An error answer in the words most providers use.
+/// An error answer in the format of most providers.
 fn error(status: &str, headers: &str, message: &str) -> Act {
     let body = json!({ "error": { "message": message } }).to_string();
     Act::Send(answer(status, headers, body.as_bytes()))
@@ -209,7 +209,7 @@ async fn connections_that_break() {
     .await;
 }
 
-/// A chunk that calls tools: id and arguments of each.
+/// A chunk with tool calls: id and arguments of each.
 fn calls(list: &[(&str, &str)]) -> String {
     let list = list.iter().enumerate().map(|(index, (id, arguments))| {
         json!({ "index": index, "id": id, "function": { "name": "echo", "arguments": arguments } })
@@ -395,7 +395,7 @@ async fn a_proxy_is_used_as_it_is_set() {
     let first = proxy.requests().remove(0);
     assert!(first.starts_with("POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n"), "{first}");
 
-    // Through a tunnel the proxy learns the host and nothing else.
+    // Through a tunnel the proxy learns only the host.
     let tunnel = Server::start(vec![Act::Send(answer("403 No", "", b""))]).await;
     let network = Network { proxy: ProxyChoice::parse(&tunnel.url()), ..network };
     let observed = go(bench("https://model.invalid/v1", network, RetryMode::Headless)).await;
@@ -403,7 +403,7 @@ async fn a_proxy_is_used_as_it_is_set() {
     let first = tunnel.requests().remove(0);
     assert!(first.starts_with("CONNECT model.invalid:443 ") && !first.contains("chat"), "{first}");
 
-    // A server on this machine is never asked through a proxy.
+    // A server on this machine is never reached through a proxy.
     let (near, proxy) = (Server::start(vec![ok()]).await, Server::start(vec![ok()]).await);
     let network = Network { proxy: ProxyChoice::parse(&proxy.url()), ..Network::default() };
     assert_eq!(go(bench(&near.url(), network, RetryMode::Headless)).await.answers(), ["Stop ok"]);

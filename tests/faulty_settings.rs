@@ -1,5 +1,4 @@
-//! Settings with mistakes in them, in the real program: the screen warns and starts, the front ends
-//! without one refuse.
+//! Faulty settings in the real program: the screen warns and starts, other front ends refuse.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -11,7 +10,7 @@ use crate::screen::Screen;
 
 const SHELL: &str = "/bin/sh";
 
-/// Starts tau on a screen, with this as its `config.toml`, after these shell commands.
+/// Starts tau on a screen with this `config.toml`, after these shell commands.
 fn start(config: &str, before: &str, flags: &str) -> Screen {
     let script = format!(
         "mkdir -p \"$TAU_HOME/themes\"; printf '%s' '{config}' >\"$TAU_HOME/config.toml\"; {before}\n\
@@ -20,7 +19,7 @@ fn start(config: &str, before: &str, flags: &str) -> Screen {
     Screen::program(Path::new(SHELL), &["-c", &script], 120, 30)
 }
 
-/// The screen without its line breaks, so that a long path may be wrapped anywhere.
+/// The screen without line breaks, so that a long path may be wrapped anywhere.
 fn flat(cells: &vt100::Screen) -> String {
     cells.contents().lines().map(str::trim).collect::<Vec<_>>().join("").replace(' ', "")
 }
@@ -103,7 +102,7 @@ fn a_terminal_that_moves_no_cursor_is_refused_with_a_hint() {
     assert_eq!(screen.wait_exit().code(), Some(0));
 }
 
-/// A server that refuses every request so, and counts them.
+/// A server that refuses every request with this body, and counts them.
 fn refusing(body: &'static str) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -142,8 +141,8 @@ fn a_compaction_that_fails_says_so_and_a_refusal_is_not_retried() {
     assert_eq!(count.load(Ordering::SeqCst), once + 2, "{twice}");
 }
 
-/// What guards the user is in a file that cannot be read: everything is asked, also what only reads, nobody can
-/// choose `auto`, and the screen says so until the file is repaired.
+/// Settings that protect the user are in an unreadable file: every call needs approval, even those that only
+/// read, `auto` cannot be chosen, and the screen says so until the file is repaired.
 #[test]
 fn while_settings_cannot_be_read_everything_is_asked() {
     let screen = start("permission_mode = \"auto\"\nsandbox = \n", "", "--model demo");
@@ -158,7 +157,7 @@ fn while_settings_cannot_be_read_everything_is_asked() {
     screen.wait_for("ask · settings cannot be read");
 }
 
-/// Nobody is there to be asked: it does not start.
+/// No user is present to be asked: it does not start.
 #[test]
 fn without_a_screen_settings_that_cannot_be_read_are_refused() {
     for config in ["sandbox = \n", "sandbox = \"workspace\"\n", "[[hooks.PreToolUse]]\ncomand = \"x\"\n"] {
@@ -168,8 +167,8 @@ fn without_a_screen_settings_that_cannot_be_read_are_refused() {
     }
 }
 
-/// The rules of another agent that cannot be read may be denials, so every call is asked: those of the user, and
-/// those of a project that is trusted. A project that nobody trusts is named.
+/// Unreadable rules of another agent may be denials, so every call needs approval: for the user's rules, and
+/// those of a trusted project. An untrusted project is named.
 #[test]
 fn rules_of_another_agent_that_cannot_be_read_ask_about_every_call() {
     let said = |before: &str, flags: &str| {
@@ -224,7 +223,7 @@ fn a_trusted_project_that_can_no_longer_be_read_is_asked_about() {
     });
 }
 
-/// A sandbox that is set in a file that cannot be read is not off, for the user's commands neither.
+/// A sandbox configured in an unreadable file is not off, for the user's commands either.
 #[test]
 fn a_sandbox_that_cannot_be_read_has_a_stand_in() {
     if !crate::sandbox::has_landlock() {
@@ -244,7 +243,7 @@ fn a_sandbox_that_cannot_be_read_has_a_stand_in() {
     let make = format!("\x15!touch {}\r", file.display());
     screen.type_keys(&make);
     screen.wait_for("the sandbox probably blocked");
-    // The same once it is read again, and from then on what is written there.
+    // The same once it is readable again, and from then on the configured one.
     screen.reload("[sandbox]\nuser_commands = true\nlevel = workspace-write\n", "tau asks before every call");
     screen.type_keys(&make);
     screen.wait_until("two refusals", |cells| {

@@ -1,5 +1,5 @@
-//! Find in the transcript: what is sought is brought onto the screen, marked and counted, also where
-//! it is folded or not loaded.
+//! Search in the transcript: matches are brought onto the screen, marked and counted, even if folded or not
+//! loaded.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn said(words: &[String]) -> Vec<Arc<Message>> {
     words.iter().map(|text| Arc::new(user(text))).collect()
 }
 
-/// 60 messages; those that can be divided by 20 speak of an apple.
+/// 60 messages; those divisible by 20 mention an apple.
 fn orchard() -> Screen {
     let mut screen = Screen::new();
     let name = |at: usize| if at.is_multiple_of(20) { "Apple" } else { "pear" };
@@ -33,7 +33,7 @@ fn shown(screen: &mut Screen) -> String {
     text(&screen.draw())
 }
 
-/// The texts on the screen that look like this.
+/// The texts on the screen with this style.
 fn marked(screen: &mut Screen, token: ThemeToken) -> String {
     let buffer = screen.draw();
     let style: Style = Theme::default().style(token);
@@ -110,7 +110,7 @@ fn what_is_typed_never_reaches_the_message() {
     assert!(shown.contains("> draft") && !shown.contains("xyz"), "{shown}");
 }
 
-/// How often earlier messages were asked for.
+/// The number of requests for earlier messages.
 fn asked(screen: &mut Screen) -> usize {
     let is_page = |effect: &Effect| {
         matches!(

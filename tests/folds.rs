@@ -1,4 +1,4 @@
-//! Keystroke scripts: what keys and events do, as effects and as text on the screen.
+//! Keystroke scripts: the effects of keys and events, and the text on the screen.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use tau::app::{Effect, Msg};
 
 use crate::harness::{Screen, assistant, text, user};
 
-/// Presses the keys on a fresh screen (with a run going on when `running`), and compares the
-/// commands to the agent.
+/// Presses the keys on a fresh screen (with a run in progress if `running`), and compares the commands to
+/// the agent.
 fn check(running: bool, script: &str, expected: &[AgentCommand]) {
     let mut screen = Screen::new();
     if running {
@@ -183,7 +183,7 @@ fn models_of(usable: Vec<Arc<tau::agent::protocol::model::Model>>) -> tau::app::
 
 #[test]
 fn choosing_a_model_tells_the_agent_and_keeps_the_choice() {
-    // The keys may come before the rows of the list, which another key takes back.
+    // The keys may arrive before the rows of the list, which another key undoes.
     for (early, late) in [("", "oth<enter>"), ("oth<enter>", ""), ("<enter>oth", "<enter>")] {
         let mut screen = Screen::new();
         screen.take_effects();

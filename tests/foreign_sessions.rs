@@ -1,6 +1,6 @@
-//! A session that pi 1.5.2 wrote, with every kind of entry that it knows, and the contexts that it
-//! makes of it: the same here, wherever the conversation stands, and nothing of it is lost. And what
-//! others write in their own way is found.
+//! A session written by pi 1.5.2, with every kind of entry, and the contexts that pi derives from it: they
+//! are the same here, wherever the conversation stands, and nothing is lost. Text written in other formats
+//! is found, too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,13 +23,13 @@ use crate::sessions::{Folder, assistant, user};
 const LINES: &str = include_str!("golden/sessions/pi-1.5.2.jsonl");
 const EXPECTED: &str = include_str!("golden/sessions/pi-1.5.2.expected.json");
 
-/// What pi says of the file.
+/// The output of pi for the file.
 #[derive(Deserialize)]
 struct Expected {
     name: String,
     thinking: Value,
     model: Value,
-    /// The context below each entry, a message a text.
+    /// The context below each entry, one text per message.
     contexts: BTreeMap<String, Vec<String>>,
 }
 
@@ -133,7 +133,7 @@ async fn what_it_used_for_other_things_counts() {
     else {
         panic!("{events:?}")
     };
-    // Eight answers, a summary of a branch, one of what was compacted, and the warming of a cache.
+    // Eight answers, a summary of a branch, a summary of a compaction, and a cache warm-up.
     assert_eq!((stats.usage.input, stats.usage.output), (8 * 100 + 9 + 3 + 5, 8 * 20 + 9 + 3));
 }
 

@@ -1,4 +1,5 @@
-//! Golden frames: every visible thing at 200x50, 120x40, 80x24 and 40x12, with all colours, with 256 and with 16.
+//! Golden frames: every visible thing at 200x50, 120x40, 80x24 and 40x12, with all colours, with 256 and
+//! with 16.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ mod states;
 mod undo;
 mod writing;
 
-/// Markdown with everything in it.
+/// Markdown with every element.
 const ANSWER: &str = include_str!("golden/answer.md");
 
 #[test]
@@ -64,7 +65,7 @@ fn markdown_answer() {
     frames(&mut screen, "markdown");
 }
 
-/// A turn with a read, an edit with its diff, a command that fails and one that runs.
+/// A turn with a read, an edit with its diff, a failed command and a running one.
 fn tools() -> Screen {
     let mut screen = Screen::new();
     screen.user("fix the failing test in parser.rs");
@@ -137,7 +138,7 @@ fn tool_panels() {
     frames(&mut screen, "tools-open");
 }
 
-/// What an answer says besides its details must be on the screen.
+/// Everything an answer says besides its details must be on the screen.
 #[test]
 fn refusals_cuts_and_timeouts_are_said() {
     let hunk = Hunk { old_start: 1, new_start: 1, lines: vec![" a".into(), "+b".into()] };
@@ -291,7 +292,7 @@ fn session_picker() {
     frames(&mut screen, "sessions");
 }
 
-/// A session that was gone back in once.
+/// A session in which the user went back once.
 fn outline() -> Outline {
     let row = |id: &str, parent: Option<usize>, kind: RowKind, text: &str| OutlineRow {
         id: id.into(),
@@ -325,7 +326,7 @@ fn session_tree() {
     screen.agent(TaskEvent::Answered { ticket: 0, answer: Ok(QueryAnswer::Outline(outline())) });
     screen.keys("<ctrl+t><up><up>");
     frames(&mut screen, "tree");
-    // How a call failed is seen in a narrow window too, where there is no room for the whole call.
+    // The error of a call is visible in a narrow window too, where the whole call does not fit.
     crate::harness::frame(&mut screen, "tree", 30, 16);
     let shown = crate::harness::text(&screen.draw());
     assert!(shown.lines().any(|row| row.contains("bash cargo") && row.contains("✗101")), "{shown}");

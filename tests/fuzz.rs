@@ -1,5 +1,5 @@
-//! Fuzz targets: whatever reads bytes or text that others wrote, each with what must hold for
-//! any input. They run for about a second each here, and for hours as `docs/fuzzing.md` says.
+//! Fuzz targets: every parser of foreign bytes or text, each with properties that must hold for any input.
+//! They run for about a second each here, and for hours as described in `docs/fuzzing.md`.
 
 mod documents;
 mod driver;
@@ -13,13 +13,13 @@ use driver::{Target, run};
 
 use crate::providers::recordings::recordings;
 
-/// The bodies of our recordings of a format; of all formats where it is empty.
+/// The bodies of our recordings of a format, or of all formats if it is empty.
 fn bodies(format: &str) -> Vec<Vec<u8>> {
     let all = recordings().into_iter().filter(|recording| format.is_empty() || recording.format == format);
     all.map(|recording| recording.body).collect()
 }
 
-/// Text for targets that take any: what the recorded answers say, and ours.
+/// Text for targets that accept any: the text of recorded answers, and ours.
 fn texts() -> Vec<Vec<u8>> {
     let said = recordings().into_iter().filter_map(|recording| {
         let text = recording.expected["text"].as_str()?.to_owned();
@@ -30,12 +30,12 @@ fn texts() -> Vec<Vec<u8>> {
     said.chain([golden, showcase]).collect()
 }
 
-/// The input as text, and the places at which characters begin.
+/// The input as text, and the positions at which characters begin.
 fn as_text(input: &[u8]) -> String {
     String::from_utf8_lossy(input).into_owned()
 }
 
-/// The text in pieces of up to `most` characters, cut as the dice fall.
+/// The text in random pieces of up to `most` characters.
 fn pieces(text: &str, dice: &mut crate::laws::Dice, most: usize) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let mut rest = characters.as_slice();

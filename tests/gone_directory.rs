@@ -1,5 +1,5 @@
-//! The working directory is removed or moved while a session runs in it: commands continue in the nearest one above
-//! it, say so, are judged there, and nothing makes the old one again.
+//! The working directory is removed or moved during a session: commands continue in the nearest ancestor,
+//! say so, are judged there, and nothing recreates the old one.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::headless::{bare, calls, run, says};
 use crate::screen::Screen;
 use crate::time_limit::{JoinInTime, SOON};
 
-/// Waits until somebody has moved the working directory away.
+/// Waits until the working directory has been moved away.
 const WAIT: &str = "touch waiting; while [ -e waiting ]; do sleep 0.02; done";
 
 /// Moves a directory to `away` beside it as soon as its command waits for that.
@@ -28,7 +28,7 @@ fn move_away(work: &Path) -> std::thread::JoinHandle<()> {
     })
 }
 
-/// What the model was told of each call after the first, in order.
+/// The results given to the model for each call after the first, in order.
 async fn told(flags: &[&str], rest: &[(&str, Value)]) -> (tempfile::TempDir, PathBuf, Vec<String>) {
     let mut acts = vec![calls("bash", &json!({ "command": WAIT }))];
     acts.extend(rest.iter().map(|(tool, arguments)| calls(tool, arguments)));
@@ -95,7 +95,7 @@ async fn the_directory_above_does_not_become_the_workspace() {
     assert!(told[0].contains("over") && !home.path().join("made").exists(), "{told:?}");
 }
 
-/// A path that is harmless in the working directory need not be so in the one above.
+/// A path that is harmless in the working directory may not be so in its parent.
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_are_judged_where_they_run() {
     let flags = ["--permission-mode", "auto", "--sandbox", "off"];

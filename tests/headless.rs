@@ -1,5 +1,5 @@
-//! The program without a screen, as other programs start it: real processes, real pipes, a server
-//! on loopback, and a home folder with nothing in it.
+//! The program without a screen, as other programs start it: real processes, real pipes, a server on
+//! loopback, and an empty home folder.
 
 mod action;
 mod approvals;
@@ -37,7 +37,7 @@ struct Place {
     server: Server,
 }
 
-/// How a process ended and what it wrote.
+/// The exit of a process and its output.
 #[derive(Debug)]
 pub struct Ended {
     pub code: i32,
@@ -66,7 +66,7 @@ impl Place {
 }
 
 impl Place {
-    /// The program with a model at the server of which this is said.
+    /// The program with a model at the server that has these facts.
     fn own(&self, facts: &str) -> Command {
         let config = self.dir.path().join("config");
         std::fs::create_dir_all(&config).unwrap();
@@ -88,14 +88,14 @@ pub fn bare(dir: &Path) -> Command {
     command
 }
 
-/// Runs it to its end, with this as its input.
+/// Runs it to its end, with this input.
 pub async fn run(command: &mut Command, input: Option<&str>) -> Ended {
     if input.is_some() {
         command.stdin(Stdio::piped());
     }
     let mut child = command.spawn().unwrap();
     if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
-        // One that does not read its input is no failure of the test's.
+        // A program that does not read its input is not a failure of the test.
         let _ = tokio::io::AsyncWriteExt::write_all(&mut pipe, text.as_bytes()).await;
     }
     let output = timeout(Duration::from_secs(60), child.wait_with_output()).await.expect("it does not end");
@@ -107,7 +107,7 @@ pub async fn run(command: &mut Command, input: Option<&str>) -> Ended {
     }
 }
 
-/// A chat answer that says this.
+/// A chat answer with this text.
 pub fn says(text: &str) -> Act {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     let end = serde_json::json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
@@ -123,7 +123,7 @@ pub fn calls(name: &str, arguments: &Value) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
-/// A chat answer that begins with this and then says nothing more.
+/// A chat answer that begins with this and then stalls.
 pub fn stalls(text: &str) -> Act {
     let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
     Act::Stall(stream(&format!("data: {delta}\n\n")))

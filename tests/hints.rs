@@ -1,4 +1,4 @@
-//! What the screen says about keys and commands comes from the key map and the list of commands.
+//! Hints on the screen about keys and commands come from the key map and the list of commands.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn rebound(keys: &[(&str, &[&str])]) -> Screen {
     Screen::boot(Boot { keys, ..boot() })
 }
 
-/// A screen with a running agent that thinks.
+/// A screen with a running agent that is thinking.
 fn at_work(mut screen: Screen) -> String {
     screen.run();
     screen.delta(Delta::ThinkingStart { content_index: 0 });

@@ -1,5 +1,5 @@
-//! The window on a long history: wherever the user looks, pages come and go, and what is seen is the
-//! same as if all of it were loaded.
+//! The window on a long history: wherever the user looks, pages are loaded and dropped, and the view is the
+//! same as if everything were loaded.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use tau::app::transcript::window::HISTORY_BYTES;
 
 use crate::harness::{Screen, assistant, text, user};
 
-/// Messages of a page.
+/// The number of messages in a page.
 const PAGE: usize = 100;
-/// Bytes of an answer that are not drawn.
+/// The number of bytes of an answer that are not drawn.
 const HIDDEN: usize = 4_000;
 
 /// An agent with a long session: every tenth message is a prompt.
 struct Agent {
     history: Vec<Arc<Message>>,
-    /// The positions of the pages that were sent.
+    /// The positions of the sent pages.
     sent: Vec<(usize, usize)>,
 }
 
 impl Agent {
     fn new(count: usize) -> Self {
         let answer = |at: usize| {
-            // It weighs more than is seen of it.
+            // It is larger than its visible part.
             let thinking = Block::Thinking {
                 thinking: " ".into(),
                 thinking_signature: Some("x".repeat(HIDDEN)),
@@ -42,7 +42,7 @@ impl Agent {
         Agent { history: (0..count).map(message).map(Arc::new).collect(), sent: Vec::new() }
     }
 
-    /// A screen that has opened the session: the last messages are there.
+    /// A screen that has opened the session: the last messages are loaded.
     fn open(&mut self) -> Screen {
         let mut screen = Screen::new();
         let (session, titles) = Default::default();
@@ -52,7 +52,7 @@ impl Agent {
         screen
     }
 
-    /// Answers what the screen asks for until it asks for nothing more; how often it did.
+    /// Answers the screen's requests until there are none; returns their number.
     fn serve(&mut self, screen: &mut Screen) -> usize {
         for count in 0..200 {
             screen.draw();
@@ -110,7 +110,7 @@ fn shows(screen: &mut Screen, what: &str) {
     assert!(shown.contains(what), "no {what:?} in\n{shown}");
 }
 
-/// The numbers of the answers on the screen, top to bottom.
+/// The numbers of the answers on the screen, from top to bottom.
 fn numbers(screen: &mut Screen) -> Vec<usize> {
     let shown = text(&screen.draw());
     let words: Vec<&str> = shown.split_whitespace().collect();

@@ -1,16 +1,16 @@
-//! Who imports whom, read from the source: the rooms of the agent in their order, and no circles.
+//! Imports between modules, read from the source: the agent's areas in their order, and no cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tidy::{Source, product, report, without_comments_and_strings};
 
-/// Layers whose files must not import each other in a circle.
+/// Layers whose files must not import each other in a cycle.
 const WITHOUT_CIRCLES: [&str; 4] = ["agent", "app", "view", "cli"];
 
-/// Files that are still in a circle.
+/// Files that are still in a cycle.
 const IN_A_CIRCLE: [&str; 0] = [];
 
-/// The rooms of the agent. A room imports only rooms before it, or beside it in the same row.
+/// The areas of the agent. An area imports only earlier ones, or others in the same row.
 const ROOMS: [&[&str]; 7] = [
     &["protocol", "secrets"],
     &["permissions"],
@@ -24,7 +24,7 @@ const ROOMS: [&[&str]; 7] = [
 /// The crate that lies in the folder of another.
 const PROTOCOL: &str = "agent::protocol";
 
-/// The modules of the product by path (`agent::engine::run`), and what each names.
+/// The modules of the product by path (`agent::engine::run`), and the imports of each.
 struct Modules {
     named: BTreeMap<String, BTreeSet<String>>,
 }
@@ -51,7 +51,7 @@ impl Modules {
             .map(|(from, to)| (from.as_str(), to.as_str()))
     }
 
-    /// Everything that `start` leads to by imports among the modules for which `within` holds.
+    /// Everything that `start` reaches by imports among the modules for which `within` holds.
     fn reachable<'a>(&'a self, start: &'a str, within: impl Fn(&str) -> bool) -> BTreeSet<&'a str> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![start]);
         while let Some(from) = open.pop() {
@@ -66,7 +66,7 @@ impl Modules {
     }
 }
 
-/// Whether `outer` is `inner` or contains it.
+/// True if `outer` is `inner` or contains it.
 fn contains(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
@@ -77,8 +77,8 @@ fn module(path: &str) -> String {
     path.replace('/', "::")
 }
 
-/// The paths in a piece of code: of `use` declarations with their braces expanded, and of
-/// expressions and types.
+/// The paths in a piece of code: of `use` declarations with their braces expanded, and of expressions and
+/// types.
 fn paths(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -130,7 +130,7 @@ fn expand(prefix: &str, path: &str, found: &mut Vec<String>) {
     expand(&prefix, &inner[start..], found);
 }
 
-/// The module that a path in `from` leads to, if it is one of ours.
+/// The module that a path in `from` resolves to, if it is one of ours.
 fn resolve(from: &str, path: &str, known: &BTreeSet<String>) -> Option<String> {
     let mut at: Vec<&str> = from.split("::").collect();
     let mut names = path.split("::").map(str::trim).peekable();

@@ -1,5 +1,5 @@
-//! tau on the screen of the shell: what is finished goes to the terminal's scrollback, once and in
-//! order, and nothing of what was there is lost.
+//! tau on the shell's screen: finished rows go to the terminal's scrollback, once and in order, and nothing
+//! that was there is lost.
 
 mod lists;
 
@@ -22,12 +22,12 @@ use crate::screen::{Screen as Terminal, check_order};
 
 const FAST: &str = "export TAU_DEMO_SPEED=max";
 
-/// Waits until the run that was begun is over: the line of its cost is there so many times.
+/// Waits until the run is over: the line with its cost appears this many times.
 fn wait_for_runs(terminal: &Terminal, count: usize) {
     wait_for_rows(terminal, "the end of the run", count, |row| row.contains("↑") && row.starts_with("  "));
 }
 
-/// Waits for that many rows of a kind, on the screen or above it.
+/// Waits for this many rows of a kind, on the screen or above it.
 fn wait_for_rows(terminal: &Terminal, what: &str, count: usize, is_one: impl Fn(&str) -> bool) {
     let end = std::time::Instant::now() + crate::screen::TIMEOUT;
     while terminal.rows().iter().filter(|row| is_one(row.trim_end())).count() < count {
@@ -148,7 +148,7 @@ fn a_crash_leaves_what_is_shown_and_reports_below_it() {
     );
 }
 
-/// Not a test: what the test above runs in a terminal.
+/// Not a test: the program that the test above runs in a terminal.
 #[test]
 #[ignore = "run by a_crash_leaves_what_is_shown_and_reports_below_it"]
 fn child_that_panics() {
@@ -203,7 +203,7 @@ fn dialogs_are_in_the_region_and_leave_no_trace() {
             terminal.type_keys(open);
             terminal.wait_for(shown);
             terminal.type_keys("\x1b");
-            // With the next key at once, Esc would be Alt.
+            // If the next key followed at once, Esc would be Alt.
             std::thread::sleep(std::time::Duration::from_millis(200));
             terminal.wait_until("the composer again", |cells| {
                 let text = cells.contents();
@@ -302,7 +302,7 @@ fn a_session_that_is_continued_is_printed_from_its_last_messages_on() {
     assert!(rows.len() < 260, "{} rows", rows.len());
 }
 
-/// A screen on which a session is open.
+/// A screen with an open session.
 fn opened(size: Size) -> Screen {
     opened_on(ScreenKind::Inline, size)
 }
@@ -319,8 +319,8 @@ fn opened_on(kind: ScreenKind, size: Size) -> Screen {
     screen
 }
 
-/// Draws frames until nothing more is finished, and folds what they found out; the rows that they
-/// printed, and those of the region.
+/// Draws frames until nothing more is finished, and folds their results; returns the printed rows, and those
+/// of the region.
 fn print(screen: &mut Screen, printed: &mut Vec<String>) -> Vec<String> {
     loop {
         let model = screen.model.take().unwrap();
@@ -370,7 +370,7 @@ fn stream(screen: &mut Screen, answer: &str, step: usize, printed: &mut Vec<Stri
     screen.fold(Msg::Agent(AgentEvent::Run(RunEvent::AgentSettled { aborted: false })));
 }
 
-/// Law: what is printed, and what is live at the end, is what a screen of any height would show.
+/// Law: the printed rows and the final live rows are what a screen of any height would show.
 #[test]
 fn the_scrollback_is_the_transcript() {
     let answer = std::fs::read_to_string(root().join("tests/golden/answer.md")).unwrap();
@@ -413,7 +413,7 @@ fn frames() {
     golden("frames/inline-60x16.txt", &content);
 }
 
-/// The main scenes on the shell's screen: what each prints, and what is below it then.
+/// The main scenes on the shell's screen: the printed rows of each, and the rows below them.
 fn scenes(kind: ScreenKind) -> String {
     let mut screen = opened_on(kind, Size { width: 80, height: 24 });
     let mut content = String::new();

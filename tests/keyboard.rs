@@ -1,4 +1,4 @@
-//! Handing the keyboard to a running command: keys, frames, and the real program in a terminal.
+//! Giving the keyboard to a running command: keys, frames, and the real program in a terminal.
 
 use tau::agent::AgentCommand;
 use tau::agent::protocol::command::ShellCommand;
@@ -46,7 +46,7 @@ fn ends(screen: &mut Screen) {
     screen.agent(ShellEvent::BashEnd { id: Some(ID.into()), message });
 }
 
-/// What was typed into the command since this was asked last, and nothing else was done.
+/// The text typed into the command since the last call; nothing else may have happened.
 #[track_caller]
 fn typed(screen: &mut Screen) -> String {
     let effects = screen.take_effects();
@@ -105,7 +105,7 @@ fn the_command_with_the_keyboard_is_drawn_below_and_a_full_screen_one_everywhere
     writes(&mut screen, "\x1b[1;34m(1/2) Stage this hunk [y,n,q,a,d,e,?]? \x1b[m");
     screen.keys("<f2>");
     frames(&mut screen, "console");
-    // A full-screen program draws again when it is told another size.
+    // A full-screen program redraws when its size changes.
     for (width, height) in [(200, 50), (120, 40), (40, 12), (80, 24)] {
         screen.send(Msg::Resized(Size { width, height }));
         writes(
@@ -256,7 +256,7 @@ fn bars_of_progress_are_shown_once_and_lines_are_counted() {
     assert!(frame.contains("line 59999") && frame.contains("59982 hidden lines"), "{frame}");
 }
 
-/// The real program, in a terminal of the test's.
+/// The real program in the test's terminal.
 mod program {
     use rustix::process::Signal;
 
@@ -314,7 +314,7 @@ mod program {
         let script = "trap '' INT QUIT HUP TSTP; exec \"$TAU_BIN\"";
         let screen = Screen::program(std::path::Path::new("/bin/sh"), &["-c", script], 80, 24);
         screen.wait_until("alternate screen", vt100::Screen::alternate_screen);
-        // The signals 1 to 31; what the caller of the tests does with real-time signals is its own.
+        // The signals 1 to 31; the test runner's treatment of real-time signals does not matter.
         let ignored = "$((0x$(grep SigIgn /proc/self/status | cut -f2) & 0x7fffffff))";
         screen.type_keys(&format!("!grep -q . /proc/self/status; echo {ignored}-ignored; sleep 60\r"));
         screen.wait_for("0-ignored");

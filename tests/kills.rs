@@ -1,8 +1,8 @@
-//! The program is killed at random points of running turns; nothing that was told is lost.
+//! The program is killed at random points of running turns; no reported message is lost.
 //!
-//! A child of this test runs an agent that never rests and says on standard output which messages
-//! are complete. 20 kills in a plain run; `TAU_KILLS=500` for as many as promised:
-//! `TAU_KILLS=500 cargo test --release --test all kills -- --nocapture`.
+//! A child of this test runs an agent that never rests and reports completed messages on standard output. 20
+//! kills in a plain run; `TAU_KILLS=500` for the full number: `TAU_KILLS=500 cargo test --release --test all
+//! kills -- --nocapture`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -24,17 +24,18 @@ use crate::laws::Dice;
 use crate::sessions::opened_soon;
 use crate::time_limit::{EndInTime, JoinInTime, in_time};
 
-/// Where the child keeps its session.
+/// The folder of the child's session.
 const FOLDER: &str = "TAU_TEST_KILLS";
-/// Begins a line that tells of a complete message.
+/// The start of a line that reports a complete message.
 const TOLD: &str = "told ";
 
-/// How often something is killed.
+/// The number of kills.
 pub(crate) fn kills() -> usize {
     std::env::var("TAU_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20)
 }
 
-/// Runs a child until it has said something and a while longer, kills it; what it has told.
+/// Runs a child until it has reported something and a while longer, then kills it; returns the reported
+/// messages.
 fn killed(folder: &Path, after: Duration) -> Vec<Message> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kills::child", "--ignored", "--nocapture"])
@@ -46,7 +47,7 @@ fn killed(folder: &Path, after: Duration) -> Vec<Message> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut told = Vec::new();
     let mut note = |line: &str| {
-        // A line can be cut off by the kill; then nobody was told.
+        // The kill may cut a line; then it was not reported.
         let message = line.split_once(TOLD).and_then(|(_, json)| serde_json::from_str(json).ok());
         told.extend(message);
     };
@@ -63,7 +64,7 @@ fn killed(folder: &Path, after: Duration) -> Vec<Message> {
     told
 }
 
-/// All calls have exactly one result, in what a request would hold.
+/// Checks that all calls have exactly one result in the resulting request.
 fn check_calls(session: &Session) {
     let model = crate::fake::model("first");
     let told = tau::agent::context::request::for_request(&session.context().messages, &model);
@@ -99,7 +100,7 @@ fn nothing_that_was_told_is_lost_to_a_kill() {
     let (mut told, mut torn) = (0, 0);
     let began = Instant::now();
     for kill in 0..kills() {
-        // A new session now and then, so that its first line is met as well.
+        // A new session now and then, so that its first line is covered as well.
         let sessions = folder.path().join(format!("{}", kill / 25));
         let messages = killed(&sessions, Duration::from_micros(dice.below(40_000) as u64));
         let path = newest(&sessions, folder.path()).expect("a session");
@@ -139,7 +140,7 @@ async fn a_killed_session_continues() {
     assert_eq!(crate::sessions::texts(&session).last().map(String::as_str), Some("assistant:still here"));
 }
 
-/// The child: continues with the session in its folder, or begins one, and never rests.
+/// The child: continues with the session in its folder, or starts one, and never rests.
 #[tokio::test]
 #[ignore = "run by the tests that kill it"]
 async fn child() {

@@ -1,7 +1,7 @@
 //! The laws of the fold and of the screen, on random runs.
 //!
-//! A run is made from a seed, so a failure is repeated by its seed. The number of steps is
-//! smaller in a plain `cargo test`; `TAU_LAWS=100000` takes as many as named.
+//! A run is generated from a seed, so a failure is reproduced by its seed. The number of steps is smaller in
+//! a plain `cargo test`; `TAU_LAWS=100000` sets it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ pub fn on_threads<S>(count: usize, stage: impl Fn() -> S + Sync, each: impl Fn(&
     });
 }
 
-/// A source of chance that gives the same for the same seed (xorshift64*).
+/// A deterministic random number generator (xorshift64*).
 pub struct Dice(u64);
 
 impl Dice {
@@ -167,7 +167,7 @@ const SIZES: &[(u16, u16)] = &[
     (0, 0),
 ];
 
-/// A random fact. Many make no sense; none may do harm.
+/// A random message. Many make no sense; none may do harm.
 fn fact(dice: &mut Dice, model: &Model) -> Msg {
     match dice.below(20) {
         0..=7 => match *dice.pick(KEYS) {
@@ -243,7 +243,7 @@ fn outline(dice: &mut Dice) -> Outline {
     Outline { rows, leaf }
 }
 
-/// Messages that come above all others, as many as makes sense or not.
+/// Messages above all others, in plausible numbers or not.
 fn earlier(dice: &mut Dice, id: String, text: String) -> AgentEvent {
     let calls = vec![Block::text(&text), Block::ToolCall(call(&id, "read", serde_json::json!({})))];
     let (person, model) = (Arc::new(user(&text)), Arc::new(assistant(calls, StopReason::Aborted)));
@@ -346,7 +346,7 @@ fn opened(id: &str, text: String) -> AgentEvent {
     })
 }
 
-/// A call that is to be decided on, or what comes of it.
+/// A call that needs a decision, or the outcome of one.
 fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
     match dice.below(6) {
         0..=2 => AgentEvent::Questions(QuestionEvent::ApprovalRequested {
@@ -374,7 +374,7 @@ fn decision(dice: &mut Dice, id: String, text: String) -> AgentEvent {
     }
 }
 
-/// A request for approval, as sound as it happens to be.
+/// A request for approval, valid or not.
 fn approval(dice: &mut Dice, id: String, text: String) -> ApprovalRequest {
     let command = text.repeat(dice.below(30));
     let hunk = Hunk {
@@ -443,8 +443,8 @@ fn steps(plain: usize) -> usize {
     std::env::var("TAU_LAWS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(plain)
 }
 
-/// Law 2: random facts at random sizes neither panic nor draw outside the screen.
-/// Law 5 beside it: folding what a frame found out changes nothing more.
+/// Law 2: random messages at random sizes neither panic nor draw outside the screen. Also law 5: folding the
+/// results of a frame changes nothing more.
 #[test]
 fn random_runs_do_not_panic_and_laid_reaches_a_fixpoint() {
     for seed in 0..3 {
@@ -466,7 +466,7 @@ fn random_runs_do_not_panic_and_laid_reaches_a_fixpoint() {
     }
 }
 
-/// Law 3: what was rendered before makes no difference to any cell, nor to what is copied.
+/// Law 3: the memo's contents make no difference to any cell, nor to copied text.
 #[test]
 fn cold_and_warm_memo_draw_the_same() {
     for seed in 10..12 {
@@ -487,7 +487,7 @@ fn cold_and_warm_memo_draw_the_same() {
     }
 }
 
-/// Law 3 beside it: a frame that is drawn over an older one looks like one on a blank screen.
+/// Law 3 as well: a frame drawn over an older one looks like one on a blank screen.
 #[test]
 fn a_frame_over_an_older_one_looks_like_a_new_one() {
     for seed in 12..14 {
@@ -502,7 +502,7 @@ fn a_frame_over_an_older_one_looks_like_a_new_one() {
             let area = Rect::new(0, 0, model.size.width, model.size.height);
             let mut new = Frame::blank(area);
             view(&model, &mut screen.memo, &mut new);
-            // In turns, as the terminal has one that is shown and one that is drawn.
+            // In turns, as the terminal has one frame that is shown and one being drawn.
             let older = &mut frames[step % 2];
             if older.area() != area {
                 older.resize(area);
@@ -514,8 +514,8 @@ fn a_frame_over_an_older_one_looks_like_a_new_one() {
     }
 }
 
-/// Law 1: folding a recorded log from the same start gives the same model and effects, also
-/// when the log went through its file format.
+/// Law 1: folding a recorded log from the same start gives the same model and effects, even after a round
+/// trip through its file format.
 #[test]
 fn a_recorded_run_replays_to_the_same_model() {
     for seed in 20..22 {

@@ -17,7 +17,7 @@ fn a_second_key_is_asked_for_and_does_what_it_means() {
     screen.keys("<ctrl+x>");
     let frame = shown(&mut screen);
     assert!(frame.contains("ctrl+x and: ") && frame.contains("answer"), "{frame}");
-    // Nothing is typed by it, and Ctrl may still be held.
+    // It types nothing, and Ctrl may still be held.
     screen.keys("x");
     assert!(shown(&mut screen).contains("Commands and actions"), "{}", shown(&mut screen));
     screen.keys("<esc><ctrl+x><ctrl+h>");
@@ -25,7 +25,7 @@ fn a_second_key_is_asked_for_and_does_what_it_means() {
     assert!(frame.contains("Keys and commands") && frame.contains("?/f1"), "{frame}");
     screen.keys("<esc>");
     assert!(screen.model().composer.is_empty());
-    // What means nothing says so and types nothing; the key after it is free again.
+    // An unbound key says so and types nothing; the next key is normal again.
     screen.keys("<ctrl+x>zz");
     let frame = shown(&mut screen);
     assert!(frame.contains("ctrl+x z means nothing; ? lists the keys") && frame.contains("> z"), "{frame}");

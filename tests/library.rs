@@ -1,4 +1,4 @@
-//! The agent as a library: the handle, its state, what can be set, what ends a run.
+//! The agent as a library: the handle, its state, its settings, and the ends of a run.
 
 mod history;
 mod limits;
@@ -63,7 +63,7 @@ fn asked(player: &Player) -> Vec<Vec<String>> {
     player.requests.lock().unwrap().iter().map(|request| texts(&request.messages)).collect()
 }
 
-/// Waits until the state is as `wanted` says.
+/// Waits until `wanted` holds for the state.
 async fn until(agent: &Agent, wanted: impl Fn(&tau::agent::api::AgentState) -> bool) {
     for _ in 0..500 {
         if wanted(&agent.state()) {
@@ -240,7 +240,7 @@ async fn the_conversation_can_be_changed() {
     assert_eq!(texts(&agent.state().messages), ["user a", "assistant Stop one", "user b"]);
     agent.prompt("c", []).in_time("the agent to take `prompt`").await.unwrap();
     agent.follow_up("waits", []).in_time("the agent to take `follow_up`").await.unwrap();
-    // Replacing aborts the run that is going on.
+    // Replacing aborts the current run.
     agent
         .replace_messages(vec![user_message("x")])
         .in_time("the agent to take `replace_messages`")
@@ -259,14 +259,14 @@ async fn the_conversation_can_be_changed() {
     assert!(state.messages.is_empty() && state.steering.is_empty(), "{state:?}");
     agent.run("new").in_time("the end of the run").await.unwrap();
     agent.shutdown().in_time("the end").await;
-    // Everything is in the file; what counts is the last branch.
+    // Everything is in the file; the last branch counts.
     let whole = std::fs::read_to_string(&file).unwrap();
     assert!(["\"a\"", "\"x\"", "\"new\""].iter().all(|text| whole.contains(text)), "{whole}");
     let session = tau::agent::session::Session::open(&file).unwrap();
     assert_eq!(texts(&session.context().messages), ["user new", "assistant Stop done"]);
 }
 
-/// Steers during the first of three calls; the results that follow, and what the model saw.
+/// Steers during the first of three calls and checks the results, and the messages that the model saw.
 async fn check_steering(mode: SteerMode, expected: &[&str]) {
     let nap = |id| Call(id, "nap", json!({ "ms": 150 }));
     let player = Player::new(vec![vec![nap("a"), nap("b"), Call("c", "look", json!({ "ms": 1 })), USE]]);
@@ -509,7 +509,7 @@ async fn a_closure_is_a_tool_and_its_arguments_are_checked() {
     let sum = function("sum", "Adds numbers.", |args: Sum, _| async move {
         Ok(args.numbers.iter().sum::<u32>().to_string())
     });
-    // It changes nothing, so nobody is asked.
+    // It changes nothing, so no approval is needed.
     let agent = builder(&player).permission_mode(PermissionMode::Ask).tool(sum.read_only()).start();
     assert_eq!(agent.run("add").in_time("the end of the run").await.unwrap().text(), "six");
     let results: Vec<String> = agent

@@ -1,4 +1,4 @@
-//! Links on the screen: the text of a link alone where the terminal opens it, and its address where not.
+//! Links on the screen: only the text of a link if the terminal can open it, otherwise also its address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,11 +66,11 @@ fn links_are_their_text() {
         ("[one *two*](https://a)", 60, &["<one two|https://a>"]),
         ("[a][1]\n\n[1]: https://x\n", 60, &["<a|https://x>"]),
         ("![alt](https://a.png)", 60, &["<[image: alt]|https://a.png>"]),
-        // What the terminal must not open is printed as ever.
+        // A target that the terminal must not open is printed as before.
         ("[a](src/main.rs)", 60, &["a (src/main.rs)"]),
         ("[a](javascript:x)", 60, &["a (javascript:x)"]),
         ("[a](https://x&#27;]8;;evil)", 60, &["a (https://x␛]8;;evil)"]),
-        // A text that looks like another address does not hide where it leads.
+        // Text that looks like a different address does not hide the target.
         ("[https://bank](https://evil)", 60, &["<https://bank|https://evil> (https://evil)"]),
         ("- a [b c](https://x) d", 80, &["• a <b c|https://x> d"]),
         ("> [漢字](https://x)!", 40, &["▎ <漢 字 |https://x>!"]),
@@ -127,7 +127,7 @@ fn what_is_drawn_over_a_link_is_none() {
     screen.keys("<ctrl+home>");
     let scrolled = frame(&mut screen);
     assert!(linked(&scrolled) > 5);
-    // The bar at the right and the mark at the bottom are no links.
+    // The bar at the right and the mark at the bottom are not links.
     for y in 0..24 {
         for placed in scrolled.links.row(y) {
             let text: String =
@@ -139,7 +139,7 @@ fn what_is_drawn_over_a_link_is_none() {
     assert_eq!(linked(&frame(&mut screen)), 0, "beside an overlay nothing is a link");
 }
 
-/// tau with a model that answers so.
+/// tau with this answer of its model.
 fn start(config: &str, before: &str, answer: &str) -> Screen {
     let script = format!(
         "mkdir -p \"$TAU_HOME\"; printf '%s' '{config}' >\"$TAU_HOME/config.toml\"; export NO_PROXY='*'\n{before}"

@@ -22,8 +22,8 @@ use crate::headless::{Ended, bare, calls, run, says};
 use crate::screen::Screen;
 use crate::time_limit::InTime;
 
-/// Runs `tau --print` with this `config.toml`, a model that acts so, and further arguments; how it ended, and
-/// the requests that the model got.
+/// Runs `tau --print` with this `config.toml`, these acts of the model, and additional arguments; returns
+/// its end, and the requests to the model.
 async fn printed(config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
     let place = tempfile::tempdir().unwrap();
     printed_in(place.path(), config, acts, arguments).await
@@ -48,8 +48,8 @@ async fn printed_with(place: &Path, config: &str, acts: Vec<Act>, arguments: &[&
     (ended, parsed.collect())
 }
 
-/// Runs JSON mode with this `config.toml` in `place`, to the end of a prompt; a line with these fields answers what the
-/// server asks.
+/// Runs JSON mode with this `config.toml` in `place`, to the end of a prompt; a line with these fields
+/// answers the server's question.
 async fn answered_by_a_line(place: &Path, config: &str, model: &Server, mut answer: Value) {
     let folder = place.join("config");
     std::fs::create_dir_all(&folder).unwrap();
@@ -89,7 +89,7 @@ fn result(requests: &[Value]) -> String {
     result["content"].as_str().map_or_else(|| result["content"].to_string(), str::to_owned)
 }
 
-/// The result of one call of a tool of a server called `demo`.
+/// The result of one call to a tool of a server called `demo`.
 async fn called(manner: &str, tool: &str, text: &str) -> String {
     called_of(&server::config("demo", manner, ""), &format!("mcp__demo__{tool}"), &json!({"text": text}))
         .await
@@ -148,7 +148,7 @@ async fn results_that_are_errors_are_errors() {
     assert!(crashed.contains("out of cheese") && crashed.contains("started again"), "{crashed}");
 }
 
-/// What of a list and of a result can be read is used; the rest is named.
+/// Readable parts of a list and of a result are used; the rest is named.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_odd_tool_does_not_take_the_others() {
     let config = server::config("demo", "odd", "");
@@ -167,7 +167,7 @@ async fn one_odd_tool_does_not_take_the_others() {
     assert_eq!(ended.code, 0, "{}", ended.err);
 }
 
-/// A picture is not sent a second time as text.
+/// An image is not sent a second time as text.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_is_not_repeated_as_text() {
     let told = called("odd", "repeats", "").await;
@@ -211,7 +211,7 @@ async fn a_model_that_sees_gets_pictures() {
     assert!(last.contains("data:image/png;base64,iVBORw0KGgo"), "{last}");
 }
 
-/// `models.toml` with a model that sees.
+/// `models.toml` with a model that accepts images.
 fn vision(url: &str) -> String {
     format!(
         "[vendors.own]\nbase_url = \"{url}\"\napi = \"openai-completions\"\napi_key = \"x\"\n\
@@ -272,7 +272,7 @@ async fn mistakes_in_the_file_are_reported_with_their_lines() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_gets_no_keys_but_what_it_is_given() {
-    // The key of the provider is in the environment of the tests' tau as a flag only; others are hidden by name.
+    // The provider's key is in the environment of the tests' tau only as a flag; others are hidden by name.
     let place = tempfile::tempdir().unwrap();
     let config = server::config("demo", "usual", "");
     let config = config + "MINE = \"${HOME}/x\"\nGIVEN = \"$SOME_TOKEN\"\n";

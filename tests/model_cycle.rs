@@ -1,4 +1,4 @@
-//! Stepping through models: favourites and those chosen lately, for this session; only the list saves.
+//! Stepping through models: favourites and recent ones, for this session; only the list saves.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tau::app::request::{ModelList, ShellReply};
 use crate::harness::{Screen, ai, text};
 use crate::screen::Screen as Terminal;
 
-/// As many models as one key of a large provider gives.
+/// As many models as one key of a large provider gives access to.
 fn models() -> Vec<Arc<AiModel>> {
     let named = |number| Arc::new(AiModel { id: format!("m{number}"), name: format!("M{number}"), ..ai() });
     (0..63).map(named).collect()
@@ -24,7 +24,7 @@ fn reference(number: usize) -> String {
     models()[number].reference()
 }
 
-/// A screen with these favourites and recent models, after a key that asks for the models.
+/// A screen with these favourites and recent models, after a key that requests the models.
 fn screen(key: &str, favourites: &[usize], recent: &[usize], current: usize) -> Screen {
     let mut screen = Screen::new();
     screen.agent(SettingsEvent::ModelChanged { model: models()[current].clone() });
@@ -38,7 +38,7 @@ fn screen(key: &str, favourites: &[usize], recent: &[usize], current: usize) -> 
     screen
 }
 
-/// Where the keys lead, one after the other. Nothing is saved.
+/// The models reached by the keys, one after the other. Nothing is saved.
 fn walked(screen: &mut Screen, keys: &[&str]) -> Vec<String> {
     let mut names = Vec::new();
     for key in keys {
@@ -63,7 +63,7 @@ fn a_step_leads_to_a_favourite_or_a_recent_model_and_saves_nothing() {
     assert_eq!(walked(&mut shown, &["", "<ctrl+p>", "<ctrl+p>", "<ctrl+p>"]), ["m40", "m7", "m12", "m3"]);
     assert_eq!(walked(&mut shown, &["<alt+p>"; 4]), ["m12", "m7", "m40", "m3"]);
     assert!(text(&shown.draw()).contains("m3, in this session"), "{}", text(&shown.draw()));
-    // Models that are no longer there are passed over.
+    // Models that no longer exist are skipped.
     let mut gone = screen("<alt+p>", &[5], &[6], 6);
     assert_eq!(walked(&mut gone, &["", "<alt+p>"]), ["m5", "m6"]);
 }

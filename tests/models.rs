@@ -1,4 +1,4 @@
-//! `tau models` and `tau auth` as programs, and the lists that servers give of their models.
+//! `tau models` and `tau auth` as programs, and the model lists of servers.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use tau::agent::catalogue::{AdHoc, Catalogue, listing};
 use tau::agent::settings::Paths;
 use tempfile::TempDir;
 
-/// A server that answers by path, and what it was asked.
+/// A server that answers by path, and the requests it got.
 fn server(answers: &[(&'static str, &'static str, &'static str)]) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -35,7 +35,7 @@ fn server(answers: &[(&'static str, &'static str, &'static str)]) -> (String, Ar
     (address, seen)
 }
 
-/// How a program ended: code, standard output, standard error.
+/// The exit of a program: code, standard output, standard error.
 struct Ran(i32, String, String);
 
 /// Runs tau with these arguments, variables and standard input.
@@ -100,7 +100,7 @@ fn a_refresh_keeps_what_servers_list() {
         table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(rows, ["mine/big 131k ? ? - - yes", "mine/known 9k ? ? - - yes"]);
     assert!(seen.lock().unwrap()[0].contains("authorization: Bearer sk-mine-0123456789\r\n"));
-    // The list stays, is of that address only, and may go at any time.
+    // The list is kept, only for that address, and may be deleted at any time.
     let Ran(_, again, _) = tau(&home, "models mine/", &[], "");
     assert_eq!(again, table);
     assert_eq!(seen.lock().unwrap().len(), 1);
@@ -169,7 +169,7 @@ fn a_server_without_a_model_named_is_asked_for_one() {
     assert!(seen.lock().unwrap()[1].contains("\"model\":\"default\""));
 }
 
-/// The model is no setting of the user's, so settings that are read again do not name it.
+/// The model is not one of the user's settings, so a reload of settings does not name it.
 #[test]
 fn the_model_that_a_server_named_stays_when_settings_are_read_again() {
     let (address, seen) =

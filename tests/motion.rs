@@ -6,7 +6,7 @@ use tau::app::geometry::Motion;
 use crate::harness::{Screen, boot, text};
 use crate::screen::Screen as Terminal;
 
-/// The pictures of all spinners.
+/// The frames of all spinners.
 const MOVING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Notifications and progress in the real program: the bytes that reach the terminal.
+//! Notifications and progress in the real program: the bytes sent to the terminal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::screen::Screen;
 
 const FOCUS_LOST: &str = "\x1b[O";
 const FOCUS_GAINED: &str = "\x1b[I";
-/// Longer than the shortest run of which the user is notified.
+/// Longer than the shortest run that notifies the user.
 const LONG: Duration = Duration::from_millis(3_300);
 
 /// tau with such a model and these settings and variables.
@@ -33,7 +33,7 @@ fn wait_for_bytes(screen: &Screen, sequence: &str) {
     until(sent, sequence);
 }
 
-/// Waits for a condition, for half a minute.
+/// Waits for a condition, up to half a minute.
 #[track_caller]
 fn until(mut holds: impl FnMut() -> bool, what: &str) {
     let begun = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! What is asked when it is first of use: hooks of Claude Code at the start, tools for the web at the first address.
+//! Questions at first use: hooks of Claude Code at the start, tools for the web at the first address.
 
 use std::process::Command;
 
@@ -74,7 +74,8 @@ printf 'claude_hooks = false\\nweb_fetch = false\\n' >\"$TAU_HOME/config.toml\""
     assert!(!requests[0].contains("web_fetch"), "{}", requests[0]);
 }
 
-/// One message with an address, and an answer: the model gets the message after it, with the tool or without.
+/// One message with an address, and an answer: the model gets the message after it, with or without the
+/// tool.
 async fn web(
     script: &'static str,
     question: &'static str,
@@ -135,7 +136,7 @@ async fn a_known_key_offers_the_search_too() {
     web("export BRAVE_API_KEY=k", question, "1", saved, &["\"web_fetch\"", "\"web_search\""]).await;
 }
 
-/// A message that asks for a search: it waits for the answer, the next one is not asked again.
+/// A message that asks for a search: it waits for the answer, the next one does not ask again.
 async fn search(
     script: &'static str,
     question: &'static str,
@@ -195,7 +196,7 @@ async fn a_prompt_of_the_command_line_waits() {
     assert!(requests[0].contains("\"web_fetch\""), "{}", requests[0]);
 }
 
-/// Without a screen hooks do not run, and that is said once.
+/// Without a screen hooks do not run, which is reported once.
 #[test]
 fn without_a_screen_hooks_do_not_run() {
     let home = tempfile::tempdir().unwrap();
@@ -241,7 +242,7 @@ fn prompts(screen: &mut Screen) -> Vec<String> {
     screen.take_effects().into_iter().filter_map(prompt).collect()
 }
 
-/// What is typed as the question appears is kept, and what is sent behind it waits behind it.
+/// Text typed as the question appears is kept, and messages sent after it wait for it.
 #[test]
 fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     let mut screen = offering(true);
@@ -270,7 +271,7 @@ fn nothing_is_lost_or_overtaken_while_it_is_asked() {
     let tool = at(&|effect| *effect == Effect::Agent(tools.clone()));
     let first = at(&|effect| is_prompt(effect, "see https://example.com"));
     assert!(tool < first && first < at(&|effect| is_prompt(effect, "3 files")));
-    // What cannot be kept does not hold the message back.
+    // An answer that cannot be saved does not hold the message back.
     let mut screen = offering(true);
     screen.keys("see https://example.com<enter>");
     screen.at += 1_000;

@@ -1,4 +1,4 @@
-//! From the demo to a real model: what is said, what is preselected, what is out of the way.
+//! From the demo to a real model: messages, preselection, and things that stay out of the way.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn list() -> ModelList {
     }
 }
 
-/// Presses a key that asks for the models, and answers.
+/// Presses a key that requests the models, and answers.
 fn with_models(screen: &mut Screen, key: &str) {
     screen.keys(key);
     let Some(Effect::Ask(ticket, _)) = screen.take_effects().pop() else { panic!("no request") };
@@ -119,7 +119,7 @@ fn the_demo_is_not_in_the_cycle() {
     assert!(text(&screen.draw()).contains("only one model is available"));
 }
 
-/// A server that was found once is found again, also before it has been asked for its models.
+/// A server that was found once is found again, even before it has been asked for its models.
 #[test]
 fn a_model_of_a_server_on_this_machine_is_still_the_model_after_a_restart() {
     let script = "mkdir -p $TAU_HOME && echo 'model = \"llama.cpp/qwen3-8b.gguf\"' > $TAU_HOME/config.toml";

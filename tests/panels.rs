@@ -1,5 +1,5 @@
-//! Panels of calls and of the user's commands: what of a command can be read, what is hidden and
-//! where that is said, how a call ended, which calls share a row.
+//! Panels of calls and of the user's commands: readable commands, hidden parts and their marks, results, and
+//! grouped calls.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub fn ends(screen: &mut Screen, id: &str, result: ToolOutput, is_error: bool, d
     });
 }
 
-/// What hooks did is shown below the call, which stands alone then.
+/// Actions of hooks are shown below the call, which then has its own panel.
 #[test]
 fn what_hooks_did_is_a_part_of_the_panel() {
     let mut screen = Screen::new();
@@ -78,7 +78,7 @@ fn what_hooks_did_is_a_part_of_the_panel() {
     assert!(!shown.contains('\u{1b}'));
 }
 
-/// An answer that makes these calls: id, name, arguments.
+/// An answer with these calls: id, name, arguments.
 pub fn asks(screen: &mut Screen, calls: &[(&str, &str, Value)]) {
     let calls = calls.iter().map(|(id, name, args)| Block::ToolCall(call(id, name, args.clone())));
     let message = Arc::new(assistant(calls.collect(), StopReason::ToolUse));
@@ -123,7 +123,7 @@ fn of_a_long_command_eight_rows_are_shown_and_all_with_a_key() {
     screen.keys("<ctrl+o>");
     has(&mut screen, &["echo line-12\n", "echo line-30\n"]);
     assert!(!shown(&mut screen).contains("hidden"));
-    // The same for a command of the user.
+    // The same for a user command.
     let mut screen = Screen::new();
     let command: String = script.trim_end().into();
     let start = AgentEvent::Shell(ShellEvent::BashStart {
@@ -267,7 +267,7 @@ fn calls_that_look_share_a_row_until_they_are_wanted() {
     has(&mut screen, &[folded]);
     assert!(!shown(&mut screen).contains("text of"));
     frames(&mut screen, "group");
-    // A click opens all of a row, another click on any of them closes them again.
+    // A click opens all calls of a row, another click on any of them closes them again.
     let row = shown(&mut screen).lines().position(|line| line.starts_with("● read  src")).unwrap() as u16;
     click(&mut screen, row);
     has(&mut screen, &["│ text of c0", "│ text of c1", "● ls  src\n│ text of c2", "● read  a.rs, b.rs\n"]);
@@ -366,7 +366,7 @@ async fn a_command_is_readable_in_a_terminal_while_it_arrives_and_after() {
             let first = shown.lines().any(|line| line.trim_end() == "│ step-1");
             first && shown.contains("echo step-12") && !shown.contains("hidden")
         });
-        // A command of the user: the same, as typed.
+        // A user command: the same, as typed.
         screen.type_keys("\x0f!for n in 1 2; do\x0aecho $n-user\x0adone\r");
         screen.wait_for("2-user");
         screen.wait_for("$ for n in 1 2; do");
@@ -448,7 +448,7 @@ fn diffs_are_side_by_side_where_there_is_room_or_when_asked_for() {
     assert!(
         shown(&mut screen).lines().any(|line| line.contains("let mut sum") && line.contains("list.iter()"))
     );
-    // Where two columns have no room, it stays as it is.
+    // If two columns do not fit, it stays unchanged.
     screen.send(Msg::Resized(Size { width: 40, height: 24 }));
     let narrow = shown(&mut screen);
     assert!(narrow.lines().all(|line| !(line.contains("let mut") && line.contains("list.iter"))), "{narrow}");
@@ -515,7 +515,7 @@ async fn a_key_turns_diffs_and_prose_has_a_width_in_a_terminal() {
     .unwrap();
 }
 
-/// Of a failed command the lines that say what failed are shown, with blank ones squeezed; also in a session that
+/// A failed command shows the lines that say what failed, with blank ones squeezed; also in a session that
 /// is opened again.
 #[test]
 fn a_failed_command_shows_what_failed() {

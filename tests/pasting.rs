@@ -25,18 +25,18 @@ fn png() -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// tau without a desktop, whose questions at the start were answered.
+/// tau without a desktop, with its startup questions answered.
 fn start(script: &str) -> Screen {
     let screen = Screen::prepared(script, "", 80, 24);
     wait_for_question(&screen, "\x1b[c", 1);
     screen.type_keys(ATTRIBUTES);
-    // Widths are measured then; this terminal does not say where its cursor is.
+    // Widths are measured then; this terminal does not report its cursor.
     wait_for_question(&screen, "\x1b[c", 2);
     screen.type_keys(ATTRIBUTES);
     screen
 }
 
-/// Waits until the terminal was asked that often.
+/// Waits until the terminal was asked this many times.
 fn wait_for_question(screen: &Screen, question: &str, times: usize) {
     let end = Instant::now() + crate::screen::TIMEOUT;
     while String::from_utf8_lossy(&screen.bytes()).matches(question).count() < times {
@@ -45,7 +45,7 @@ fn wait_for_question(screen: &Screen, question: &str, times: usize) {
     }
 }
 
-/// Presses Ctrl+V where the terminal knows nothing of types, up to the question for its text.
+/// Presses Ctrl+V in a terminal that does not know types, up to the question for its text.
 fn ask_for_text(screen: &Screen, times: usize) {
     screen.type_keys(CTRL_V);
     wait_for_question(screen, KNOWS_TYPES, times);
@@ -53,7 +53,7 @@ fn ask_for_text(screen: &Screen, times: usize) {
     wait_for_question(screen, TEXT, times);
 }
 
-/// Programs that stand in for those of a desktop and for tmux: each hands out what is in `~/clip`.
+/// Programs that stand in for those of a desktop and for tmux: each prints the content of `~/clip`.
 const FAKE: &str = r#"mkdir ~/bin
 cat >~/bin/wl-paste <<'END'
 #!/bin/sh
@@ -99,7 +99,7 @@ fn text_on_the_clipboard_of_the_desktop_is_pasted() {
     }
 }
 
-/// As terminals paste the paths of dropped files.
+/// In the form in which terminals paste the paths of dropped files.
 #[test]
 fn dropped_pictures_become_attachments_and_anything_else_stays_text() {
     let screen = Screen::prepared("touch 'no picture.png' notes.txt", "", 100, 30);
@@ -128,7 +128,7 @@ fn dropped_pictures_become_attachments_and_anything_else_stays_text() {
         screen.type_keys("\x03");
         screen.wait_for_composer("ask for something, or !command");
     }
-    // A command takes a path as it is.
+    // A command takes a path verbatim.
     screen.type_keys("!file \x1b[200~./c.png\x1b[201~");
     screen.wait_for("!file ./c.png");
 }
@@ -164,7 +164,7 @@ fn text_comes_from_the_terminal_where_the_machine_is_another() {
     screen.type_keys(&format!("{rest}\x1b\\{ATTRIBUTES}"));
     screen.wait_for_composer("kone\ntwo [31m three");
     assert!(!screen.text().contains("reading the clipboard"));
-    // Nobody asked for this one.
+    // This one was not requested.
     screen.type_keys(&format!("\x1b]52;c;{}\x07", coded("unasked")));
     screen.type_keys("!");
     screen.wait_for_composer("kone\ntwo [31m three!");

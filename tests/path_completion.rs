@@ -101,7 +101,7 @@ fn a_path_in_quotes_or_from_the_home_folder_is_completed_as_it_is_begun() {
     }
     screen.type_keys("!cat $HOME/zzz\t");
     screen.wait_for("no path starts with $HOME/zzz");
-    // In a prompt a folder with a space is one word once it was completed.
+    // In a prompt a completed folder with a space is one word.
     screen.type_keys("\x03see a\t");
     screen.wait_for_composer("see a folder/");
     screen.type_keys("\t");
@@ -116,7 +116,7 @@ fn a_path_that_does_not_exist_is_said_to() {
     screen.wait_for_composer("see src/zzz");
 }
 
-/// Hidden files that git tracks, what is named although it is hidden or ignored, and what is elsewhere.
+/// Hidden files that git tracks, hidden or ignored files named explicitly, and files elsewhere.
 #[test]
 fn files_are_offered_behind_at_wherever_they_are() {
     let script = "git init -q . && mkdir -p .github/workflows target/debug ../beside
@@ -149,14 +149,14 @@ git add .github/workflows .gitignore main.rs";
             composer(cells).is_some_and(|text| text.starts_with("ask for something"))
         });
     }
-    // Nothing that is only ignored or hidden is offered unnamed.
+    // Ignored or hidden files are not offered unless named.
     screen.type_keys("@");
     screen.wait_for("main.rs");
     let shown = screen.text();
     assert!(!shown.contains("target") && !shown.contains(".env") && !shown.contains("notes"), "{shown}");
 }
 
-/// What a rule denies to read is not offered behind `@`.
+/// Files that a rule denies are not offered after `@`.
 #[test]
 fn denied_files_are_not_offered() {
     let rules = "mkdir -p $TAU_HOME keys; touch sealed.txt seen.txt keys/seed.txt

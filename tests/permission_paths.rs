@@ -1,5 +1,5 @@
-//! What a rule on a file denies, no spelling of the file gets: generated commands with every kind of reader and
-//! of spelling, run by bash, must not print the file unless they were asked about.
+//! A file denied by a rule cannot be read by any spelling: generated commands with every kind of reader and
+//! spelling, run by bash, must not print the file unless they needed approval.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,10 +14,10 @@ use crate::laws::{Dice, on_threads};
 use crate::tidy::report;
 use crate::time_limit::EndInTime;
 
-/// What is in the file that is denied.
+/// The content of the denied file.
 const SECRET: &str = "a-canary-that-nobody-may-read";
 
-/// A folder with files that a rule denies, links to them, and harmless ones.
+/// A folder with denied files, links to them, and harmless ones.
 struct Stage {
     folder: tempfile::TempDir,
 }
@@ -38,7 +38,7 @@ impl Stage {
         link(".env", "linked");
         link("sub", "folder");
         link("..", "plain/up");
-        // A program that nobody knows: it prints every file that its arguments name, in whatever way.
+        // An unknown program: it prints every file that its arguments name, in whatever way.
         let program = stage.at("bin/prog");
         let text = "#!/bin/sh\nfor a; do for f in \"$a\" \"${a#*=}\" \"${a#*@}\" \"${a#-?}\" \"${a#*:}\"; do\n\
                     [ -f \"$f\" ] && cat \"$f\"; [ -d \"$f\" ] && cat \"$f\"/.env; done; done 2>/dev/null\n";
@@ -52,7 +52,7 @@ impl Stage {
         self.folder.path().join(path)
     }
 
-    /// What a command prints.
+    /// The output of a command.
     fn run(&self, command: &str) -> String {
         let mut bash = Command::new("bash")
             .args(["--norc", "--noprofile", "-c", command])
@@ -97,7 +97,7 @@ impl Stage {
     }
 }
 
-/// A way to write the file, and what has to come before it.
+/// A spelling of the file, and the commands that must precede it.
 fn spelling(dice: &mut Dice, work: &Path) -> (String, String) {
     const WHOLE: [&str; 44] = [
         ".env",
@@ -254,7 +254,7 @@ fn no_spelling_of_a_denied_file_is_allowed() {
     });
     report(&faults.into_inner().unwrap());
     let (read, free) = (read.into_inner(), free.into_inner());
-    // The property would also hold if nothing were read, or if everything were asked.
+    // The property would also hold if nothing were read, or if everything needed approval.
     assert!(read * 3 > count, "only {read} of {count} commands read the file");
     let harmless = [
         "cat a.txt",

@@ -1,8 +1,8 @@
-//! What bash runs is among what was judged: generated commands, run with programs that only note their
+//! Everything that bash runs was judged: generated commands, run with programs that only record their
 //! arguments.
 //!
 //! For every program that bash has run, a rule that denies exactly those words must have stopped the
-//! command. Programs and files are those of a folder of the test's own.
+//! command. Programs and files are in the test's own folder.
 
 mod canary;
 mod generate;
@@ -27,14 +27,14 @@ use crate::tidy::report;
 use crate::time_limit::EndInTime;
 use generate::PROGRAMS;
 
-/// Longest wait for a generated command. What it has run until then counts.
+/// The time limit of a generated command. Programs run until then count.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Programs of the machine that run others, or print.
 const REAL: [&str; 12] =
     ["env", "xargs", "find", "timeout", "nice", "nohup", "sh", "bash", "cat", "printf", "true", "false"];
 
-/// A folder with programs that note how they are called.
+/// A folder with programs that record their calls.
 struct Stage {
     folder: tempfile::TempDir,
 }
@@ -46,7 +46,7 @@ impl Stage {
         for name in ["bin", "notes", "work"] {
             std::fs::create_dir(at(name)).unwrap();
         }
-        // A file for each process; a stop byte after every word.
+        // A file for each process; a separator byte after every word.
         let note = format!("printf '%s\\037' \"${{0##*/}}\" \"$@\" > '{}'/$$\n", at("notes").display());
         let write = |name: &str, text: String| {
             let path = at("bin").join(name);
@@ -65,7 +65,7 @@ impl Stage {
         Stage { folder }
     }
 
-    /// Runs a command; the words of every program that ran.
+    /// Runs a command; returns the words of every program that ran.
     fn run(&self, command: &str) -> BTreeSet<Vec<String>> {
         let at = |name: &str| self.folder.path().join(name);
         let (mut reader, writer) = std::io::pipe().unwrap();
@@ -83,7 +83,7 @@ impl Stage {
             .spawn()
             .unwrap();
         let group = rustix::process::Pid::from_child(&bash);
-        // What runs in the background keeps the pipe open.
+        // Background processes keep the pipe open.
         let (done, ended) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut reader.by_ref(), &mut std::io::sink());
@@ -99,7 +99,7 @@ impl Stage {
             std::fs::remove_file(path).unwrap();
             text.split_terminator('\u{1f}').map(str::to_owned).collect()
         });
-        // One that was ended before it had noted anything does not count.
+        // A program that was ended before it had recorded anything does not count.
         calls.filter(|words: &Vec<String>| !words.is_empty()).collect()
     }
 
@@ -111,10 +111,10 @@ impl Stage {
         permissions.judge(&facts).verdict
     }
 
-    /// How many programs ran, and how many of them a rule would have named exactly.
+    /// The number of programs that ran, and of those that a rule would have named exactly.
     ///
     /// # Errors
-    /// What ran without having been judged.
+    /// The programs that ran without having been judged.
     fn check(&self, command: &str) -> Result<(usize, usize), String> {
         let ran = self.run(command);
         let free = self.judge(&Permissions::default(), PermissionMode::Ask, command);
@@ -152,7 +152,7 @@ fn what_bash_runs_is_among_what_was_judged() {
     let faults = Mutex::new(Vec::new());
     on_threads(commands, Stage::new, |stage, index| {
         let mut dice = Dice::new(index as u64 + 1);
-        // Here everything runs, so nothing that could end what it does not own.
+        // Everything runs here, so nothing may end processes it does not own.
         let builtins = Some(grammar::program(&mut dice, 9))
             .filter(|program| index.is_multiple_of(3) && !program.contains("kill"));
         let command = builtins.unwrap_or_else(|| generate::list(&mut dice, 2));
@@ -165,7 +165,7 @@ fn what_bash_runs_is_among_what_was_judged() {
         }
     });
     report(&faults.into_inner().unwrap());
-    // The property would also hold if everything were asked, or if nothing ran.
+    // The property would also hold if everything needed approval, or if nothing ran.
     let (ran, denied) = (ran.into_inner(), denied.into_inner());
     assert!(ran > commands, "only {ran} programs ran");
     assert!(denied * 3 > ran, "only {denied} of {ran} programs were found exactly");

@@ -1,4 +1,4 @@
-//! `.tau/config.local.toml`: what one user sets in a project, beside what its users share.
+//! `.tau/config.local.toml`: the settings of one user in a project, beside the shared ones.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// The personal settings of a project count more than the shared ones, are named by themselves, and need trust.
+/// A project's personal settings take precedence over the shared ones, are named separately, and need trust.
 #[test]
 fn personal_settings_of_a_project_count_more_and_need_trust() {
     let dir = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ fn tau(home: &Path, args: &[&str]) -> Output {
     command.env("TAU_HOME", home.join("tau")).output_in_time()
 }
 
-/// The rules of both files hold, each with its own place; without trust those of neither do, and nothing is hidden.
+/// The rules of both files apply, each with its own place; without trust neither do, and nothing is hidden.
 #[test]
 fn the_rules_of_both_files_hold_and_say_where_they_are() {
     let home = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Pictures on the screen: what each kind of terminal is sent, and half blocks as frames.
+//! Pictures on the screen: the bytes for each kind of terminal, and half blocks as frames.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn png() -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// tau with a prompt to which a picture belongs.
+/// tau with a prompt that has a picture.
 fn start(config: &str, before: &str) -> Screen {
     let script = format!(
         "mkdir -p \"$TAU_HOME\"; printf '%s' '{config}' >\"$TAU_HOME/config.toml\"; export NO_PROXY='*'\n\
@@ -43,7 +43,7 @@ fn bytes(screen: &Screen) -> String {
     String::from_utf8_lossy(&screen.bytes()).into_owned()
 }
 
-/// Waits until this was sent at least so often.
+/// Waits until this was sent at least this many times.
 #[track_caller]
 fn wait_for_bytes(screen: &Screen, what: &str, times: usize) {
     let begun = Instant::now();
@@ -91,7 +91,7 @@ fn iterm2_gets_a_file_for_each_row() {
     let strip = "\x1b]1337;File=inline=1;width=36;height=1;preserveAspectRatio=0;doNotMoveCursor=1:iVBOR";
     wait_for_bytes(&screen, strip, 12);
     let before = bytes(&screen).matches(strip).count();
-    // An overlay is drawn over it; behind it nothing of the picture is left, and later it is back.
+    // An overlay is drawn over it and hides it completely; later it is back.
     screen.type_keys(F1);
     screen.wait_for("Keys and commands");
     screen.type_keys("\x1b");
@@ -101,7 +101,7 @@ fn iterm2_gets_a_file_for_each_row() {
 #[test]
 fn a_terminal_that_says_so_gets_sixels() {
     let screen = start("", "");
-    // What it answers about its cells and itself, when it was asked.
+    // Its answers about its cells and itself, once asked.
     wait_for_bytes(&screen, "\x1b[16t", 1);
     screen.type_keys("\x1b[6;20;10t\x1b[?62;4;22c");
     wait_for_bytes(&screen, "\x1bP0;1;0q\"1;1;360;20", 12);
@@ -151,7 +151,7 @@ fn the_picture_of_a_result_is_shown_when_a_session_is_restored() {
     screen.wait_for("▀▀▀▀");
 }
 
-/// A screen with a picture of these cells that belongs to a message.
+/// A screen with a picture of this many cells that belongs to a message.
 fn screen_with_picture(format: PictureFormat) -> harness::Screen {
     let mut boot = harness::boot();
     boot.text_layout.pictures = PictureSupport::Known(format);

@@ -1,4 +1,4 @@
-//! A pipe in the place of any file that tau reads by itself: nothing waits for it.
+//! A pipe in the place of any file that tau reads by itself: nothing blocks on it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::faults::server::Server;
 use crate::headless::{bare, calls, run, says};
 use crate::screen::Screen;
 
-/// Files of the project, besides those that are in it.
+/// Files of the project, besides its own content.
 const OF_PROJECT: [&str; 21] = [
     ".git/HEAD",
     ".git/config",
@@ -46,7 +46,7 @@ const OF_USER: [&str; 9] = [
     ".config/tau/themes/mine.toml",
     ".config/tau/prompts/x.md",
 ];
-/// Files of the user without which nothing starts that does not ask somebody.
+/// Files of the user without which non-interactive runs do not start.
 const REFUSED: [&str; 4] = ["config.toml", "models.toml", "auth.json", "mcp.json"];
 
 fn pipe(path: &Path) {

@@ -1,7 +1,7 @@
-//! The form of commands and events as data: one object each, whose `type` says which it is.
+//! The form of commands and events as data: one object each, identified by its `type`.
 //!
-//! The lines in `golden/protocol` were written by the program when each of these was one flat list. What
-//! was recorded then, or is sent by another build, is read and written without a change of a byte.
+//! The lines in `golden/protocol` were written by the program when each of these was one flat list. Data
+//! recorded then, or sent by another build, survives reading and writing byte for byte.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -52,7 +52,7 @@ fn kinds(lines: &str) -> BTreeSet<String> {
     lines.lines().map(kind).collect()
 }
 
-/// The values of `type` that are read, as the error for another one lists them.
+/// The accepted values of `type`, as listed by the error for another one.
 fn known<T: DeserializeOwned + Debug>() -> BTreeSet<String> {
     let error = serde_json::from_str::<T>(r#"{"type":"another","text":"x"}"#).unwrap_err().to_string();
     let (_, list) = error.split_once("unknown variant `another`, expected one of ").expect("a list");
@@ -87,13 +87,13 @@ fn faults_are_named() {
         let error = serde_json::from_str::<AgentEvent>(line).unwrap_err().to_string();
         assert!(error.contains(expected), "{line}: {error}");
     }
-    // A field that is not known is passed over.
+    // An unknown field is skipped.
     let line = r#"{"more":[1,{"type":"x"}],"type":"agent_settled","other":1,"aborted":true}"#;
     let event: AgentEvent = serde_json::from_str(line).unwrap();
     assert_eq!(serde_json::to_string(&event).unwrap(), r#"{"type":"agent_settled","aborted":true}"#);
 }
 
-/// What the state of a session is after some events of a kind each.
+/// The state of a session after a few events, one of each kind.
 #[test]
 fn a_mirror_follows_events() {
     let mut mirror = SessionMirror::default();

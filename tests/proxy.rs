@@ -18,7 +18,7 @@ use crate::time_limit::{InTime, SOON};
 
 const KEY: &str = "the-real-key-of-the-provider";
 
-/// A server with a key, and what is behind it.
+/// A server with a key, and the provider behind it.
 struct Proxy {
     home: TempDir,
     upstream: Server,
@@ -59,7 +59,7 @@ impl Proxy {
         self.process = Some(process);
     }
 
-    /// Ends the server; its exit code.
+    /// Ends the server; returns its exit code.
     async fn stop(&mut self) -> i32 {
         let mut process = self.process.take().unwrap();
         let pid = i32::try_from(process.id().unwrap()).unwrap();
@@ -83,7 +83,7 @@ impl Proxy {
         ended.out.trim().to_owned()
     }
 
-    /// The program as a client, in a home of its own, whose models are elsewhere.
+    /// The program as a client, in a separate home, with its models elsewhere.
     fn client(&self, home: &Path, token: &str, arguments: &[&str]) -> Command {
         std::fs::write(home.join("models.toml"), models("http://127.0.0.1:1", "not-a-key")).unwrap();
         let mut command = bare(home);
@@ -97,7 +97,7 @@ impl Proxy {
         run(&mut self.client(home.path(), token, arguments), None).await
     }
 
-    /// Head and body of an answer.
+    /// The head and body of an answer.
     async fn get(&self, path: &str, token: &str) -> (String, String) {
         self.send(&format!("GET {path} HTTP/1.1\r\nauthorization: Bearer {token}\r\n"), "").await
     }
@@ -120,7 +120,8 @@ impl Proxy {
         self.url.strip_prefix("http://").unwrap()
     }
 
-    /// Sends a head, without its last line end, with a body; the status of the answer, 0 if there is none.
+    /// Sends a head, without its last line end, with a body; returns the status of the answer, 0 if there is
+    /// none.
     async fn raw(&self, head: &[u8], body: &[u8]) -> u16 {
         let mut socket = TcpStream::connect(self.address()).await.unwrap();
         let rest = format!(
@@ -135,7 +136,7 @@ impl Proxy {
         answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
     }
 
-    /// What was used with the token.
+    /// The usage of the token.
     async fn used(&self, token: &str) -> Value {
         let (head, body) = self.get("/api/usage", token).await;
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
@@ -143,7 +144,7 @@ impl Proxy {
     }
 }
 
-/// An answer that says this, and what it used.
+/// An answer with this text and usage.
 fn uses(text: &str, input: u64, output: u64) -> Act {
     let Act::Send(answer) = says(text) else { unreachable!() };
     let usage = json!({"choices": [], "usage": {"prompt_tokens": input, "completion_tokens": output}});
@@ -204,11 +205,11 @@ async fn what_a_token_does_not_allow_is_refused_with_the_reason() {
     }
     let (head, body) = proxy.get("/api/usage", "").await;
     assert!(head.starts_with("HTTP/1.1 401") && body.contains("TAU_PROXY_TOKEN"), "{head} {body}");
-    // A token that is removed is refused while the server runs; another one is not.
+    // A removed token is refused while the server runs; another one is not.
     assert_eq!(proxy.tau(&["remove", "narrow"]).await.code, 0);
     assert!(proxy.ask(&narrow, &["-p", "go"]).await.err.contains("wrong token"));
     assert_eq!(proxy.stop().await, 143);
-    // What was used is known to the next server and to the list.
+    // The usage is known to the next server and to the list.
     proxy.serve().await;
     let used = proxy.used(&daily).await;
     assert_eq!((&used["total"]["input"], &used["total"]["output"]), (&json!(600), &json!(300)), "{used}");
@@ -259,7 +260,7 @@ async fn an_answer_that_a_client_leaves_is_read_to_its_end_and_counted() {
     }
 }
 
-/// What has no token is refused before its body is read, so it takes no memory.
+/// A request without a token is refused before its body is read, so it uses no memory.
 #[tokio::test]
 async fn a_body_without_a_token_is_not_read() {
     let proxy = Proxy::start(vec![says("x")]).await;
@@ -272,7 +273,7 @@ async fn a_body_without_a_token_is_not_read() {
     assert!(String::from_utf8_lossy(&answer[..length]).starts_with("HTTP/1.1 401"));
 }
 
-/// Connections that say nothing keep nobody with a token out.
+/// Silent connections do not lock out clients with a token.
 #[tokio::test]
 async fn connections_without_a_token_are_limited() {
     let proxy = Proxy::start(vec![says("x")]).await;
@@ -308,7 +309,7 @@ async fn mistakes_at_the_start_say_what_to_do() {
     let other = tempfile::tempdir().unwrap();
     let ended = run(proxy_command(other.path()).args(["--listen", &taken]), None).await;
     assert!(ended.code == 3 && ended.err.contains("choose another with --listen"), "{ended:?}");
-    // A file that has become wrong lets nobody in, and does not say why to strangers.
+    // An invalid file lets no one in, and does not tell strangers why.
     let token = proxy.token(&["me"]).await;
     std::fs::write(proxy.home.path().join("proxy.toml"), "[tokens.me]\nsha = \"secret detail\"\n").unwrap();
     let (head, body) = proxy.get("/api/usage", &token).await;
@@ -319,7 +320,7 @@ async fn mistakes_at_the_start_say_what_to_do() {
     assert_eq!(proxy.stop().await, 143);
 }
 
-/// Changes up to four places: other bytes, bytes too many, the rest cut off.
+/// Changes up to four places: other bytes, extra bytes, the rest cut off.
 fn damage(bytes: &mut Vec<u8>, dice: &mut Dice) {
     for _ in 0..=dice.below(4) {
         let at = dice.below(bytes.len());
@@ -356,7 +357,7 @@ async fn malformed_requests_are_refused_and_the_server_lives() {
     assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
 }
 
-/// Bodies, heads and tokens that are damaged at random: each is refused as the client's mistake or answered.
+/// Randomly damaged bodies, heads and tokens: each is answered, or refused as the client's mistake.
 #[tokio::test]
 async fn a_thousand_malformed_requests_leave_it_alive() {
     let proxy = Proxy::start(vec![uses("alive", 1, 1)]).await;
@@ -393,7 +394,7 @@ async fn a_thousand_malformed_requests_leave_it_alive() {
     let deep = format!("{{\"model\":{{\"provider\":\"own\",\"id\":\"m\"}},\"context\":{{\"messages\":{deep}");
     let head = format!("POST /api/stream HTTP/1.1\r\nauthorization: Bearer {token}");
     assert_eq!(proxy.raw(head.as_bytes(), deep.as_bytes()).await, 400);
-    // What is not even HTTP, damaged further.
+    // Input that is not even HTTP, damaged further.
     let pieces: [&[u8]; 8] = [
         b"\r\n\r\n",
         b"GET\r\n\r\n",
@@ -410,7 +411,7 @@ async fn a_thousand_malformed_requests_leave_it_alive() {
             damage(&mut piece, &mut dice);
         }
         let mut socket = TcpStream::connect(proxy.address()).await.unwrap();
-        // It may have refused the beginning, and closed, before it has all.
+        // It may refuse the beginning, and close, before it has everything.
         let _ = socket.write_all(&piece).await;
         let _ = socket.shutdown().await;
         let mut rest = Vec::new();
@@ -421,7 +422,7 @@ async fn a_thousand_malformed_requests_leave_it_alive() {
     assert!(answer.starts_with("HTTP/1.1 200") && body.contains("alive"), "{answer} {body}");
 }
 
-/// A client needs to know nothing of the models: the server says which ones it has.
+/// A client needs no knowledge of the models: the server lists them.
 #[tokio::test]
 async fn clients_learn_the_models_of_the_server() {
     let mut proxy = Proxy::start(vec![uses("yes", 1, 1)]).await;
@@ -464,7 +465,7 @@ async fn clients_learn_the_models_of_the_server() {
         .collect();
     assert_eq!(models, ["free", "m"]);
 
-    // A client that has never asked asks when it starts.
+    // A client that has never asked does so at startup.
     let fresh = tempfile::tempdir().unwrap();
     let mut first = bare(fresh.path());
     first

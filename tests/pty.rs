@@ -1,4 +1,4 @@
-//! The real program in a real terminal: what is set is taken back on every way out.
+//! The real program in a real terminal: every mode is reset on every way out.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use vt100::{MouseProtocolEncoding, MouseProtocolMode};
 use crate::screen::Screen;
 use crate::time_limit::{InTime, RunInTime, SOON};
 
-/// What is switched on at start, in order, with what switches it off again.
+/// The modes set at start, in order, with the sequences that reset them.
 const MODES: [(&str, &str); 8] = [
     ("\x1b[?1049h", "\x1b[?1049l"),
     ("\x1b[?2004h", "\x1b[?2004l"),
@@ -36,7 +36,7 @@ fn started(args: &[&str], columns: u16, rows: u16) -> Screen {
     screen
 }
 
-/// The modes were set in order, and the last bytes take them back in the reverse order.
+/// Checks that the modes were set in order, and that the last bytes reset them in reverse order.
 #[track_caller]
 fn check_modes_were_reversed(screen: &Screen) {
     let bytes = String::from_utf8_lossy(&screen.bytes()).into_owned();
@@ -68,7 +68,7 @@ fn a_normal_end_gives_the_terminal_back_as_it_was() {
     assert!(screen.settings_are_as_before());
 }
 
-/// On a keyboard of another layout, Ctrl is with the letter that the key has on a Latin one.
+/// On a keyboard with another layout, Ctrl goes with the letter that the key has on a Latin one.
 #[test]
 fn ctrl_c_and_other_chords_arrive_from_keyboards_of_other_layouts() {
     // Cyrillic, Greek, Hebrew.
@@ -146,7 +146,7 @@ fn every_signal_that_ends_it_gives_the_terminal_back() {
 
 #[test]
 fn a_closed_window_ends_it_although_hangups_are_ignored() {
-    // Half a sequence is pending, at which a careless reader waits or spins.
+    // Half a sequence is pending, on which a careless reader blocks or spins.
     for pending in ["", "\x1b[", "\x1b[200~half a paste"] {
         let script = "trap '' HUP; exec \"$TAU_BIN\"";
         let mut screen = Screen::program(Path::new(SHELL), &["-c", script], 80, 24);
@@ -218,8 +218,8 @@ fn what_is_typed_before_the_first_frame_is_not_lost() {
 #[test]
 fn random_bytes_do_no_harm() {
     let mut screen = started(&[], 80, 24);
-    // A fixed sequence without the bytes that end, suspend or send (^C ^D ^J ^M ^Z), and without
-    // those that stop output or kill when they arrive just after raw mode was left (^Q ^S ^\\).
+    // A fixed sequence without the bytes that end, suspend or send (^C ^D ^J ^M ^Z), and without those that
+    // stop output or kill when they arrive just after raw mode was left (^Q ^S ^\\).
     let mut seed = 7_u32;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -242,7 +242,7 @@ fn an_idle_screen_writes_nothing() {
     let screen = started(&[], 80, 24);
     screen.type_keys("x");
     screen.wait_for("x");
-    // What start-up still does in the background may draw once more; then it is quiet.
+    // Background work of start-up may draw once more; then it is quiet.
     let quiet = Duration::from_millis(700);
     let end = Instant::now() + crate::screen::TIMEOUT;
     loop {
@@ -270,7 +270,7 @@ fn a_panic_gives_the_terminal_back_and_leaves_a_report() {
     assert!(report.contains("the answer was 41") && report.contains("tests/pty.rs"), "{report}");
 }
 
-/// Not a test: what the test above runs in a terminal.
+/// Not a test: the program that the test above runs in a terminal.
 #[test]
 #[ignore = "run by a_panic_gives_the_terminal_back_and_leaves_a_report"]
 fn child_that_panics() {
@@ -292,7 +292,7 @@ fn child_that_panics() {
 #[test]
 fn a_panic_beside_the_main_loop_ends_the_program_with_a_message() {
     let this = std::env::current_exe().unwrap();
-    // The one ends while the panic is being reported, the other never listens.
+    // One ends while the panic is being reported, the other never listens.
     for child in ["pty::child_that_ends_during_a_panic", "pty::child_that_does_not_listen"] {
         let args = ["--exact", child, "--ignored", "--nocapture"];
         let mut screen = Screen::program(&this, &args, 80, 24);
@@ -318,7 +318,7 @@ fn panic_beside() {
     }
 }
 
-/// Not a test: what the test above runs in a terminal.
+/// Not a test: the program that the test above runs in a terminal.
 #[test]
 #[ignore = "run by a_panic_beside_the_main_loop_ends_the_program_with_a_message"]
 fn child_that_ends_during_a_panic() {
@@ -326,7 +326,7 @@ fn child_that_ends_during_a_panic() {
     std::process::exit(tau::cli::process::crash::or_crash(tau::cli::process::exit::Exit::Ok).code().into());
 }
 
-/// Not a test: what the test above runs in a terminal.
+/// Not a test: the program that the test above runs in a terminal.
 #[test]
 #[ignore = "run by a_panic_beside_the_main_loop_ends_the_program_with_a_message"]
 fn child_that_does_not_listen() {
@@ -359,14 +359,14 @@ fn a_fifo_as_the_log_is_refused_and_not_waited_for() {
     assert!(err.contains("not a regular file"), "{err}");
 }
 
-/// A program with nothing in its environment but `home`, and no standard input.
+/// A program with only `home` in its environment, and no standard input.
 fn without_terminal(program: &str, home: &Path) -> std::process::Command {
     let mut command = std::process::Command::new(program);
     command.env_clear().env("TAU_HOME", home).env("HOME", home).stdin(std::process::Stdio::null());
     command
 }
 
-/// Runs tau without a terminal; its exit code, standard output and standard error.
+/// Runs tau without a terminal; returns its exit code, standard output and standard error.
 fn batch(args: &[&str]) -> (Option<i32>, String, String) {
     let home = tempfile::tempdir().unwrap();
     let output = without_terminal(env!("CARGO_BIN_EXE_tau"), home.path()).args(args).output_in_time();
@@ -395,7 +395,7 @@ fn usage_errors_and_help_have_their_codes_and_streams() {
     assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
 }
 
-/// A home in which a session was used with another model and level than those of a plain start.
+/// A home in which a session used a model and level other than those of a plain start.
 const BEGUN: &str = "mkdir \"$TAU_HOME\"; printf '[vendors.own]\\nbase_url = \"http://127.0.0.1:9\"\\n\
                      [[vendors.own.models]]\\nid = \"usual\"\\n' >\"$TAU_HOME/models.toml\"; \
                      echo 'model = \"own/usual\"' >\"$TAU_HOME/config.toml\"; \
@@ -440,8 +440,8 @@ fn a_session_that_is_picked_has_its_model_unless_a_flag_names_another() {
     });
 }
 
-/// What is written, as a terminal takes it that knows no more control sequences than Emacs's: none that
-/// moves rows (SU, SD), erases cells (ECH) or goes to a column (CHA).
+/// The output as shown by a terminal that knows no more control sequences than Emacs: none that moves rows
+/// (SU, SD), erases cells (ECH) or goes to a column (CHA).
 fn on_a_small_terminal(screen: &Screen, columns: u16, rows: u16) -> String {
     let cells = |n: u16| n.try_into().unwrap();
     let mut terminal = vt100::Parser::new(cells(rows), cells(columns), 0);

@@ -1,5 +1,4 @@
-//! Questions to the terminal about itself, in the real program: when they are asked, and where their
-//! answers go.
+//! Queries to the terminal in the real program: when they are sent, and where their answers go.
 
 use std::time::{Duration, Instant};
 
@@ -58,12 +57,12 @@ fn answers_are_facts_and_no_text() {
     }
 }
 
-/// How long it takes to leave when all questions were answered.
+/// The time to exit once all queries are answered.
 fn time_to_leave() -> Duration {
     let mut screen = Screen::prepared("", "", 80, 24);
     wait_for_question(&screen, ATTRIBUTES);
     screen.type_keys(ANSWERS);
-    // What is measured then ends with the same question.
+    // The measurement then ends with the same query.
     wait_for_question(&screen, "\x1b[6n");
     screen.type_keys("\x1b[9;2R\x1b[?62;4;22c");
     screen.type_keys("x\x7f");
@@ -76,7 +75,7 @@ fn time_to_leave() -> Duration {
 
 #[test]
 fn the_last_answer_ends_the_waiting() {
-    // Without it, a second is waited for it. Once in five times is enough on a busy machine.
+    // Without it, there is a wait of one second. One success in five is enough on a busy machine.
     assert!((0..5).any(|_| time_to_leave() < Duration::from_millis(900)));
 }
 

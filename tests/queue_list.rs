@@ -1,4 +1,4 @@
-//! The list of queued messages: what its keys ask of the agent, and what happens when the agent is
+//! The list of queued messages: the requests of its keys to the agent, and what happens if the agent is
 //! faster.
 
 use tau::agent::AgentCommand;

@@ -1,5 +1,5 @@
-//! tau for a screen reader: lines that are said once, in order, without anything that is only drawn, and
-//! the cursor where the next key has its effect.
+//! tau for a screen reader: lines spoken once, in order, without decoration, and the cursor where the next
+//! key takes effect.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn started(script: &str, args: &str) -> Screen {
     screen
 }
 
-/// Waits until the cursor is at the end of a row with that text.
+/// Waits until the cursor is at the end of a row with this text.
 fn prompt(screen: &Screen, text: &str) {
     screen.wait_until(&format!("the cursor behind {text:?}"), |cells| {
         let (row, column) = cells.cursor_position();
@@ -27,7 +27,7 @@ fn prompt(screen: &Screen, text: &str) {
     });
 }
 
-/// The rows of what was said: all above the prompt.
+/// The spoken rows: all above the prompt.
 fn said(screen: &Screen) -> Vec<String> {
     let mut rows = screen.rows();
     while rows.last().is_some_and(|row| row.is_empty() || row.starts_with('>')) {
@@ -36,7 +36,7 @@ fn said(screen: &Screen) -> Vec<String> {
     rows
 }
 
-/// Nothing is drawn, and nothing moves.
+/// Checks that nothing is decoration, and nothing moves.
 #[track_caller]
 fn check_plain(screen: &Screen) {
     let drawn = |c: char| matches!(c, '\u{2500}'..='\u{25ff}' | '\u{2800}'..='\u{28ff}' | '✗' | '✻' | 'τ');

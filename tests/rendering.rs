@@ -1,4 +1,4 @@
-//! Leaves of the screen: markdown, diffs, terminal text, themes; at any width, for any text.
+//! Rendering of leaf parts: markdown, diffs, terminal text, themes; at any width, for any text.
 
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
@@ -136,7 +136,7 @@ fn links_and_images_show_their_target() {
     check("[x]: /target", 40, &["[x]: /target"]);
 }
 
-/// The blank of a line end that is joined does not belong to the link after it.
+/// The blank of a joined line end does not belong to the link after it.
 #[test]
 fn the_blank_before_a_link_is_not_underlined() {
     let rows = rows_of(
@@ -380,7 +380,7 @@ fn theme_files_are_read_with_errors_that_name_the_key() {
     }
 }
 
-/// Draws the rows and checks that each keeps to the width, and that nothing of it is a control.
+/// Draws the rows and checks that each keeps to the width, and contains no control.
 fn keep_to(width: u16, rows: &[Line<'_>]) -> Result<(), TestCaseError> {
     for row in rows {
         let cells = wrap::spans_cells(&row.spans);
@@ -445,7 +445,7 @@ proptest! {
     }
 }
 
-/// Everything there is, to be looked at: `cargo test --test all -- --ignored --nocapture showcase`.
+/// Everything there is, for inspection: `cargo test --test all -- --ignored --nocapture showcase`.
 /// `TAU_SHOW` is `width theme depth`, such as `40 light 16`.
 #[test]
 #[ignore = "prints what a person should look at"]

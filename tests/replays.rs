@@ -1,6 +1,6 @@
 //! Recorded runs: each is folded again, and its last frame compared with its golden.
 //!
-//! Every bug that was found on the screen can become one: `tau --record FILE`, then a copy here.
+//! Every bug found on the screen can become one: `tau --record FILE`, then a copy here.
 
 use tau::cli::tui::recording::{frame, replay};
 

@@ -1,8 +1,8 @@
-//! The repository in the footer: its branch, and a mark when files differ from it.
+//! The repository in the footer: its branch, and a mark if files differ from it.
 
 use crate::screen::Screen;
 
-/// Git without the user's configuration; where there is no git, there is nothing to test.
+/// True if git is installed, without which there is nothing to test.
 fn has_git() -> bool {
     std::process::Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success())
 }
@@ -18,7 +18,7 @@ fn the_branch_has_a_mark_while_files_differ_from_it() {
     let script = format!("{GIT}\ngit init -q .; git checkout -q -b trunk; echo one >a");
     let screen = Screen::prepared(&script, "", 80, 24);
     screen.wait_for("~/work (trunk*)");
-    // Looked at again after a command, and after a run.
+    // Checked again after a command, and after a run.
     screen.type_keys("!git add a; git commit -qm one\r");
     screen.wait_for("~/work (trunk) ");
     screen.type_keys("write\r");

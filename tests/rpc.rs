@@ -1,5 +1,5 @@
-//! The rpc front end over pipes: a golden for each command, answer and event, and the cases that
-//! break programs. Goldens are rewritten with `TAU_BLESS=1`; look at the difference.
+//! The rpc front end over pipes: a golden for each command, answer and event, and the cases that break
+//! programs. Goldens are rewritten with `TAU_BLESS=1`; review the diff.
 
 mod approvals;
 mod complete;
@@ -104,7 +104,7 @@ impl Client {
         let (near_in, far_in) = tokio::io::duplex(1 << 16);
         let (far_out, near_out) = tokio::io::duplex(pipe);
         let (signals, mut caught) = mpsc::channel::<Caught>(4);
-        // On a thread of its own, as in the program: what serves need not be able to move.
+        // On a separate thread, as in the program: the server need not be `Send`.
         let service = tokio::task::spawn_blocking(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
@@ -135,7 +135,7 @@ impl Client {
         record
     }
 
-    /// Records up to and with the first of that type.
+    /// Records up to and including the first of this type.
     async fn until(&mut self, kind: &str) -> Value {
         loop {
             let record = self.record().await;
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Sends a command with an id of its own and gives its answer.
+    /// Sends a command with a unique id and returns its answer.
     async fn ask(&mut self, mut command: Value) -> Value {
         let id = format!("ask-{}", self.seen.len());
         command["id"] = json!(id);
@@ -162,7 +162,7 @@ impl Client {
         self.until("agent_settled").await;
     }
 
-    /// Closes the input; how the program ends, and what it wrote until then.
+    /// Closes the input; returns the end of the program, and its remaining output.
     async fn end(mut self) -> (Exit, Vec<Value>) {
         drop(self.input.take());
         let mut output = self.output.take().unwrap();
@@ -177,7 +177,7 @@ impl Client {
         (self.service.in_time("the end of the front end").await.unwrap(), rest)
     }
 
-    /// The types of all records so far; updates in a row count as one.
+    /// The types of all records so far; consecutive updates count as one.
     fn types(&self) -> Vec<&str> {
         let mut types: Vec<&str> = self.seen.iter().filter_map(|record| record["type"].as_str()).collect();
         types.dedup_by(|next, last| next == last && *next == "message_update");
@@ -210,7 +210,7 @@ impl Client {
     }
 }
 
-/// Puts words in the place of what differs from run to run.
+/// Replaces values that differ from run to run with words.
 fn steady(value: &mut Value, place: &str) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The line at the end of a run, and what else is over when a session is read again.
+//! The line at the end of a run, and what else ends when a session is read again.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn a_run_ends_with_what_it_took() {
     screen.settle();
     has(&mut screen, &["Done.\n\n  16s · ↑2.4k ↓340 · $0.024\n"]);
     frames(&mut screen, "run-end");
-    // One without usage that took no time says nothing.
+    // A run without usage that took no time has no line.
     screen.run();
     screen.settle();
     assert_eq!(shown(&mut screen).matches(" · ↑").count(), 1);
@@ -79,7 +79,7 @@ fn a_prompt_that_waited_ends_the_run_before_it() {
     screen.user("second");
     screen.at += 7_000;
     answers(&mut screen, calls("a", 300));
-    // One that steers comes in the middle of a run.
+    // A steering message comes in the middle of a run.
     screen.user("steering");
     answers(&mut screen, answer("Two.", 40));
     screen.settle();
@@ -111,7 +111,7 @@ fn a_session_from_a_file_shows_what_each_run_used() {
         ends.map(|line| line.trim().to_owned()).collect()
     };
     assert_eq!(ends(&mut screen), ["↑1.2k ↓20 · $0.012", "↑2.4k ↓120 · $0.024"]);
-    // What comes from above belongs to the run that continues below.
+    // Messages loaded above belong to the run that continues below.
     let earlier = |messages: Vec<Arc<Message>>, left| {
         AgentEvent::Task(TaskEvent::Answered {
             ticket: 0,

@@ -1,5 +1,5 @@
-//! The pictures of docs/screens.md: one session as its user sees it, in ten scenes. `TAU_BLESS=1 cargo test screens`
-//! draws them again.
+//! The pictures of docs/screens.md: one session as its user sees it, in ten scenes. `TAU_BLESS=1 cargo test
+//! screens` redraws them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::harness::{self, START, Screen, ai, assistant, boot, generated, svg};
 use crate::panels::{asks, ends, output, starts};
 
 struct Scene {
-    /// Of the picture's file.
+    /// The name of the picture's file.
     name: &'static str,
     title: &'static str,
     text: &'static str,
@@ -151,7 +151,7 @@ fn first_start() -> Screen {
 
 const PROMPT: &str = "The monthly total is wrong when a month has no entries. Find out why and fix it.";
 
-/// A session in which this was said.
+/// A session with this prompt.
 fn asked(prompt: &str) -> Screen {
     let mut screen = Screen::boot(started());
     screen.user(prompt);

@@ -1,4 +1,4 @@
-//! What is drawn over a transcript that is scrolled: the prompt, the scroll bar, what is new.
+//! Decorations of a scrolled transcript: the prompt, the scroll bar, new content.
 
 use crate::harness::{Screen, text};
 

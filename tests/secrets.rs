@@ -1,5 +1,5 @@
-//! How many secrets are found, and how much that is none is left alone: on lines that are made here,
-//! the same every time. docs/secrets.md says what the figures mean.
+//! The number of secrets found, and of false positives: on generated lines, the same every time.
+//! docs/secrets.md explains the figures.
 
 mod innocent;
 mod random;
@@ -10,7 +10,7 @@ use tau::agent::export::Redactor;
 
 use random::Random;
 
-/// True lines and innocent lines.
+/// The numbers of lines with and without secrets.
 const TRUE: usize = 500;
 const INNOCENT: usize = 5_000;
 

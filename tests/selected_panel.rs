@@ -1,4 +1,4 @@
-//! The panel that is selected with the keyboard: which one it is, where it is drawn, what keys do.
+//! The panel selected with the keyboard: which one, where it is drawn, and its keys.
 
 use serde_json::json;
 use tau::app::request::{EditorSource, ShellRequest};
@@ -33,7 +33,7 @@ fn worked() -> Screen {
     screen
 }
 
-/// The rows that are marked: with a bar at the left edge, or as the head of the selected panel.
+/// The marked rows: with a bar at the left edge, or as the head of the selected panel.
 fn marked(screen: &mut Screen) -> Vec<String> {
     let buffer = screen.draw();
     let shown = text(&buffer);

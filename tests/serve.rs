@@ -27,7 +27,7 @@ fn names(frames: &[Frame]) -> Vec<&str> {
     frames.iter().map(|frame| frame.name.as_str()).collect()
 }
 
-/// Makes a session; its id.
+/// Creates a session and returns its id.
 async fn create(server: &Served, body: Value) -> String {
     let reply = server.send("POST", "/api/sessions", &body).await.is(201);
     let id = reply.json()["id"].as_str().unwrap().to_owned();
@@ -81,7 +81,7 @@ async fn sessions_are_made_listed_changed_closed_and_deleted() {
     assert_eq!((&shown["name"], &shown["permissionMode"]), (&json!("Second"), &json!("plan")));
     let prompt = json!({ "prompt": "help", "detach": true });
     server.send("POST", &format!("{path}/prompt"), &prompt).await.is(202);
-    // Answered once nothing runs.
+    // Answered once nothing is running.
     server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);
     server.send("POST", &format!("{path}/abort"), &Value::Null).await.is(409);
     let list = server.send("GET", "/api/sessions", &Value::Null).await.is(200).json();
@@ -159,7 +159,7 @@ async fn a_signal_ends_the_server_once_sessions_are_complete() {
     let token = server.token.clone();
     let (code, err) = server.end().await;
     assert_eq!(code, Some(143), "{err}");
-    // Otherwise systemd takes every stop for a failure.
+    // Otherwise systemd treats every stop as a failure.
     let unit = include_str!("../integrations/server/tau-serve.service");
     assert!(unit.lines().any(|line| line == "SuccessExitStatus=143"), "{unit}");
     for (mut stream, end) in [(events, "session_closed"), (answer, "done")] {
@@ -173,7 +173,7 @@ async fn a_signal_ends_the_server_once_sessions_are_complete() {
     assert_eq!((&prompted["method"], &prompted["status"]), (&json!("POST"), &json!(202)));
 }
 
-/// Values in a document, by the last part of their path.
+/// The values in a document with this last part of their path.
 fn all<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a str>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         found.extend(value.as_str().filter(|_| key == name));
@@ -233,7 +233,8 @@ fn the_unit_and_the_image_start_the_server_with_arguments_that_it_has() {
     }
 }
 
-/// Nobody has chosen a mode: clients are asked. Connections count against the limit of open files, which is raised.
+/// No mode was chosen: clients are asked. Connections count against the limit of open files, which is
+/// raised.
 #[tokio::test]
 async fn without_a_mode_it_asks_and_has_all_open_files() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Large sessions that are read back in pieces are the same as those read whole.
+//! Large sessions that are read backwards in pieces equal those read whole.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tau::agent::session::{Access, Session};
 use crate::laws::Dice;
 use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
 
-/// Everything a session tells of itself.
+/// Everything a session reports about itself.
 fn all(session: &Session) -> (Vec<String>, Vec<String>, Vec<Option<String>>, String) {
     let tree = session.tree();
     let lines = tree.entries().iter().map(|entry| String::from_utf8(entry.line()).unwrap()).collect();
@@ -27,14 +27,14 @@ fn all(session: &Session) -> (Vec<String>, Vec<String>, Vec<Option<String>>, Str
     (lines, texts(session), labels, rest)
 }
 
-/// A file with branches, labels, names, damage at any place, short lines and long ones.
+/// A file with branches, labels, names, damage in any place, short lines and long ones.
 fn odd(dice: &mut Dice, header: &str) -> String {
     let mut lines = vec![header.to_owned()];
     let mut ids = vec!["a0".to_owned()];
     lines.push(line("a0", None, "the first"));
     for at in 1..120 {
         let id = if dice.below(25) == 0 { dice.pick(&ids).clone() } else { format!("a{at}") };
-        // Mostly the path continues; sometimes a branch begins, or the parent is lost.
+        // Usually the path continues; sometimes a branch begins, or the parent is lost.
         let parent = match dice.below(12) {
             0 => dice.pick(&ids).clone(),
             1 => "lost".to_owned(),
@@ -60,7 +60,7 @@ fn odd(dice: &mut Dice, header: &str) -> String {
             ids.push(id);
         }
     }
-    // The end is whole, so that there is a conversation to continue from.
+    // The end is intact, so that there is a conversation to continue from.
     lines.push(line("end", ids.last().map(String::as_str), "the last"));
     lines.join("\n") + "\n"
 }

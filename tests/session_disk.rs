@@ -1,7 +1,7 @@
-//! Every operation on the disk of a session fails once, or from then on: what was acknowledged is kept.
+//! Every disk operation of a session fails once, or from then on: acknowledged data is kept.
 //!
-//! The disk of these tests does what real ones do after a failed sync: it calls what was written
-//! clean although it never became safe, so that syncing once more proves nothing.
+//! The disk of these tests behaves like real ones after a failed sync: it marks written data as clean
+//! although it never became safe, so that syncing again proves nothing.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -24,19 +24,19 @@ use crate::fake::Step::{Call, Say, Stop};
 use crate::fake::{Bench, Player, files};
 use crate::sessions::{Folder, HEADER, assistant, line, opened_soon, texts, user};
 
-/// Which operations fail, counted from 1.
+/// The failing operations, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     Once(usize),
     From(usize),
 }
 
-/// What a failure leaves.
+/// The remains of a failure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Loss {
-    /// A write writes nothing; what could not be made safe can still be read.
+    /// A write writes nothing; data that could not be made safe can still be read.
     Nothing,
-    /// A write writes a half; what could not be made safe reads as zeros.
+    /// A write writes half; data that could not be made safe reads as zeros.
     Half,
 }
 
@@ -54,7 +54,7 @@ struct State {
     files: HashMap<u64, Image>,
 }
 
-/// What would be left of a file after a power cut.
+/// The remains of a file after a power cut.
 #[derive(Debug, Default)]
 struct Image {
     safe: Vec<u8>,
@@ -158,7 +158,7 @@ impl Disk for Faulty {
     }
 }
 
-/// Two turns. What is not kept although it was acknowledged fails the test; the operations that failed.
+/// Two turns. Fails if acknowledged data is not kept; returns the number of failed operations.
 fn two_turns(when: When, loss: Loss) -> usize {
     let what = format!("{when:?} {loss:?}");
     let folder = Folder::new();
@@ -189,12 +189,12 @@ fn two_turns(when: When, loss: Loss) -> usize {
         let folder = Folder::new();
         let session = opened_soon(&folder.file(bytes));
         let kept = texts(&session);
-        // Zeros that a lost page left may stand before a line, never in place of one.
+        // Zeros from a lost page may precede a line, but never replace one.
         assert!(kept.starts_with(expected), "{what}: {place} holds {kept:?}, not {expected:?}");
         assert!(said.starts_with(&kept), "{what}: {place} holds {kept:?}");
     };
     if path.exists() {
-        // What a failed sync took from the cache of a disk that stays broken is gone for good.
+        // Data that a failed sync dropped from the cache of a broken disk is gone for good.
         if loss == Loss::Nothing || matches!(when, When::Once(_)) {
             kept(fs::read(&path).unwrap(), &written, "the file");
         }
@@ -218,7 +218,7 @@ fn whichever_operation_fails_nothing_acknowledged_is_lost() {
     }
 }
 
-/// Fails the syncs only, by their number.
+/// Fails only syncs, by their number.
 #[derive(Debug, Default)]
 struct Unsafe {
     fails: Mutex<std::collections::VecDeque<bool>>,
@@ -246,7 +246,7 @@ impl Disk for Unsafe {
     }
 }
 
-/// An open session of one message, on such a disk; its folder lives as long as it is held.
+/// An open session with one message, on such a disk; its folder lives as long as it is held.
 fn on_unsafe_disk() -> (Folder, PathBuf, Arc<Unsafe>, Session) {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
@@ -295,7 +295,7 @@ fn a_failed_sync_is_never_tried_again_on_the_same_descriptor() {
 fn what_another_program_put_in_the_place_is_not_overwritten() {
     let (_folder, path, disk, mut session) = on_unsafe_disk();
     session.append(user("two")).unwrap();
-    // Another program took our line for torn and wrote its own there.
+    // Another program mistook our line for a torn one and wrote its own there.
     let text = fs::read_to_string(&path).unwrap();
     let theirs = line("b", Some("a"), "theirs");
     let cut = text.lines().take(2).map(|line| format!("{line}\n")).collect::<String>();
@@ -369,7 +369,7 @@ fn what_is_written_once_more_at_the_end_keeps_its_order() {
         let (_folder, path, disk, mut session) = on_unsafe_disk();
         let begin = fs::metadata(&path).unwrap().len();
         session.append(user("two")).unwrap();
-        // What another program wrote stands where the first of them was taken to be.
+        // Another program's data is where the first of them was assumed to be.
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all_at(b"[", begin).unwrap();
         session.append(user("three")).unwrap();
@@ -428,7 +428,7 @@ async fn a_run_on_a_failing_disk_ends_and_says_so() {
     }
 }
 
-/// A failure is reported once.
+/// Checks that a failure is reported once.
 fn check_notices(events: &[AgentEvent], expected: bool, what: &str) {
     let notices = events.iter().filter_map(|event| match event {
         AgentEvent::Task(TaskEvent::Notice {
@@ -472,7 +472,7 @@ async fn every_turn_ends_with_a_sync() {
     assert_eq!((turns, synced), (3, 3), "and none where nothing was written");
 }
 
-/// What was in memory only goes with the session, so it must not go in silence.
+/// Data only in memory is lost with the session, so that must not happen silently.
 #[tokio::test]
 async fn who_leaves_a_session_that_could_not_be_written_is_told() {
     for (when, told) in [(When::From(1), true), (When::Once(1), false), (When::From(1_000), false)] {

@@ -1,4 +1,4 @@
-//! Which session the arguments ask for, without a screen: begun, continued, copied, refused.
+//! The session that arguments select, without a screen: started, continued, copied, refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ impl Place {
         self.0.path().join("work")
     }
 
-    /// Runs the program; its code and what it says is wrong.
+    /// Runs the program; returns its code and its error message.
     fn run(&self, args: &[&str]) -> (Option<i32>, String) {
         self.run_after("true", args)
     }
 
-    /// The same from a shell in which this was done.
+    /// Runs the program from a shell after these commands.
     fn run_after(&self, before: &str, args: &[&str]) -> (Option<i32>, String) {
         let mut command = Command::new("bash");
         command.args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tau")]);
@@ -41,7 +41,7 @@ impl Place {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// All session files, by the lines of each.
+    /// All session files, each as its lines.
     fn files(&self) -> Vec<(PathBuf, Vec<Value>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.0.path().join("tau/sessions"), self.0.path().join("mine")];
@@ -135,7 +135,7 @@ fn of_many_that_begin_with_one_id_one_wins_and_the_others_say_so() {
     let files = place.files();
     assert_eq!(files.len(), 1, "{ended:?}");
     let won = ended.iter().filter(|(code, _)| *code == Some(0)).count();
-    // Those that came when the winner had ended continued with its session.
+    // Those that started after the winner had ended continued with its session.
     assert!(won >= 1 && said(&files[0].1) == won, "{ended:?}");
     for (code, stderr) in ended.iter().filter(|(code, _)| *code != Some(0)) {
         assert_eq!(*code, Some(3), "{stderr}");

@@ -10,7 +10,7 @@ use crate::time_limit::RunInTime;
 use serde_json::Value;
 use tau::agent::session::list::{list, newest};
 
-/// Runs the program in `cwd` with the demo model; what it writes to standard output.
+/// Runs the program in `cwd` with the demo model; returns its standard output.
 fn tau(home: &Path, cwd: &Path, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
     command.args(["--model", "demo"]).args(args).current_dir(cwd).stdin(std::process::Stdio::null());

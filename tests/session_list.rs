@@ -1,4 +1,4 @@
-//! `tau sessions`, short ids, directories that were renamed, and runs of `-p` in lists.
+//! `tau sessions`, short ids, renamed directories, and runs of `-p` in lists.
 
 use std::fs;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl Place {
         self.0.path().join(path)
     }
 
-    /// Runs the program in a folder: its code, what it prints and what it says is wrong.
+    /// Runs the program in a folder; returns its code, its output and its error message.
     fn run(&self, folder: &str, args: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tau"));
         command.args(args).current_dir(self.at(folder));
@@ -55,7 +55,7 @@ fn sessions_are_listed_and_named_by_their_last_digits() {
     place.say("work", "the first prompt", &[]);
     place.say("work", "the second prompt", &["--name", "second"]);
     place.say("other", "elsewhere", &[]);
-    // Runs of `-p` are listed when they are asked for, or have a name.
+    // Runs of `-p` are listed on request, or if they have a name.
     assert_eq!(place.rows("work", &[]).len(), 1);
     let (_, text, hint) = place.run("work", &["sessions"]);
     assert!(text.contains("second") && !text.contains("the first prompt"), "{text}");
@@ -66,7 +66,7 @@ fn sessions_are_listed_and_named_by_their_last_digits() {
     assert_eq!(place.rows("work", &["--print", "--all"]).len(), 3);
     let (_, text, _) = place.run("work", &["sessions", "--print", "--all"]);
     assert!(text.contains("elsewhere") && text.contains("/other"), "{text}");
-    // The short id is the end of the id, and names it everywhere.
+    // The short id is the end of the id, and is valid everywhere.
     for row in &rows {
         let (short, id) = (row["shortId"].as_str().unwrap(), row["id"].as_str().unwrap());
         assert!(id.ends_with(short) && short.len() < 12, "{id} {short}");
@@ -76,7 +76,7 @@ fn sessions_are_listed_and_named_by_their_last_digits() {
     }
     let count = |rows: &[Value]| rows.iter().map(|row| row["messages"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(count(&place.rows("work", &["--print"])), count(&rows) + 4);
-    // One that several have lists them.
+    // An ambiguous one lists its matches.
     let (code, _, errors) = place.run("work", &["-p", "--model", "demo", "--session", "0", "x"]);
     assert_eq!(code, Some(3), "{errors}");
     for words in ["give one of these:", "the first prompt", "elsewhere", "/other"] {
@@ -103,7 +103,7 @@ fn a_renamed_or_moved_directory_is_recognised() {
         assert_eq!(code, Some(0));
         assert!(errors.contains("which no longer exists") && errors.contains("--fork"), "{to}: {errors}");
     }
-    // A directory that still exists, or has another name and inode, is not meant.
+    // A directory that still exists, or has another name and inode, is not a match.
     let place = Place::new();
     place.say("work", "remember this", &[]);
     fs::create_dir_all(place.at("a/work")).unwrap();
@@ -122,7 +122,7 @@ fn the_screen_offers_the_session_of_the_earlier_path_and_hides_runs() {
     screen.wait_for("no longer exists");
     screen.type_keys("\x1b[B\r");
     screen.wait_for("▌ table");
-    // The copy is continued on the screen, so it is listed; the run is not, until it is asked for.
+    // The copy is continued on the screen, so it is listed; the run only on request.
     screen.type_keys("code\r");
     screen.wait_for("▌ code");
     screen.type_keys("/sessions\r");

@@ -1,4 +1,4 @@
-//! Two at once on one session: who owns it, and what the second may do.
+//! Two processes on one session: who owns it, and what the second may do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,7 +48,7 @@ fn an_owner_is_known_to_run_or_to_have_ended() {
     }
 }
 
-/// A process that is being started has a copy of every descriptor until it executes its program.
+/// A process being started has a copy of every descriptor until it executes its program.
 #[test]
 fn a_closed_session_is_free_even_if_its_descriptor_was_copied() {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -71,13 +71,13 @@ fn a_closed_session_is_free_even_if_its_descriptor_was_copied() {
     assert!(!copies.is_empty() || !cfg!(target_os = "linux"));
 }
 
-/// A lock without an owner that runs: it is left in a child's hands by a tau that died.
+/// A lock without a running owner: a dead tau left it to its child.
 #[test]
 fn what_a_dead_tau_left_is_told_and_can_be_taken_over() {
     let folder = Folder::new();
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let mut holder = std::process::Command::new("flock");
-    // The lock goes from the program that took it to its child, which outlives it.
+    // The lock passes from the program that took it to its child, which outlives it.
     holder.arg(&path).args(["sh", "-c", "sleep 60 & echo $!"]).stdout(std::process::Stdio::piped());
     let mut holder = match holder.spawn() {
         Ok(holder) => holder,

@@ -1,4 +1,4 @@
-//! Large sessions are opened at their end, and lists remember what they found out.
+//! Large sessions are opened at their end, and lists cache their findings.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tau::agent::session::{Access, Session};
 
 use crate::sessions::{Folder, HEADER, assistant, entry, line, texts, user};
 
-/// A session of `count` messages, named and with a level at its beginning.
+/// A session of `count` messages, with a name and level at its beginning.
 fn long(count: usize, extra: &[(usize, String)]) -> String {
     let mut lines = vec![
         HEADER.to_owned(),
@@ -138,7 +138,7 @@ fn the_index_knows_files_that_have_not_changed_and_only_those() {
     let cold = rows(&root, &mut known);
     assert_eq!(cold.len(), 2);
     known.save(&index).unwrap();
-    // Same size and time: the index is believed, so the file was not opened.
+    // Same size and time: the index is trusted, so the file was not opened.
     write("two.jsonl", &format!("{}\n{}\n", header("two"), line("a", None, "SECOND")));
     let mut known = SessionIndex::load(&index);
     assert_eq!(rows(&root, &mut known), cold);

@@ -1,4 +1,4 @@
-//! What tau writes to session files: when, how, and what happens when it cannot.
+//! Writing of session files: when, how, and what happens on failure.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -142,7 +142,7 @@ fn what_others_append_is_a_branch() {
     let path = folder.file(format!("{HEADER}\n{}\n", line("a", None, "one")));
     let mut session = opened_soon(&path);
     let mut other = fs::OpenOptions::new().append(true).open(&path).unwrap();
-    // Without a line end, as torn by a crash of the other one.
+    // Without a line end, torn by a crash of the other one.
     write!(other, "{}", line("b", Some("a"), "theirs")).unwrap();
     session.append(user("ours")).unwrap();
     assert_eq!(texts(&session), ["user:one", "user:ours"]);
@@ -180,7 +180,7 @@ fn what_could_not_be_written_is_tried_again() {
     assert_eq!(texts(&opened_soon(&path)), ["user:one", "assistant:two"]);
 }
 
-/// A full disk: the limit on file sizes is set below what is written, in a process of its own.
+/// A full disk: the file size limit is set below the written size, in a separate process.
 #[test]
 fn a_full_disk_loses_nothing() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Session files: what damage and other programs make of them, and what must survive.
+//! Session files: damage, other programs, and what must survive.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-01-02T03:04:05.678Z","cwd":"/srv/web"}"#;
 
-/// A message of the user.
+/// A user message.
 pub fn user(text: &str) -> Arc<Message> {
     Arc::new(Message::User(UserMessage { timestamp: 1, ..UserMessage::new(UserContent::Text(text.into())) }))
 }
@@ -33,7 +33,7 @@ pub fn line(id: &str, parent: Option<&str>, text: &str) -> String {
     entry("message", id, parent, json!({"message": message}))
 }
 
-/// A line of a file with the fields that every entry has.
+/// A line of a file with the fields of every entry.
 pub fn entry(kind: &str, id: &str, parent: Option<&str>, fields: Value) -> String {
     let mut entry =
         json!({"type": kind, "id": id, "parentId": parent, "timestamp": "2026-01-02T03:04:06.000Z"});
@@ -59,7 +59,7 @@ pub fn texts(session: &Session) -> Vec<String> {
     session.context().messages.iter().map(text).collect()
 }
 
-/// A folder of its own for a test.
+/// A separate folder for a test.
 pub struct Folder(TempDir);
 
 impl Folder {
@@ -89,8 +89,8 @@ pub fn opened_soon(path: &Path) -> Session {
     panic!("{} stays locked", path.display());
 }
 
-/// Opens bytes as a session and compares the context and the number of lines passed over. Then
-/// appends, and compares again after reopening: nothing may be lost or glued.
+/// Opens bytes as a session and compares the context and the number of skipped lines. Then appends, and
+/// compares again after reopening: nothing may be lost or merged.
 pub fn check(what: &str, bytes: &[u8], expected: &[&str], skipped: usize) {
     let folder = Folder::new();
     let path = folder.file(bytes);

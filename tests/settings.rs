@@ -173,7 +173,7 @@ fn saving_one_setting_keeps_the_file() {
     assert!(path.is_symlink() && fs::read_to_string(&real).unwrap().contains("\"link\""));
 }
 
-/// What could never be reached is an error before anything is sent, not after five tries.
+/// An unusable address is an error before anything is sent, not after five attempts.
 #[test]
 fn an_address_that_cannot_be_used_is_refused_at_once() {
     let run = |config: &str, models: &str, variable: &str, args: &[&str]| {
@@ -213,7 +213,7 @@ struct Setup {
 fn setup(models: &str, config: &str, variables: &[(&str, &str)], flag: Option<(&str, &str)>) -> Setup {
     let home = Home::with("models.toml", models);
     let paths = home.paths();
-    // Each line stands for a variable.
+    // Each line is a variable.
     let given: std::collections::BTreeMap<String, String> = toml::from_str(config).unwrap();
     let lookup = |name: &str| given.get(&name.strip_prefix("TAU_")?.to_lowercase()).cloned();
     let settings = Settings::default().with_env(&lookup).unwrap();
@@ -224,7 +224,7 @@ fn setup(models: &str, config: &str, variables: &[(&str, &str)], flag: Option<(&
 }
 
 impl Setup {
-    /// The key for a model, `-` when it needs none, else the failure.
+    /// The key for a model, `-` if it needs none, otherwise the failure.
     fn key(&self, model: &str) -> String {
         let model = self.catalogue.find(model).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -452,7 +452,7 @@ context_window = 1000
 id = "claude-new"
 "#;
     let setup_own = setup(models, "", &[], None);
-    // Both ways to a model give the same: by its name alone, and among all.
+    // Both ways to find a model agree: by its name alone, and among all.
     for whole in [false, true] {
         if whole {
             assert!(setup_own.catalogue.models().len() > 1115);

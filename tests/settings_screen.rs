@@ -1,4 +1,4 @@
-//! Settings on the screen: the list, and files that are read again. The real program in a terminal.
+//! Settings on the screen: the list, and reloaded files. The real program in a terminal.
 
 use vt100::MouseProtocolMode;
 
@@ -8,7 +8,7 @@ fn config(screen: &Screen) -> Option<String> {
     std::fs::read_to_string(screen.tau_home().join("config.toml")).ok()
 }
 
-/// tau with the list of settings, filtered by what is typed.
+/// tau with the list of settings, filtered by the typed text.
 fn listed(typed: &str) -> Screen {
     let screen = Screen::prepared("", "", 100, 40);
     screen.type_keys("/settings\r");

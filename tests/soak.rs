@@ -1,5 +1,5 @@
-//! Random commands on each protocol: the beginning of the hour that `cargo run --example bench -- soak` compresses.
-//! Memory counts only there.
+//! Random commands on each protocol: the start of the hour that `cargo run --example bench -- soak`
+//! compresses. Memory counts only there.
 
 #[allow(dead_code, reason = "benchmarks use the rest")]
 #[path = "../examples/bench/process.rs"]

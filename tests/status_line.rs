@@ -11,7 +11,7 @@ use tau::app::geometry::Size;
 use tau::app::request::{ShellReply, ShellRequest};
 use tau::app::{Effect, Msg};
 
-/// The last row of a screen with that template and a session, at a width.
+/// The last row of a screen with this template and a session, at a width.
 fn shown(template: &str, width: u16) -> String {
     let status_line = StatusTemplate::parse(template).unwrap();
     let mut screen = Frame::boot(Boot { status_line, ..boot() });
@@ -27,14 +27,14 @@ fn opened(screen: &mut Frame) {
 
 #[test]
 fn parts_are_where_the_template_says() {
-    // The permission mode stays, also where a template leaves it out.
+    // The permission mode stays, even if a template omits it.
     let path = "Coder/thinking off in ~/work/parser";
     assert_eq!(shown("{model}/{thinking} in {path}", 80), format!(" {path:<74}auto"));
     let row = shown("{session}{fill}{path}[ on {branch}] [[{context}]]", 80);
     assert_eq!(row, format!(" fix parser{:>68}", "~/work/parser [0% of 200k] · auto"));
     assert_eq!(shown("{fill}{provider}", 40), format!("{:>39}", "local · auto"));
     assert_eq!(shown("{permissions}{fill}{provider}", 40), format!(" auto{:>34}", "local"));
-    // Without a branch, a mode or a command there is nothing in brackets.
+    // Without a branch, a mode or a command the brackets are empty.
     assert_eq!(
         shown("[a {branch} ][b {mode} ][c {command} ]{path}", 80),
         format!(" {:<74}auto", "~/work/parser")
@@ -72,7 +72,7 @@ fn the_permission_mode_is_shown_in_narrow_windows() {
     }
 }
 
-/// A screen whose footer has more to say than there is room for.
+/// A screen whose footer does not fit.
 fn full(place: &str, remark: bool) -> Frame {
     let mut screen = Frame::boot(Boot {
         place: place.into(),
@@ -95,7 +95,7 @@ fn at_80_columns_project_branch_model_mode_and_context_stay() {
             assert!(row.contains(kept), "{kept}: {row}");
         }
         assert!(row.contains("sandbox, no network") && !row.contains("workspace-write"), "{row}");
-        // A remark leaves them where they are: a long one is on the rule above, where it is whole.
+        // A remark leaves them in place: a long one is on the rule above, in full.
         let mut screen = full(place, true);
         for width in [80, 120, 160] {
             screen.send(Msg::Resized(Size { width, height: 24 }));
@@ -111,7 +111,7 @@ fn at_80_columns_project_branch_model_mode_and_context_stay() {
     }
 }
 
-/// What the command was asked with, as JSON.
+/// The input of the command, as JSON.
 fn asked(screen: &mut Frame) -> Option<(tau::app::request::Ticket, serde_json::Value)> {
     screen.take_effects().into_iter().find_map(|effect| match effect {
         Effect::Ask(ticket, ShellRequest::StatusCommand { facts }) => {
@@ -128,7 +128,7 @@ fn documented() -> serde_json::Value {
     serde_json::from_str(line).unwrap()
 }
 
-/// The names in a value, with those in its objects.
+/// The names in a value, including its objects.
 fn names(value: &serde_json::Value) -> Vec<String> {
     let inner = |(name, value): (&String, &serde_json::Value)| {
         let inner = names(value).into_iter().map(|inner| format!("{name}.{inner}"));
@@ -184,7 +184,7 @@ fn the_documented_example_works() {
     screen.type_keys("table\r");
     screen.wait_for("A table, from the script");
     screen.wait_for("scripted demo");
-    // From user settings only, live.
+    // Only from user settings, live.
     screen.wait_until("the row of the example", |cells| {
         let rows: Vec<String> = cells.rows(0, 100).collect();
         rows.last().is_some_and(|row| row.contains("INSERT ~/work") && row.contains("context 0%"))

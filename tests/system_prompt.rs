@@ -16,7 +16,7 @@ use crate::harness::golden;
 use crate::time_limit::RunInTime;
 
 /// The system prompt and the five default tools take at most 1,600 tokens. A tokenizer with a small
-/// vocabulary (49,000) gives 3.9 bytes a token for this text, those of large models give more.
+/// vocabulary (49,000) yields 3.9 bytes per token for this text, those of large models yield more.
 const MAX_BYTES: usize = 6_600;
 
 fn names(toolbox: &Toolbox) -> Vec<String> {
@@ -31,7 +31,7 @@ fn workspace() -> Workspace {
     }
 }
 
-/// Everything about the tools that a request holds, as text.
+/// Everything about the tools in a request, as text.
 fn described(toolbox: &Toolbox) -> String {
     let tools = toolbox
         .specs()
@@ -255,7 +255,7 @@ fn instruction_files_are_found_and_checked() {
     assert_eq!(InstructionFiles::find(inside.path(), &config).files.len(), 2, "a link inside is fine");
 }
 
-/// Nested folders with an instruction file of that size in each; the innermost.
+/// Nested folders with an instruction file of this size in each; returns the innermost.
 fn nested(root: &Path, depth: usize, bytes: usize) -> PathBuf {
     let mut dir = root.to_owned();
     for level in 0..depth {

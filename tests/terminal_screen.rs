@@ -1,15 +1,14 @@
-//! The screen of a terminal against another one: the same bytes give the same cells.
+//! The terminal screen against another one: the same bytes give the same cells.
 //!
-//! The other one is the emulator that the tests of the real program use. Sequences that the two
-//! are known to understand differently (half a wide character that is moved away) are not among
-//! those tried here.
+//! The other one is the emulator used by the tests of the real program. Sequences known to be interpreted
+//! differently (moving half a wide character away) are not tried here.
 
 use tau::tools::vt::{TerminalScreen, ToCursor};
 use unicode_width::UnicodeWidthChar;
 
 use crate::laws::Dice;
 
-/// Columns and rows of most screens here.
+/// The columns and rows of most screens here.
 const SIZE: (u16, u16) = (20, 6);
 
 fn row_text(row: &tau::tools::vt::ScreenRow) -> String {
@@ -17,7 +16,7 @@ fn row_text(row: &tau::tools::vt::ScreenRow) -> String {
     for (column, cell) in row.cells().iter().enumerate() {
         let cell = cell.text();
         if !cell.is_empty() {
-            // Behind a tab there are cells without text.
+            // After a tab there are cells without text.
             let gap = column.saturating_sub(text.chars().map(|c| c.width().unwrap_or(0)).sum());
             text.push_str(&" ".repeat(gap));
         }
@@ -35,7 +34,7 @@ fn theirs(screen: &vt100::Screen) -> Vec<String> {
     screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
 }
 
-/// Both screens after the text; ours gets it in pieces of that size.
+/// Both screens after the text; ours gets it in pieces of this size.
 #[track_caller]
 fn check(text: &str, piece: usize) {
     let mut other = vt100::Parser::new(SIZE.1.try_into().unwrap(), SIZE.0.try_into().unwrap(), 0);
@@ -100,7 +99,8 @@ fn random_sequences_give_the_same_cells() {
         for _ in 0..40 {
             let (n, m) = (dice.below(9), dice.below(24));
             text.push_str(&match dice.below(22) {
-                // What is pending after the last column is understood differently, so the cursor leaves it.
+                // The pending state after the last column is interpreted differently, so the cursor leaves
+                // it.
                 0..=4 => {
                     format!("{}\x1b[{}G", dice.pick(&["words ", "x", "y", "0123456789", "é"]), m % 19 + 1)
                 }
@@ -126,7 +126,7 @@ fn random_sequences_give_the_same_cells() {
     }
 }
 
-/// All that left the screen and all that is on it.
+/// All lines that left the screen and all that are on it.
 fn all_lines(screen: &mut TerminalScreen) -> Vec<String> {
     let mut lines: Vec<String> = screen.take_scrolled_off().into_iter().map(|line| line.text).collect();
     lines.extend(screen.lines(ToCursor::No).into_iter().map(|line| line.text));
@@ -137,12 +137,12 @@ fn all_lines(screen: &mut TerminalScreen) -> Vec<String> {
 fn no_line_is_lost_or_delivered_twice() {
     let cases: &[(&str, &[&str])] = &[
         ("1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n", &["1", "2", "3", "4", "5", "6", "7", "8", "9"]),
-        // Progress bars that move up and draw themselves again.
+        // Progress bars that move up and redraw themselves.
         (
             "a 1%\r\nb 1%\r\n\x1b[2Aa 50%\r\nb 50%\r\n\x1b[2Aa 100%\r\nb 100%\r\ndone\r\n",
             &["a 100%", "b 100%", "done"],
         ),
-        // A line over several rows is one line, also when it leaves the screen.
+        // A line over several rows is one line, even when it leaves the screen.
         (
             "0123456789012345678901234567890123456789\r\n1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n",
             &["0123456789012345678901234567890123456789", "1", "2", "3", "4", "5", "6"],

@@ -1,4 +1,4 @@
-//! Text on its way into the model: made safe, parted from its colours, split into blocks.
+//! Text on its way into the model: sanitized, separated from its colours, split into blocks.
 
 use proptest::prelude::*;
 use pulldown_cmark::Event;
@@ -180,7 +180,7 @@ fn blocks_cost_what_the_delta_costs() {
     assert_eq!(blocks.closed().len(), 1);
 }
 
-/// Markdown made of what is hard to split, and of text that is hard to show.
+/// Markdown that is hard to split, mixed with text that is hard to display.
 pub fn hostile() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "\n",
@@ -260,7 +260,7 @@ fn cut(text: &str, places: &[usize]) -> Vec<String> {
     at.windows(2).map(|pair| characters[pair[0]..pair[1]].iter().collect()).collect()
 }
 
-/// What kinds of blocks stand at the top level.
+/// The kinds of blocks at the top level.
 fn top_level(source: &str) -> Vec<String> {
     let mut depth = 0;
     let mut tops = Vec::new();
@@ -306,7 +306,7 @@ proptest! {
 
     #[test]
     fn blocks_are_those_of_a_full_parse(text in hostile()) {
-        // References are resolved within a block only, and fences come without their marks.
+        // References are resolved only within a block, and fences come without their marks.
         let text = printable(&text.replace(['[', '`', '~'], "")).into_owned();
         let blocks = MarkdownBlocks::of(&text);
         let sources: Vec<&str> = blocks.closed().iter().map(|block| match block {

@@ -1,7 +1,7 @@
-//! The house rules, held by reading the source: documentation, sizes, import direction, words.
+//! The house rules, enforced on the source: documentation, sizes, import direction, words.
 //!
-//! Each rule is one test over every file, and says how many it saw, so that none passes because
-//! it looked at nothing.
+//! Each rule is one test over every file, and counts the files it saw, so that none passes because it
+//! checked nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ impl Source {
         self.text.lines().take_while(own).enumerate().map(|(number, line)| (number + 1, line))
     }
 
-    /// The lines that are code: no comments, no text in quotes.
+    /// The code lines: no comments, no text in quotes.
     fn code(&self) -> impl Iterator<Item = (usize, String)> {
         self.lines().map(|(number, line)| (number, without_comments_and_strings(line)))
     }
@@ -64,14 +64,14 @@ pub fn product() -> Vec<Source> {
     product
 }
 
-/// Fails with all faults, not with the first.
+/// Fails with all faults, not just the first.
 #[track_caller]
 pub fn report(faults: &[String]) {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-/// A line without its comment and with its texts in quotes emptied. Good enough for rules about
-/// names: a quote in a character literal is known, a text over several lines is not.
+/// A line without its comment and with its quoted texts emptied. Good enough for rules about names: a quote
+/// in a character literal is recognised, a text over several lines is not.
 pub fn without_comments_and_strings(line: &str) -> String {
     let mut code = String::new();
     let mut chars =
@@ -182,13 +182,13 @@ fn every_public_item_is_documented() {
     report(&faults);
 }
 
-/// Whether a doc comment stands above, with nothing but attributes between.
+/// True if a doc comment precedes the item, with only attributes between.
 fn is_documented(above: &[&str]) -> bool {
     for line in above.iter().rev().map(|line| line.trim()) {
         if line.starts_with("///") {
             return true;
         }
-        // The lines of an attribute, which rustfmt may have broken.
+        // The lines of an attribute, which rustfmt may have split.
         if !(line.starts_with("#[") || line.ends_with(")]") || line.ends_with(',') || line == "#[derive(") {
             return false;
         }
@@ -196,7 +196,7 @@ fn is_documented(above: &[&str]) -> bool {
     false
 }
 
-/// What parts of the product may not name although their crates could; except in the files listed.
+/// Names that parts of the product must not use although their crates could; except in the listed files.
 const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
     ("src/", "crossterm", &["src/cli/tui/"]),
     ("src/", "reqwest", &["src/agent/provider/http.rs", "src/agent/provider/http/"]),
@@ -210,7 +210,7 @@ const FORBIDDEN: [(&str, &str, &[&str]); 10] = [
     ("src/view/", "std::process", &[]),
 ];
 
-/// What `app` may know of `tools`: plain data.
+/// The parts of `tools` that `app` may use: plain data.
 const TOOLS_FOR_APP: [&str; 7] = ["details", "access", "vt", "user", "plan", "counted", "invisible"];
 
 #[test]
@@ -239,7 +239,7 @@ fn nothing_names_what_is_not_for_it() {
     report(&faults);
 }
 
-/// Whether `line` holds `name` as a path of its own, not as a part of a longer name.
+/// True if `line` contains `name` as a complete path, not as part of a longer name.
 fn names(line: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name).any(|(at, _)| {
@@ -270,7 +270,7 @@ fn the_rule_about_names_sees_what_it_should() {
     }
 }
 
-/// Names that say nothing.
+/// Meaningless names.
 const EMPTY_WORDS: [&str; 6] = ["utils", "helpers", "common", "manager", "handler", "misc"];
 
 #[test]
@@ -311,7 +311,7 @@ fn parts(name: &str) -> BTreeSet<String> {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // Composed here, so that this file does not find itself.
+    // Composed here, so that this file does not match itself.
     let marks = ["TO".to_owned() + "DO", "FIX".to_owned() + "ME", "X".repeat(3)];
     let mut faults = Vec::new();
     for source in sources() {
@@ -324,7 +324,7 @@ fn nothing_is_left_for_later() {
     report(&faults);
 }
 
-/// The most bytes of ARCHITECTURE.md, so that it is read.
+/// The maximum size of ARCHITECTURE.md in bytes, so that it is read.
 const MAX_ARCHITECTURE: usize = 8_192;
 
 fn architecture() -> String {
@@ -391,8 +391,8 @@ fn every_invariant_names_a_test_that_exists() {
     report(&faults);
 }
 
-/// Where files are opened that are no files of other people: of the kernel, just written here, or named by the
-/// user, who may name a pipe.
+/// Places that open trusted files: those of the kernel, newly written ones, or ones named by the user, who
+/// may name a pipe.
 const OPENS: [&str; 8] = [
     "src/tools/regular_files.rs",
     "src/tools/process/",
@@ -404,7 +404,7 @@ const OPENS: [&str; 8] = [
     "src/cli/attach/start.rs",
 ];
 
-/// A pipe or a device in the place of a file must not be waited for, so files are read by `regular_files`.
+/// A pipe or a device in the place of a file must not block, so files are read by `regular_files`.
 #[test]
 fn files_are_opened_in_one_way() {
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! No test waits for ever: one that hangs fails, and says what it waited for and where.
+//! No test waits forever: one that hangs fails, and says what it waited for and where.
 
 use std::io::Read;
 use std::panic::Location;
@@ -7,17 +7,17 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest wait for anything that has no limit of its own. Far beyond what a loaded machine takes.
+/// The longest wait for anything without a limit of its own. Far beyond the needs of a loaded machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
-/// What ends promptly ends before this, also on a machine that is busy with other things. What a
-/// test makes others wait for when they do it wrong takes twice as long at least.
+/// Prompt operations end before this, even on a busy machine. A wrong wait caused by a test takes at least
+/// twice as long.
 pub const SOON: Duration = Duration::from_secs(20);
-/// Between two looks at something that cannot be waited for.
+/// The pause between two checks of a condition that cannot be awaited.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What is awaited.
+/// Futures that are awaited.
 pub trait InTime: Future + Sized {
-    /// The output of the future; fails the test when there is none in time.
+    /// The output of the future; fails the test if there is none in time.
     #[track_caller]
     fn in_time(self, what: &str) -> impl Future<Output = Self::Output> {
         let place = Location::caller();
@@ -30,7 +30,7 @@ pub trait InTime: Future + Sized {
 
 impl<F: Future> InTime for F {}
 
-/// Does work that blocks on a thread of its own; fails the test when it is not done in time.
+/// Does blocking work on a separate thread; fails the test if it is not done in time.
 #[track_caller]
 pub fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, done) = channel();
@@ -38,7 +38,7 @@ pub fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 
     done.recv_timeout(LIMIT).unwrap_or_else(|error| panic!("waited {LIMIT:?} for {what}: {error}"))
 }
 
-/// Looks again and again until there is a value, or the time is over.
+/// Checks repeatedly until there is a value, or the time is over.
 fn poll<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
@@ -52,10 +52,10 @@ fn poll<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
 
 /// Programs that are run to their end.
 pub trait RunInTime {
-    /// Runs it without an input: how it ended and what it wrote.
+    /// Runs it without an input; returns its exit and its output.
     #[track_caller]
     fn output_in_time(&mut self) -> Output;
-    /// Runs it without an input, its output going where this test's goes.
+    /// Runs it without an input; its output goes where this test's goes.
     #[track_caller]
     fn status_in_time(&mut self) -> ExitStatus;
 }
@@ -75,10 +75,10 @@ impl RunInTime for Command {
 
 /// Programs that have been started.
 pub trait EndInTime {
-    /// How it ends; it is killed when that takes too long.
+    /// Waits for its exit; kills it if that takes too long.
     #[track_caller]
     fn wait_in_time(&mut self, what: &str) -> ExitStatus;
-    /// How it ends and what it writes to the pipes that nobody has taken. Its input is closed.
+    /// Waits for its exit and returns its output to pipes not taken by others. Its input is closed.
     #[track_caller]
     fn output_in_time(self, what: &str) -> Output
     where
@@ -86,7 +86,7 @@ pub trait EndInTime {
     {
         self.output_within(LIMIT, what)
     }
-    /// The same with another limit.
+    /// Like [`Self::output_in_time`], with another limit.
     #[track_caller]
     fn output_within(self, limit: Duration, what: &str) -> Output;
 }
@@ -110,13 +110,13 @@ impl EndInTime for Child {
 fn wait(child: &mut Child, limit: Duration, what: &str) -> ExitStatus {
     let status = poll(limit, || child.try_wait().unwrap());
     if status.is_none() {
-        // Nothing is left running, and what it has started gets no pipe to wait for.
+        // Nothing is left running, and its children get no pipe to wait for.
         let _ = child.kill();
     }
     status.unwrap_or_else(|| panic!("waited {limit:?} for {what}"))
 }
 
-/// Reads to the end on a thread of its own.
+/// Reads to the end on a separate thread.
 fn reading(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -127,9 +127,9 @@ fn reading(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Threads that are to end.
+/// Threads that should end.
 pub trait JoinInTime<T> {
-    /// What it returns; a panic of the thread is passed on.
+    /// The thread's result; a panic of the thread is passed on.
     #[track_caller]
     fn join_in_time(self, what: &str) -> T;
 }
@@ -156,7 +156,7 @@ fn a_wait_that_ends_gives_what_was_waited_for() {
     assert_eq!(runtime.block_on(async { std::future::ready(9).in_time("a future").await }), 9);
 }
 
-/// Waits without a limit, as they are usually written.
+/// Common forms of waits without a limit.
 const UNLIMITED: [&str; 9] = [
     ".output().unwrap()",
     ".status().unwrap()",
@@ -181,7 +181,7 @@ fn no_test_waits_without_a_limit() {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("time_limit.rs") {
                 count += 1;
-                // An expression may be broken over lines.
+                // An expression may be split over lines.
                 let text = std::fs::read_to_string(&path).unwrap();
                 let text = text.lines().map(str::trim_start).collect::<String>();
                 let found = UNLIMITED.iter().filter(|wait| text.contains(*wait));

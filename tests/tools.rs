@@ -19,7 +19,7 @@ use crate::time_limit::SOON;
 
 /// A temporary working directory, with everything that a call needs.
 pub struct Bench {
-    /// Removed with everything in it when the test ends.
+    /// Removed with its contents when the test ends.
     _folder: tempfile::TempDir,
     pub context: ToolContext,
     tools: Toolbox,
@@ -67,12 +67,12 @@ impl Bench {
         tokio::time::timeout(Duration::from_secs(60), call).await.expect("the call does not end")
     }
 
-    /// A call that can be carried out.
+    /// A call that is ready to run.
     pub async fn prepared(&self, tool: &str, args: Value) -> Prepared<'_> {
         self.tools.get(tool).unwrap().prepare(args, self.context.clone()).await.unwrap()
     }
 
-    /// The text for the model, whether the call was refused or not.
+    /// The text for the model, whether or not the call was refused.
     pub async fn text(&self, tool: &str, args: Value) -> String {
         match self.call(tool, args).await {
             Ok(output) => text_of(&output),
@@ -89,7 +89,7 @@ pub fn text_of(output: &ToolOutput) -> String {
     texts.collect()
 }
 
-/// Names left in the folder, to find temporary files.
+/// The names left in the folder, for finding temporary files.
 pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -177,7 +177,7 @@ async fn read_warns_first_when_a_file_is_longer_than_an_answer() {
     assert!(text.starts_with("WARNING: File has 7000 lines, showing 5000 from line 1001 on."), "{text:.100}");
     let text = bench.text("read", json!({"path": "long", "offset": 6999})).await;
     assert_eq!(text, "  6999  6999\n  7000  7000\n");
-    // Bytes bound an answer as well as lines.
+    // Bytes limit an answer as well as lines.
     bench.put("wide", format!("{}\n", "x".repeat(999)).repeat(3_000));
     let text = bench.text("read", json!({"path": "wide"})).await;
     assert!(text.len() <= bench.context.limits.file_weight(), "{}", text.len());
@@ -415,7 +415,7 @@ async fn a_file_changed_since_it_was_seen_is_refused_with_the_change() {
         // The change was shown, so the model knows the file now.
         assert!(bench.call(args.0, args.1.clone()).await.is_ok());
     }
-    // Its own writes are no change, nor is a new time on the same bytes.
+    // Its own writes do not count as a change, nor does a new time on the same bytes.
     bench.text("write", json!({"path": "f", "content": "x\ny\n"})).await;
     bench.put("f", "x\ny\n");
     assert!(bench.call("edit", json!({"path": "f", "old_string": "x", "new_string": "z"})).await.is_ok());

@@ -1,4 +1,4 @@
-//! Arguments of custom tools: their schemas, what fits them, and the words when something does not.
+//! Arguments of custom tools: their schemas, matching values, and the messages for mismatches.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -81,7 +81,7 @@ fn what_does_not_fit_is_named() {
         json!({"places": {"x": {"line": 1, "row": 2}}}),
         "unknown argument `places.x.row`; the arguments are: line",
     );
-    // What the schema does not say is found by the type, which names the field all the same.
+    // Mismatches not covered by the schema are found by the type, which also names the field.
     let named = |given: Value, field: &str| {
         let error = parse(given.clone()).expect_err(&given.to_string());
         assert!(error.starts_with(&format!("t: `{field}`: ")), "{given}: {error}");

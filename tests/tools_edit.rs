@@ -1,4 +1,4 @@
-//! edit: what is matched, what is written, what is left alone, and the words of every refusal.
+//! edit: matches, written bytes, untouched bytes, and the wording of every refusal.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use tau::tools::Details;
 
 use crate::tools::{Bench, names};
 
-/// One edit of a file with these bytes.
+/// Checks one edit of a file with these bytes.
 async fn check(before: impl AsRef<[u8]>, old: &str, new: &str, after: impl AsRef<[u8]>, says: &str) {
     let bench = Bench::new();
     bench.put("f", before.as_ref());

@@ -1,5 +1,5 @@
-//! Encodings, byte order marks, line ends and forms of characters: what is read is named, what is written is kept,
-//! and what cannot be kept is said.
+//! Encodings, byte order marks, line ends and normal forms: named when read, kept when written, and reported
+//! if they cannot be kept.
 
 use std::fs;
 
@@ -39,7 +39,7 @@ async fn files_in_older_encodings_are_read_edited_and_replaced_in_them() {
             assert!(read.contains(&format!("     1  {first}\n     2  {second}\n")), "{name}: {read}");
             assert!(read.contains("it is not UTF-8; decoded as "), "{name}: {read}");
             assert_eq!(read.contains("its lines end in CRLF"), ends == "\r\n", "{name}: {read}");
-            // Two lines, the other way round.
+            // Two lines, in reverse.
             let edit = json!({"path": "f", "old_string": format!("{first}\n{second}"),
                 "new_string": format!("{second}\n{first}")});
             let said = bench.text("edit", edit).await;
@@ -139,7 +139,7 @@ async fn a_long_line_is_read_in_pages() {
     }
 }
 
-/// What the model got, of instructions, of what was piped in, of a file that was named, and of a command.
+/// The model's input from instructions, piped input, a named file, and a command.
 #[tokio::test]
 async fn instructions_pipes_and_commands_may_be_utf_16() {
     let wide = |text: &str| encoded("UTF-16LE", text);

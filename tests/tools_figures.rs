@@ -1,5 +1,5 @@
-//! Figures that are promised for a release build on an idle machine. Ignored by default:
-//! `cargo test --release --test all tools_figures -- --ignored --test-threads=1 --nocapture`.
+//! Performance targets for a release build on an idle machine. Ignored by default: `cargo test --release
+//! --test all tools_figures -- --ignored --test-threads=1 --nocapture`.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::tools::Bench;
 
-/// Memory of this process at its highest, in kB.
+/// The peak memory of this process, in kB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();

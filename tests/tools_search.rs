@@ -1,4 +1,4 @@
-//! grep, find and ls: what they find, in which order, where they stop, and what they say.
+//! grep, find and ls: their matches, order, limits, and messages.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ use tau::tools::{Details, ToolError, Toolbox};
 use crate::time_limit::SOON;
 use crate::tools::Bench;
 
-/// A small project under git's rules.
+/// A small project with git's ignore rules.
 fn project() -> Bench {
     let bench = Bench::new();
     for folder in [".git", "src/deep", "target", ".config", "docs"] {
@@ -40,7 +40,7 @@ async fn check(tool: &str, cases: &[(Value, &str)]) {
     }
 }
 
-/// An answer without what it says of a file with all results, and those.
+/// An answer without its note about a file with all results, and that file's content.
 fn split(text: &str) -> (String, Option<String>) {
     const FILE: &str = "; the full list, unsorted, is in ";
     let Some((front, rest)) = text.split_once(FILE) else { return (text.to_owned(), None) };

@@ -1,4 +1,4 @@
-//! bash: order and bounds of output, every way to end, and that nothing is left behind.
+//! bash: order and limits of output, every way to end, and that nothing is left behind.
 
 use std::fs;
 use std::path::Path;
@@ -19,12 +19,12 @@ fn terminal(details: &Details) -> &TerminalOutput {
     }
 }
 
-/// Numbers vary in the last line; what is in front of the parenthesis does not.
+/// Numbers vary in the last line, but not before the parenthesis.
 fn without_time(text: &str) -> &str {
     text.rsplit_once(" (").map_or(text, |(front, _)| front)
 }
 
-/// Living processes whose command line holds `needle`: their numbers and command lines.
+/// Living processes whose command line contains `needle`: their ids and command lines.
 pub fn alive(needle: &str) -> Vec<(i32, String)> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = processes.filter_map(|entry| {
@@ -37,7 +37,7 @@ pub fn alive(needle: &str) -> Vec<(i32, String)> {
     lines.filter(|(_, line)| line.contains(needle)).collect()
 }
 
-/// Ends what a test left behind on purpose, also what it starts meanwhile.
+/// Ends the processes a test left behind on purpose, and those they start meanwhile.
 pub async fn kill(needle: &str) {
     let started = Instant::now();
     loop {
@@ -236,7 +236,7 @@ async fn each_stubborn<F: Future<Output = ()> + Send + 'static>(salt: u32, test:
 #[tokio::test]
 async fn an_abort_ends_every_process_within_two_seconds() {
     each_stubborn(100, |command, nap| async move {
-        // Once in five times is enough: a busy machine is slow now and then.
+        // One success in five is enough: a busy machine is slow now and then.
         for attempt in 1..=5 {
             let bench = Bench::new();
             let cancel = bench.context.cancel.clone();
@@ -335,7 +335,7 @@ async fn nothing_waits_after_a_small_command() {
         bench.call("bash", json!({"command": "true"})).await.unwrap();
         quickest = quickest.min(started.elapsed());
     }
-    // Less than any of the waits there are, and more than the quickest takes on a busy machine.
+    // Less than any of the waits, and more than the fastest takes on a busy machine.
     assert!(quickest < Duration::from_millis(100), "{quickest:?}");
 }
 

@@ -1,7 +1,7 @@
 //! The tools against a hostile machine, through an agent whose model is a script.
 //!
-//! Small by default; with `TAU_TORTURE` set, as large as promised (10 GB of output, 200 aborts):
-//! `TAU_TORTURE=1 cargo test --release --test all torture -- --nocapture`.
+//! Small by default; with `TAU_TORTURE` set, at full size (10 GB of output, 200 aborts): `TAU_TORTURE=1
+//! cargo test --release --test all torture -- --nocapture`.
 
 mod aborts;
 mod files;
@@ -24,24 +24,24 @@ use tau::tools::{Content, Toolbox};
 use crate::fake::{Bench, Player, Step};
 use crate::time_limit::{EndInTime, SOON};
 
-/// Set for a process that runs one test only.
+/// Set for a process that runs only one test.
 const ALONE: &str = "TAU_TORTURE_ALONE";
 
-/// The longest wait, also for what is as large as promised.
+/// The longest wait, even at full size.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// True when everything is to be as large as promised.
+/// True if everything should run at full size.
 fn full() -> bool {
     std::env::var_os("TAU_TORTURE").is_some()
 }
 
-/// An agent with all tools, whose model calls what the test says.
+/// An agent with all tools, whose model makes the calls of the test.
 pub struct Rack {
     pub bench: Bench,
     player: Arc<Player>,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub struct Answer {
     pub failed: bool,
@@ -55,8 +55,8 @@ impl std::fmt::Display for Answer {
     }
 }
 
-/// The limits of these tests are for a release build on a machine that does nothing else. Otherwise
-/// they only show that nothing is waited for.
+/// The limits of these tests are for a release build on an idle machine. Otherwise they only show that
+/// nothing hangs.
 fn lenient(most: Duration) -> Duration {
     if cfg!(debug_assertions) { most.max(SOON) } else { most }
 }
@@ -91,7 +91,7 @@ impl Rack {
         std::fs::read(self.path(name)).unwrap()
     }
 
-    /// Begins a run in which the model makes these calls in one answer.
+    /// Starts a run in which the model makes these calls in one answer.
     pub async fn begin(&self, calls: &[(&'static str, Value)]) {
         const IDS: [&str; 4] = ["a", "b", "c", "d"];
         let calls = IDS.iter().zip(calls).map(|(id, (tool, args))| Step::Call(id, tool, args.clone()));
@@ -99,8 +99,8 @@ impl Rack {
         self.bench.prompt("go").await;
     }
 
-    /// Begins a run and aborts it after that time; the results of the calls that were made. The
-    /// abort comes when the run has begun, but perhaps before the model was asked.
+    /// Starts a run and aborts it after this time; returns the results of the calls that were made. The
+    /// abort comes after the run has begun, but perhaps before the model was asked.
     pub async fn aborted(&mut self, calls: &[(&'static str, Value)], after: Duration) -> Vec<Answer> {
         self.begin(calls).await;
         self.bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::AgentStart))).await;
@@ -111,7 +111,7 @@ impl Rack {
         answers
     }
 
-    /// The results of the run that was begun, and how long it took to its end.
+    /// The results of the current run, and how long it took.
     pub async fn end(&mut self) -> Vec<Answer> {
         let begun = Instant::now();
         let mut answers = Vec::new();
@@ -134,7 +134,7 @@ impl Rack {
         }
     }
 
-    /// One call in a run of its own.
+    /// One call in a separate run.
     pub async fn call(&mut self, tool: &'static str, args: Value) -> Answer {
         self.begin(&[(tool, args)]).await;
         let mut answers = self.end().await;
@@ -142,14 +142,14 @@ impl Rack {
         answers.remove(0)
     }
 
-    /// One call that has to end well, in time.
+    /// One call that must succeed, in time.
     pub async fn fine(&mut self, tool: &'static str, args: Value, most: Duration) -> String {
         let answer = self.call(tool, args.clone()).await;
         assert!(!answer.failed && answer.took < lenient(most), "{tool} {args}: {answer}");
         answer.text
     }
 
-    /// One call that has to be refused within a second, with these words.
+    /// One call that must be refused within a second, with these words.
     pub async fn refused(&mut self, tool: &'static str, args: Value, words: &str) {
         let answer = self.call(tool, args.clone()).await;
         let args = args.to_string();
@@ -164,7 +164,7 @@ impl Rack {
         self.bench.send(RunCommand::Abort).await;
     }
 
-    /// Waits until a call runs.
+    /// Waits until a call is running.
     pub async fn running(&mut self) {
         self.bench
             .until(|event| matches!(event, AgentEvent::Turn(TurnEvent::ToolExecutionStart { .. })))
@@ -172,9 +172,8 @@ impl Rack {
     }
 }
 
-/// Runs the test again in a process of its own, in front of which `wrapper` may stand. True in
-/// that process: then the caller continues with the test itself. None when the wrapper is of no use
-/// here.
+/// Runs the test again in a separate process, possibly through `wrapper`. True in that process: then the
+/// caller continues with the test itself. `None` if the wrapper is of no use here.
 fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     if std::env::var_os(ALONE).is_some() {
         return Some(true);
@@ -196,7 +195,7 @@ fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     if !told.contains("running 1 test") {
         return None;
     }
-    // The first of them stands behind the name of the test.
+    // The first of them follows the name of the test.
     let of_interest = |line: &'static str| {
         told.lines().filter_map(move |text| text.find(line).map(|at| text.split_at(at).1))
     };
@@ -207,8 +206,8 @@ fn alone(name: &str, wrapper: &[&str]) -> Option<bool> {
     Some(false)
 }
 
-/// Memory of this process at its highest, in kB, without what is mapped of the program's own file: how much
-/// of that there is depends on the kernel and on how the tests were built.
+/// The peak memory of this process, in kB, without mapped pages of the program's own file: their amount
+/// depends on the kernel and on how the tests were built.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let field = |name: &str| -> u64 {
@@ -218,7 +217,7 @@ fn peak() -> u64 {
     field("VmHWM:") - field("RssFile:")
 }
 
-/// Runs a test body in a process of its own, whose memory must stay below `most` kB.
+/// Runs a test body in a separate process, whose memory must stay below `most` kB.
 fn bounded(name: &str, most: u64, body: impl Future<Output = ()>) {
     if alone(name, &[]) != Some(true) {
         return;

@@ -1,4 +1,4 @@
-//! What a session has used, in the footer: all of it from the start, whatever is loaded.
+//! A session's total usage in the footer: all of it from the start, whatever is loaded.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use tau::app::geometry::Size;
 use crate::harness::{Screen as Drawn, assistant, boot, text};
 use crate::screen::Screen;
 
-/// A session of that many exchanges, each of 1,000 tokens in, 10 out and this cost, with answers of
-/// so many bytes, and a compaction that used as much at the end.
+/// A session with this many exchanges, each of 1,000 tokens in, 10 out and this cost, with answers of this
+/// many bytes, and a compaction with the same usage at the end.
 fn session(dir: &tempfile::TempDir, exchanges: usize, cost: f64, bytes: usize) -> PathBuf {
     let time = "2026-01-02T03:04:05.678Z";
     let cwd = dir.path().to_str().unwrap();
@@ -69,11 +69,11 @@ fn totals_are_those_of_the_whole_session_from_the_start() {
         let screen = Screen::start(&["--session", file.to_str().unwrap(), "--model", "demo"], 100, 20);
         screen.wait_until(money, |cells| {
             let footer = footer(cells);
-            // Nothing less is ever shown.
+            // A smaller amount is never shown.
             assert!(!footer.contains('$') || footer.contains(money), "{footer}");
             footer.contains(money) && footer.contains(tokens)
         });
-        // Loading what came before adds nothing.
+        // Loading earlier messages adds nothing.
         screen.type_keys("\x1b[1;5H");
         screen.wait_until("the first question", |cells| {
             assert!(footer(cells).contains(money), "{}", footer(cells));

@@ -1,4 +1,4 @@
-//! What a folder brings along: its settings wait for trust, its instructions are told at once.
+//! Folders with settings of their own: settings wait for trust, instructions are reported at once.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn trust_is_for_files_as_they_are() {
     assert_eq!(mode & 0o777, 0o600);
     fs::write(&kept, "what").unwrap();
     assert!(Project::of(&folder).unwrap().trust(&kept).is_err(), "nothing is trusted by mistake");
-    // A link to the folder is the folder; a link out of it is no file of its own.
+    // A link to the folder is the folder; a link out of it is not one of its files.
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&folder, &link).unwrap();
     assert_eq!(Project::of(&link), Project::of(&folder));
@@ -75,7 +75,7 @@ fn trust_is_for_files_as_they_are() {
     assert_eq!(Project::of(&folder).unwrap().names(), [".tau/config.toml"]);
 }
 
-/// What is trusted is kept as a copy, so a folder can make what is kept large.
+/// Trusted content is kept as a copy, so a folder can make the kept data large.
 #[test]
 fn no_folder_makes_the_answers_unreadable() {
     let dir = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ fn the_prompt_is_made_of_files_and_made_again() {
     assert!(!source.read().text.contains("use spaces"));
 }
 
-/// Runs the program in a folder whose settings name a model that there is not.
+/// Runs the program in a folder whose settings name a model that does not exist.
 fn run(args: &[&str], trusted: Option<bool>) -> (Option<i32>, String) {
     let dir = tempfile::tempdir().unwrap();
     let (folder, home) = (dir.path().join("work"), dir.path().join("tau"));
@@ -189,13 +189,13 @@ fn without_a_person_nothing_of_a_folder_is_used_unless_told() {
     check(&[], Some(true), 3, "nosuch", "trust");
     check(&["--trust"], None, 3, "nosuch", "not trusted");
     check(&["--trust", "--model", "demo"], None, 0, "", "nosuch");
-    // In a folder below, the settings of the repository count, and are named where they are.
+    // In a folder below, the settings of the repository apply, and are named with their location.
     let below = ["--model", "demo", "--cwd", "sub"];
     check(&below, None, 0, "work/.tau/config.toml: this directory is not trusted", "nosuch");
     check(&["--cwd", "sub"], Some(true), 3, "nosuch", "not trusted");
 }
 
-/// A session runs in its own directory, wherever tau was started: so do its project settings.
+/// A session runs in its own directory with its project settings, wherever tau was started.
 #[test]
 fn a_session_has_the_settings_of_its_own_directory() {
     let dir = tempfile::tempdir().unwrap();
@@ -315,7 +315,7 @@ fn a_change_is_shown_before_it_is_trusted() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains('\u{202e}') && !shown.contains('\u{1b}'));
-    // More than there is room for scrolls; question and answers stay.
+    // Content that does not fit scrolls; question and answers stay.
     let lines = (0..100).map(|n| format!("+line {n}.")).collect();
     let change = FileChange { file: ".tau/SYSTEM.md".into(), kind: ChangeKind::Changed, lines };
     let folder = Folder { changes: vec![change], ..changed_folder() };
@@ -329,7 +329,7 @@ fn a_change_is_shown_before_it_is_trusted() {
     assert!(shown.contains("changed since") && shown.contains("never use them"), "{shown}");
 }
 
-/// Whoever wrote the files knows how wide a window is.
+/// The author of the files knows how wide a window is.
 #[test]
 fn no_end_of_a_line_is_out_of_sight() {
     for (width, height) in [(80, 24), (40, 24), (40, 12)] {
@@ -420,14 +420,14 @@ fn folders_up_to_the_root_of_the_repository_count() {
     assert_eq!(around(&none), ["repo", "repo/a/b"]);
 }
 
-/// A program in a subfolder of a repository, as it stands before its agent is started.
+/// A program in a subfolder of a repository, just before its agent is started.
 struct Started {
     dir: tempfile::TempDir,
     setup: Setup,
     prompt: AgentPrompt,
 }
 
-/// Settings are read from the environment of the process, so this runs in one of its own.
+/// Settings are read from the environment of the process, so this runs in a separate one.
 fn in_a_process_of_its_own(test: &str) -> bool {
     if std::env::var_os("TAU_TEST_LIVE").is_some() {
         return true;
@@ -457,7 +457,7 @@ impl Started {
         Started { dir, setup, prompt }
     }
 
-    /// The user trusts a folder, or no longer.
+    /// The user trusts a folder, or no longer does.
     fn answer(&mut self, folder: &str, trusted: bool) -> Applied {
         let root = self.dir.path().join(folder).canonicalize().unwrap();
         self.setup.refresh_projects().unwrap();
@@ -492,13 +492,13 @@ fn trust_holds_at_once() {
     for part in ["now in effect: thinking", "theme light", "the system prompt with", ".tau/SYSTEM.md"] {
         assert!(root.text.contains(part), "{part}: {}", root.text);
     }
-    // The nearer folder goes before it.
+    // The nearer folder takes precedence.
     let sub = started.answer("sub", true);
     assert_eq!((sub.theme.as_deref(), sub.hide_thinking), (Some("high-contrast"), Some(true)));
     assert!(sub.commands.contains(&timeout(Some(9))));
     assert!(sub.commands.contains(&tools(vec!["read".into(), "grep".into()])));
     assert!(system(&sub).unwrap().contains("Your tools: read, grep."), "the prompt names the tools");
-    // What was trusted holds, not what the file holds afterwards.
+    // The trusted content applies, not later content of the file.
     write(&started.dir.path().join(".tau/SYSTEM.md"), "Something else.");
     assert_eq!(started.prompt.replace(&started.setup).unwrap(), None);
     let folders = started.setup.refresh_projects().unwrap();

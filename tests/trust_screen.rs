@@ -11,7 +11,7 @@ use tau::app::{Effect, Msg};
 use crate::harness::{Screen, boot, text};
 use crate::trust::{changed_folder, timeout};
 
-/// A small window shows every row of a long line, and goes back to the first.
+/// A small window shows every row of a long line, and returns to the first.
 #[test]
 fn a_long_line_scrolls_by_rows() {
     let lines = vec![format!("+{}", (0..60).map(|n| format!("word{n:02} ")).collect::<String>())];
@@ -37,7 +37,7 @@ fn a_long_line_scrolls_by_rows() {
     assert!(text(&screen.draw()).contains(".tau/SYSTEM.md"));
 }
 
-/// A flag is stronger than an answer, and that is said.
+/// A flag overrides an answer, and a message says so.
 #[test]
 fn never_with_the_flag_says_that_the_flag_holds() {
     let script =

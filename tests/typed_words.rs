@@ -1,5 +1,5 @@
-//! The words that people bring with them: other names of commands, and words typed at a question or a list,
-//! which never reach the model by accident.
+//! Words that users bring along: other names of commands, and words typed at a question or a list, which
+//! never reach the model by accident.
 
 use tau::agent::AgentCommand;
 use tau::agent::protocol::approval::ApprovalAnswer;
@@ -71,7 +71,7 @@ fn type_word(screen: &mut Folded, word: &str) {
     screen.keys("<enter>");
 }
 
-/// What went out that the model or a command gets.
+/// The texts sent to the model or a command.
 fn sent(screen: &mut Folded) -> Vec<String> {
     let texts = screen.take_effects().into_iter().filter_map(|effect| match effect {
         Effect::Agent(AgentCommand::Run(RunCommand::Prompt { text, .. })) => Some(text),
@@ -131,7 +131,7 @@ fn a_word_at_a_prompt_sends_nothing_but_its_choice() {
             type_word(&mut screen, word);
             assert_eq!(sent(&mut screen), [""; 0], "{index}: {word}");
         }
-        // A draft that waits does not go with it.
+        // A waiting draft is not sent with it.
         for word in ["yes", "no", "1", "y", "stop", "allow"] {
             let mut screen = Folded::new();
             screen.keys("a draft");
@@ -194,7 +194,7 @@ fn a_word_at_a_question_answers_nothing_by_accident() {
             assert_eq!(sent(&mut screen), [""; 0], "{name}: {word}");
         }
     }
-    // Pressed once more, Enter takes what is selected; a letter selects.
+    // Pressed once more, Enter accepts the selection; a letter selects.
     let mut screen = confirm();
     type_word(&mut screen, "no");
     screen.keys("<enter>");
@@ -258,7 +258,7 @@ fn a_word_at_a_list_sends_nothing() {
             assert_eq!(sent(&mut screen), [""; 0], "{list}: {word}");
         }
     }
-    // In the list of queued messages `e` takes one into the composer.
+    // In the list of queued messages `e` moves one into the composer.
     let mut screen = working(&["one"], &["two"]);
     screen.keys("<alt+up>");
     type_word(&mut screen, "exit");
@@ -287,7 +287,7 @@ fn a_message_that_was_begun_before_the_question_is_sent() {
     assert_eq!(sent(&mut screen), ["next"]);
 }
 
-/// Typed in a terminal, as somebody types who comes from elsewhere.
+/// Typed in a terminal, as by a user of another program.
 #[test]
 fn words_from_elsewhere_work_in_a_terminal() {
     let mut screen = Screen::prepared("export TAU_DEMO_SPEED=max", "", 100, 40);

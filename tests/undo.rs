@@ -1,5 +1,5 @@
-//! Taking back what a session changed, in a real directory: what is restored, what is asked, what is
-//! said not to be covered. What the engine and the screen make of it is in other files.
+//! Undoing a session's changes in a real directory: restored files, questions, and changes reported as not
+//! covered. The engine's and the screen's parts are in other files.
 
 mod astray;
 mod covered;
@@ -69,7 +69,7 @@ impl Work {
         String::from_utf8_lossy(&fs::read(self.at(path)).unwrap()).into_owned()
     }
 
-    /// Every path with its mode, and its content or where it leads.
+    /// Every path with its mode, and its content or link target.
     pub(crate) fn state(&self) -> BTreeMap<String, String> {
         let mut state = BTreeMap::new();
         let root = self.at("");
@@ -116,7 +116,7 @@ impl Work {
 
     /// The user runs a command.
     pub(crate) fn user(&self, command: &str) {
-        // Hooks and filters of whoever runs the tests are none of ours.
+        // Hooks and filters of the user running the tests must not interfere.
         let git =
             "git() { command git -c user.name=x -c user.email=x@x -c core.hooksPath=/dev/null \"$@\"; }";
         let script = format!("set -e; {git}\n{command}");
@@ -132,7 +132,7 @@ impl Work {
         self.undo.end(false);
     }
 
-    /// Back to a prompt, with this choice for every conflict.
+    /// Goes back to a prompt, with this choice for every conflict.
     pub(crate) fn back(&mut self, to: &str, otherwise: ConflictChoice) -> RestoreReport {
         let order =
             UndoOrder { entry_id: to.into(), scope: UndoScope::Files, otherwise, ..UndoOrder::default() };
@@ -157,7 +157,7 @@ pub(crate) fn open(folder: &Path, quota: u64, session: &str) -> SessionUndo {
     SessionUndo::open(&options, session, &folder.join("work"), false)
 }
 
-/// Whether there is a git to test with.
+/// True if git is installed.
 pub(crate) fn has_git() -> bool {
     Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success())
 }

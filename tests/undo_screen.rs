@@ -1,5 +1,5 @@
-//! Undo in the real program: the agent changes twenty files with a command, the user changes one of
-//! them meanwhile, and all of it goes back. On the screen, and with `tau diff` and `tau undo`.
+//! Undo in the real program: the agent changes twenty files with a command, the user changes one of them
+//! meanwhile, and all of it is undone. On the screen, and with `tau diff` and `tau undo`.
 
 use serde_json::json;
 
@@ -11,12 +11,12 @@ const SED: &str = "sed -i 's/line 3/LINE 3/' f*.txt && rm gone.txt && mkdir made
 const FILES: &str = "for n in $(seq 1 20); do seq -f 'line %g' 9 >f$n.txt; done; echo gone >gone.txt; \
     echo 'build/' >.gitignore; mkdir build; sleep 0.1";
 
-/// A server that has the agent run a command, then say something.
+/// A server that makes the agent run a command, then say something.
 pub(crate) async fn server() -> Server {
     serve(&[SED]).await
 }
 
-/// The same for each of these commands, one a prompt.
+/// A server for each of these commands, one per prompt.
 async fn serve(commands: &[&str]) -> Server {
     let acts = commands.iter().enumerate().flat_map(|(before, command)| {
         let done = format!(
@@ -89,7 +89,7 @@ async fn a_command_over_twenty_files_goes_back_and_asks_about_the_one_that_you_c
         }
         assert!(at(&screen, "gone.txt").exists() && !at(&screen, "made").exists());
 
-        // The text of the prompt is in the composer, and a command behind it is one.
+        // The text of the prompt is in the composer, and a command after it is recognised.
         screen.type_keys("/redo");
         screen.wait_for_composer("change the files/redo");
         screen.type_keys("\r");
@@ -115,7 +115,7 @@ async fn changes_are_listed_and_reverted_hunk_by_hunk() {
         screen.wait_for("GITHUB_TOKEN=[secret 1-");
         assert!(!screen.text().contains("ghp_x8"), "{}", screen.text());
         screen.type_keys("\x1b[H");
-        // The first is f1.txt: unfold it, and take its only hunk back.
+        // The first is f1.txt: unfold it, and revert its only hunk.
         screen.type_keys("\r");
         screen.wait_for("LINE 3");
         screen.type_keys("\x1b[B");
@@ -161,8 +161,8 @@ async fn a_finished_session_is_listed_and_undone_from_the_shell() {
     .unwrap();
 }
 
-/// Two prompts; then a process that was left in the background puts a link to the home directory in the
-/// place of the directory that undo writes to.
+/// Two prompts; then a process left in the background replaces the directory that undo writes to with a link
+/// to the home directory.
 #[tokio::test(flavor = "multi_thread")]
 async fn undo_writes_nothing_through_a_link_on_the_screen_or_from_the_shell() {
     let server =

@@ -1,4 +1,4 @@
-//! Vim's keys in a terminal: modes, what they do to the text, and that everything else still works.
+//! Vim keys in a terminal: modes, their effect on the text, and that everything else still works.
 
 use crate::screen::Screen;
 

@@ -35,7 +35,7 @@ fn the_manifest_names_what_the_extension_has() {
     assert!(source("README.md").contains(&format!("--uninstall-extension {name}")));
 }
 
-/// Runs npm in the copy; its output.
+/// Runs npm in the copy; returns its output.
 fn npm(dir: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("npm");
     command
@@ -51,7 +51,7 @@ fn npm(dir: &Path, arguments: &[&str]) -> String {
     text
 }
 
-/// A copy of the extension with its packages; `None`, with a message, where that is not wanted or possible.
+/// A copy of the extension with its packages; `None`, with a message, if that is not wanted or possible.
 fn installed(place: &Path) -> Option<std::path::PathBuf> {
     if std::env::var_os("TAU_NPM").is_none() {
         println!("skipped: it downloads packages; run it with TAU_NPM=1");
@@ -103,7 +103,7 @@ async fn the_package_can_be_installed_and_asks_about_calls() {
     assert!(dir.join("made").exists());
 }
 
-/// What the built extension shows when the stub's user does this, with the real program.
+/// The built extension's output for these actions of the stub's user, with the real program.
 async fn used(dir: &Path, how: &str, server: &Server) -> String {
     let url = server.url();
     let arguments = ["--base-url", &url, "--api-key", "x", "--model", "m", "--permission-mode", "ask"];

@@ -1,4 +1,4 @@
-//! The tools for the web through the real program: what the model is offered, what is asked, what is sent.
+//! The web tools through the real program: offered tools, approval, and requests.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -84,7 +84,7 @@ fn program(place: &Path, config: &str, model: &Server) -> Command {
     command
 }
 
-/// Runs `tau --print`; how it ended, and the requests that the model got.
+/// Runs `tau --print`; returns its exit, and the requests to the model.
 async fn printed(config: &str, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
     let place = tempfile::tempdir().unwrap();
     let model = Server::start(acts).await;
@@ -179,7 +179,7 @@ async fn a_page_reaches_the_model() {
     assert_eq!(site.seen().len(), 1, "nothing else was asked for");
 }
 
-/// The example in the document lets pages of this machine be fetched, without a question.
+/// The example in the document allows fetching pages of this machine without approval.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_of_the_document_works() {
     let document = include_str!("../docs/extending.md");
@@ -359,7 +359,7 @@ async fn the_screen_asks_and_shows_the_page() {
         screen.wait_for("1 Yes, once");
         let asked = screen.text();
         assert!(asked.contains(&url) && asked.contains("no rule allows 127.0.0.1"), "{asked}");
-        // What is typed at once does not count.
+        // Keys typed at once do not count.
         std::thread::sleep(Duration::from_millis(450));
         screen.type_keys("y");
         screen.wait_for("Finished.");

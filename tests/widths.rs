@@ -1,4 +1,4 @@
-//! How wide the terminal draws characters: measured unseen in the real program, remembered, obeyed.
+//! Character widths of the terminal: measured invisibly in the real program, cached, obeyed.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ fn written(screen: &Screen) -> String {
     String::from_utf8_lossy(&screen.bytes()).into_owned()
 }
 
-/// Waits until this was written so often.
+/// Waits until this was written this many times.
 fn wait_for_bytes(screen: &Screen, bytes: &str, times: usize) {
     let end = Instant::now() + crate::screen::TIMEOUT;
     while written(screen).matches(bytes).count() < times {
@@ -26,7 +26,7 @@ fn wait_for_bytes(screen: &Screen, bytes: &str, times: usize) {
     }
 }
 
-/// The terminal says what it is, which answers the questions of the start.
+/// The terminal identifies itself, which answers the queries of the start.
 fn introduce(screen: &Screen, version: &str) {
     screen.type_keys(&format!("\x1bP>|{version}\x1b\\{ATTRIBUTES}"));
 }
@@ -73,7 +73,7 @@ fn widths_are_remembered_for_a_version_of_a_terminal_and_obeyed() {
     screen.type_keys("\x1b[200~👩\u{200D}💻|🇩🇪|日\x1b[201~");
     screen.wait_for("> 👩|DE|日");
     assert!(written(&screen).contains("\x1b[2X👩"), "its second cell is blank, however wide it is");
-    // The file is written beside what is shown.
+    // The file is written in parallel to drawing.
     let file = screen.tau_home().join("cache/terminals.json");
     let end = Instant::now() + crate::screen::TIMEOUT;
     while !file.exists() {

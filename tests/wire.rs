@@ -1,5 +1,5 @@
-//! The real program against a server on loopback that speaks each wire format: the screen shows
-//! the answer, runs the call that the model asks for, and sends its result back.
+//! The real program against a loopback server that speaks each wire format: the screen shows the answer,
+//! runs the model's call, and sends its result back.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use crate::screen::Screen;
 use crate::time_limit::RunInTime;
 
-/// A request as the server read it.
+/// A request as read by the server.
 #[derive(Clone, Debug)]
 struct Seen {
     head: String,
     body: Value,
 }
 
-/// A server that answers each request with the next body; the last one again and again.
+/// A server that answers each request with the next body; the last one repeats.
 struct Server {
     base: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -122,8 +122,8 @@ fn anthropic() -> Vec<String> {
     vec![named(&first), named(&second)]
 }
 
-/// Format, path of its requests, header of its key, answers, and where the tool's result is in
-/// the second request.
+/// The format, the path of its requests, the header of its key, the answers, and the place of the tool's
+/// result in the second request.
 type Wire = (&'static str, &'static str, &'static str, Vec<String>, &'static str);
 
 fn wires() -> [Wire; 2] {

@@ -1,10 +1,10 @@
-//! The words of the project: names, comments, documents and what users read.
+//! The words of the project: names, comments, documents and user-visible text.
 //!
-//! docs/glossary.md has the words. Here is what it replaces: words that nobody would search for.
+//! docs/glossary.md has the words. This is what they replace: words that no one would search for.
 
 use std::path::{Path, PathBuf};
 
-/// A phrase that is not used, and what is said instead. Found as whole words, in any case.
+/// A phrase to avoid, and its replacement. Matched as whole words, in any case.
 const AVOIDED: [(&str, &str); 29] = [
     ("the person", "the user"),
     ("goes on", "continues"),
@@ -37,13 +37,13 @@ const AVOIDED: [(&str, &str); 29] = [
     ("vendors", "providers"),
 ];
 
-/// The extensions of what people write here.
+/// The extensions of the project's text files.
 const WRITTEN: [&str; 7] = ["rs", "md", "toml", "css", "js", "ts", "py"];
 
-/// The folders where people read, besides the documents at the top.
+/// The folders that are checked, besides the documents at the top.
 const FOLDERS: [&str; 5] = ["src", "docs", "examples", "themes", "tests"];
 
-/// What stays: names in files that users and recordings have.
+/// Exceptions: names in files of users and recordings.
 const EXCEPT: [(&str, &str); 5] = [
     ("src/agent/catalogue/user.rs", "vendors"),
     ("src/agent/catalogue/embedded.rs", "vendors"),
@@ -65,13 +65,13 @@ fn collect(folder: &Path, deep: bool, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Where `phrase` is in `line` as whole words; both in lower case.
+/// True if `phrase` is in `line` as whole words; both in lower case.
 fn holds(line: &str, phrase: &str) -> bool {
     let part = |c: char| c.is_alphanumeric();
     line.match_indices(phrase).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + phrase.len()..].chars().next();
-        // A table of TOML keeps its name.
+        // A TOML table keeps its name.
         !before.is_some_and(|c| part(c) || c == '[') && !after.is_some_and(part)
     })
 }
@@ -86,7 +86,7 @@ fn nothing_is_said_in_words_that_nobody_would_search_for() {
     let mut faults = Vec::new();
     for path in files {
         let name = path.strip_prefix(root).unwrap().to_string_lossy().into_owned();
-        // A phrase may be broken over two lines of a comment or a paragraph.
+        // A phrase may be split over two lines of a comment or a paragraph.
         let text = std::fs::read_to_string(&path).unwrap().to_lowercase().replace('_', " ");
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {

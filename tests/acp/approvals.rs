@@ -1,10 +1,10 @@
-//! Calls that wait for the user: the options, what each does, and requests that are withdrawn.
+//! Calls waiting for the user: the options, their effects, and withdrawn requests.
 
 use super::*;
 use crate::headless::{calls, says};
 
-/// Runs one prompt in ask mode whose call writes a file; `option` is chosen, without one the request is
-/// answered `cancelled`. The request, the answer of the prompt, and the text of the file.
+/// Runs one prompt in ask mode whose call writes a file; `option` is chosen, or the request is answered
+/// `cancelled`. Returns the request, the answer of the prompt, and the text of the file.
 async fn decided(option: Option<&str>) -> (Value, Value, String) {
     let acts = vec![calls("write", &json!({"path": "a.txt", "content": "new\n"})), says("done")];
     let mut editor = Editor::new(acts).await;
@@ -52,7 +52,7 @@ async fn the_options_are_those_of_the_prompt_on_the_screen() {
     assert_eq!((&answer["result"]["stopReason"], text.as_str()), (&json!("end_turn"), "new\n"), "{answer}");
 }
 
-/// What the client of this name is offered, by the ids of the options.
+/// The ids of the options offered to the client of this name.
 async fn offered(client: &str) -> Vec<String> {
     let call = calls("write", &json!({"path": "a.txt", "content": "new\n"}));
     let mut editor = Editor::start(vec![call, says("done")], &["--permission-mode", "ask"]).await;
@@ -106,14 +106,14 @@ async fn a_cancelled_prompt_withdraws_its_question() {
     assert_eq!(editor.answer(id).await["result"], json!({"stopReason": "cancelled"}));
     let withdrawn = editor.seen().into_iter().find(|update| update["method"] == "$/cancel_request");
     assert_eq!(withdrawn.expect("a withdrawal")["params"]["requestId"], request["id"]);
-    // As the protocol wants, the editor answers all the same.
+    // As the protocol requires, the editor answers anyway.
     let result = json!({"outcome": {"outcome": "cancelled"}});
     editor.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     assert!(!editor.cwd().join("b.txt").exists());
     assert_eq!(editor.end().await, 0);
 }
 
-/// As docs/editors.md sets it up: nobody has chosen a mode, so the editor is asked.
+/// The setup of docs/editors.md: no mode was chosen, so the editor is asked.
 #[tokio::test]
 async fn without_a_mode_the_editor_is_asked() {
     let dir = tempfile::tempdir().unwrap();

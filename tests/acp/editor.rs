@@ -1,11 +1,11 @@
-//! What the editor brings along: its unsaved text, its MCP servers, its forms.
+//! Contributions of the editor: its unsaved text, its MCP servers, its forms.
 
 use super::*;
 use crate::headless::{calls, says};
 use crate::mcp::server;
 
-/// Answers what tau asks of files until the prompt is answered. `text` is what the editor has of every
-/// file; what it is to write is written and kept.
+/// Answers tau's requests about files until the prompt is answered. `text` is the editor's version of every
+/// file; text to write is written and kept.
 async fn with_files(editor: &mut Editor, id: i64, text: Option<&str>) -> (Value, Vec<Value>) {
     let mut written = Vec::new();
     loop {
@@ -40,9 +40,9 @@ async fn unsaved_text_is_read_and_changed() {
     let acts = vec![calls("read", &json!({"path": "a.txt"})), calls("edit", &edit), says("done")];
     let files = json!({"fs": {"readTextFile": true, "writeTextFile": true}});
     for (shown, expected, is_unsaved) in [
-        // As in most editors, line ends of the buffer are plain.
+        // As in most editors, the buffer has plain line ends.
         (Some("one\nunsaved\n"), "one\r\nchanged\r\n", true),
-        // Some give the last line without its end.
+        // Some send the last line without its end.
         (Some("one\nunsaved"), "one\r\nchanged\r\n", true),
         (Some("one\nsaved"), "one\r\nsaved\r\n", false),
         (None, "one\r\nsaved\r\n", false),
@@ -76,7 +76,7 @@ async fn an_editor_that_cannot_write_leaves_the_file_alone() {
     assert_eq!(editor.end().await, 0);
 }
 
-/// The server of the tests, as editors name servers.
+/// The tests' server, as editors specify servers.
 fn given(manner: &str) -> Value {
     let parsed: toml::Table = server::config("demo", manner, "").parse().unwrap();
     let server = &parsed["mcp"]["demo"];

@@ -1,4 +1,4 @@
-//! Editors that write nonsense, or leave.
+//! Editors that write nonsense, or disconnect.
 
 use super::*;
 use crate::headless::{says, stalls};
@@ -60,7 +60,7 @@ async fn a_thousand_lines_of_nonsense_leave_it_alive() {
         let line = line(&mut dice);
         editor.raw(&line).await;
         if n % 100 == 99 {
-            // It answers in between, so what it wrote is read.
+            // It answers in between, so its input was read.
             let answer =
                 editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "auto"})).await;
             assert_eq!(answer["result"], json!({}), "{answer}");

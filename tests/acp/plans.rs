@@ -1,4 +1,4 @@
-//! Plan mode: the plan as a list, what becomes of it, and what is done of it.
+//! Plan mode: the plan as a list, its outcome, and its progress.
 
 use super::*;
 use crate::headless::{calls, says};

@@ -1,4 +1,4 @@
-//! Sessions: several at once, loaded, resumed, listed, closed, deleted; what can be chosen in them.
+//! Sessions: several at once, loaded, resumed, listed, closed, deleted; their options.
 
 use super::*;
 use crate::headless::{calls, says};

@@ -1,4 +1,4 @@
-//! Prompts: what is streamed, how they end, and what they may be made of.
+//! Prompts: streaming, stop reasons, and the accepted content.
 
 use super::*;
 use crate::headless::{calls, says, stalls};
@@ -43,7 +43,7 @@ async fn a_cancelled_prompt_is_answered_and_the_next_waits_for_it() {
     assert_eq!(editor.answer(id).await["result"], json!({"stopReason": "cancelled"}));
     assert_eq!(editor.answer(next).await["result"], json!({"stopReason": "end_turn"}));
     assert_eq!(text_of(&editor.seen(), "agent_message_chunk"), "afterwards");
-    // Nothing runs any more: there is nothing to cancel.
+    // Nothing is running any more: there is nothing to cancel.
     editor.notify("session/cancel", json!({"sessionId": session})).await;
     editor.notify("session/cancel", json!({"sessionId": "none"})).await;
     assert_eq!(editor.end().await, 0);

@@ -1,4 +1,4 @@
-//! What is asked before a call is run, and what becomes of the answer.
+//! Approval before a call runs, and the effect of the answer.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use super::*;
 
 const ALLOW: ApprovalAnswer = ApprovalAnswer::Allow { hunks: None, edited: None };
 
-/// An agent with the real tools that asks.
+/// An agent with the real tools that asks for approval.
 fn asking(mode: PermissionMode, answers: Vec<Vec<Step>>) -> Bench {
     Bench::with(Player::new(answers), |config| {
         config.tools = Toolbox::all();
@@ -71,7 +71,7 @@ fn file(bench: &Bench, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What the user decides on one `bash` call, and the result.
+/// Applies the user's decision to one `bash` call and returns its result.
 async fn decided(command: &str, decision: ApprovalAnswer) -> (Bench, ToolResultMessage) {
     let call = bash("c", command);
     let mut bench = asking(PermissionMode::Ask, vec![vec![call, USE], vec![Say("ok"), STOP]]);
@@ -196,7 +196,7 @@ async fn a_rule_for_the_session_answers_the_next_question() {
     assert!(bench.dir.path().join("one").exists() && bench.dir.path().join("two").exists());
 }
 
-/// The rules after a change, or why there was none.
+/// The rules after a change, or the reason why there was none.
 async fn changed(bench: &mut Bench, change: RuleChange) -> Result<Vec<(Verdict, String)>, String> {
     bench.send(SettingsCommand::ChangeRules { ticket: 7, change }).await;
     let events = bench.until(|event| matches!(event, AgentEvent::Task(TaskEvent::Answered { .. }))).await;
@@ -243,7 +243,7 @@ async fn a_rule_that_is_added_decides_on_a_call_that_waits() {
     assert_eq!(changed(&mut bench, ask).await.unwrap(), both[..1]);
     let allow = new(Verdict::Allow, "bash(touch *)", RuleScope::Session);
     assert_eq!(changed(&mut bench, allow).await.unwrap(), both);
-    // The first call runs with it; the second is asked, until it is denied by its rule.
+    // The first call runs with it; the second needs approval, until its rule denies it.
     let request = asked(&mut bench).await;
     assert_eq!(request.title, "touch two");
     assert!(bench.dir.path().join("one").exists());
@@ -323,7 +323,7 @@ async fn a_question_ends_with_the_run_and_the_call_did_not_run() {
     });
     assert!(events.contains(&ended), "{events:?}");
     assert!(said(&results(&events)[0]).contains("before the user decided; the call was not run"));
-    // An answer that comes too late changes nothing.
+    // A late answer changes nothing.
     answer(&bench, &request, ALLOW).await;
     bench.prompt("next").await;
     bench.settled().await;
@@ -368,7 +368,7 @@ async fn time_spent_waiting_is_not_the_tools_time() {
     assert!(time + waited <= begun.elapsed(), "{time:?} and {waited:?} of {:?}", begun.elapsed());
 }
 
-/// Three commands in one answer, all of them asked about.
+/// Three commands in one answer, all of which need approval.
 async fn three() -> (Bench, Vec<ApprovalRequest>) {
     let command = |id, name: &str| bash(id, &format!("ls >> log; echo {name} >> log"));
     let calls = vec![
@@ -441,7 +441,7 @@ async fn an_abort_ends_all_questions_of_an_answer() {
     let events = bench.settled().await;
     let lines = brief(&events);
     for call in ["a", "b", "c"] {
-        // The first was reported before it was asked about.
+        // The first was reported before its approval was requested.
         let starts = lines.iter().filter(|line| **line == format!("run {call}")).count();
         assert_eq!(starts, usize::from(call != "a"), "{lines:?}");
         assert_eq!(
@@ -463,7 +463,7 @@ async fn without_a_mode_nothing_is_asked() {
     assert!(bench.dir.path().join("one").exists());
 }
 
-/// An agent whose commands are confined to its directory; `None` where this kernel confines nothing.
+/// An agent whose commands are confined to its directory; `None` if this kernel cannot confine.
 fn confined(on_ask: OnAsk, answers: Vec<Vec<Step>>) -> Option<Bench> {
     if !crate::sandbox::has_landlock() {
         return None;
@@ -508,7 +508,7 @@ async fn what_the_sandbox_refuses_a_command_is_asked_and_runs_again() {
         let decision = decide(&request);
         let always = matches!(decision, ApprovalAnswer::AllowAlways { scope: RuleScope::Session, .. });
         answer(&bench, &request, decision).await;
-        // A path that was added is asked about no more.
+        // An added path needs no more approval.
         let mut events = Vec::new();
         if !always {
             events = bench.until(is_request).await;

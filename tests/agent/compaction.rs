@@ -14,12 +14,12 @@ use super::*;
 
 const SUMMARY: [Step; 2] = [Say("what happened so far"), STOP];
 
-/// A text of about so many tokens.
+/// A text of about this many tokens.
 fn long(tokens: usize) -> &'static str {
     "word ".repeat(tokens * 4 / 5).leak()
 }
 
-/// A model with a window of 8,000 tokens, of which half is kept free.
+/// A model with a window of 8,000 tokens, half of which is kept free.
 fn small(config: &mut AgentConfig) {
     let model = Model::clone(&model("first"));
     config.model = Some(Arc::new(Model { context_window: 8_000, ..model }));
@@ -52,7 +52,8 @@ fn words(request: &ModelRequest) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Every call of a request has its result right behind it, and each wire format takes it.
+/// Checks that every call of a request is directly followed by its result, and that each wire format accepts
+/// it.
 fn check_valid(request: &ModelRequest) {
     let mut open: Vec<&str> = Vec::new();
     for message in &request.messages {
@@ -114,13 +115,13 @@ async fn a_summary_takes_the_place_of_what_was_before() {
     assert!(reported.contains("the second request"), "{reported}");
     check_valid(&asked[3]);
 
-    // A second one carries the first on.
+    // A second one continues the first.
     compact(&mut bench, None).await;
     let again = words(&requests(&player)[4]);
     assert!(again.contains("<earlier-summary>\nwhat happened so far"), "{again}");
     assert!(again.contains("Update it: keep"), "{again}");
 
-    // The file has all of it, and a resumed session continues from the summary.
+    // The file has everything, and a resumed session continues from the summary.
     let (session, _dir) = bench.reopened().await.unwrap();
     let compactions = session.tree().entries().iter().filter(|e| matches!(e.body, Body::Compaction { .. }));
     assert_eq!(compactions.count(), 2);
@@ -241,7 +242,7 @@ async fn two_tries_then_it_says_why() {
         bench.prompt("and now").await;
         assert_eq!(brief(&bench.settled().await).last().map(String::as_str), Some("settled"), "{name}");
     }
-    // One that fails once is tried again, and keeps nothing verbatim then.
+    // One that fails once is retried, and then keeps nothing verbatim.
     let answers = vec![vec![Say("hello"), STOP], vec![Say(" "), STOP], SUMMARY.to_vec()];
     let mut bench = Bench::with(Player::new(answers), small);
     bench.prompt("hi").await;
@@ -261,7 +262,7 @@ async fn a_transient_failure_is_waited_for() {
     bench.settled().await;
     let reported = brief(&compact(&mut bench, None).await);
     assert_eq!(reported, ["compacts Manual", "retry 1", "retried 1 true", "compacted"]);
-    // A long wait is not waited for where nobody is there to end it.
+    // A long wait is skipped if no user is present to end it.
     let long = vec![Fail(FailureKind::RateLimit, Some(90_000))];
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], long]);
     bench.prompt("hi").await;
@@ -325,7 +326,7 @@ async fn switched_off_it_waits_for_the_user() {
     bench.send(SessionCommand::Change(SessionChange::New)).await;
 }
 
-/// An answer of text alone: its expected result, and how many tokens the provider counted.
+/// An answer with only text: its expected result, and the provider's token count.
 struct Counted {
     name: String,
     text: String,
@@ -342,8 +343,8 @@ impl Counted {
     }
 }
 
-/// The estimate against what providers counted for their own answers. All of them together are at
-/// least three quarters of what was counted, and at most `most` percent.
+/// Compares the estimates with providers' counts of their own answers. The total is at least three quarters
+/// of what was counted, and at most `most` percent.
 fn check_estimates(answers: &[Counted], least: usize, most: u64) {
     let (mut estimated, mut counted) = (0_u64, 0_u64);
     for Counted { name, text, output } in answers {
@@ -374,7 +375,7 @@ fn estimated_sizes_are_near_what_the_corpus_counts() {
         let expected = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
         answers.extend(Counted::of(file.display().to_string(), &expected));
     }
-    // Answers that thought in secret say nothing about their text.
+    // Answers with hidden thinking say nothing about their text.
     answers.retain(|answer| size::of_text(&answer.text) * 2 >= answer.output);
     check_estimates(&answers, 11, 133);
 }

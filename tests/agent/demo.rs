@@ -15,7 +15,7 @@ fn bench() -> Bench {
     })
 }
 
-/// Says this to the demo: which calls ran, what was said last, and what went wrong.
+/// Says this to the demo and returns the calls that ran, the last message, and any errors.
 async fn say(bench: &mut Bench, text: &str) -> (Vec<String>, String) {
     bench.prompt(text).await;
     let events = bench.settled().await;
@@ -41,7 +41,7 @@ async fn say(bench: &mut Bench, text: &str) -> (Vec<String>, String) {
     (calls, last)
 }
 
-/// Names of the files, with what is in them.
+/// The names and contents of the files.
 fn files(dir: &Path) -> Vec<(String, String)> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! What is left of a conversation after compactions, as the servers of the four wire formats take it.
+//! Conversations after compactions, as accepted by servers of the four wire formats.
 
 use tau::agent::protocol::model::{Api, Model};
 use tau::agent::protocol::run::CompactionSettings;
@@ -9,8 +9,8 @@ use super::*;
 const FORMATS: [Api; 4] =
     [Api::OpenaiCompletions, Api::OpenaiResponses, Api::AnthropicMessages, Api::GoogleGenerativeAi];
 
-/// What servers look for in a body: who speaks first, and that every call is answered at once.
-/// Each part is its kind and the id of the call: `said`, `answered`, `call a`, `result a`.
+/// Checks a body as servers do: who speaks first, and that every call is answered at once. Each part is its
+/// kind and the id of the call: `said`, `answered`, `call a`, `result a`.
 fn check_body(api: Api, body: &Value, what: &str) {
     let parts = match api {
         Api::OpenaiCompletions => chat(&body["messages"]),
@@ -72,7 +72,7 @@ fn responses(items: &Value) -> Vec<Part> {
     items.as_array().unwrap().iter().filter_map(part).collect()
 }
 
-/// The results of an answer's calls must stand at the beginning of the very next message.
+/// The results of an answer's calls must be at the start of the very next message.
 fn anthropic(messages: &Value) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut roles = Vec::new();
@@ -94,7 +94,7 @@ fn anthropic(messages: &Value) -> Vec<Part> {
     parts
 }
 
-/// Calls are answered in the content that follows, by name and in order; there may be no ids.
+/// Calls are answered in the next content, by name and in order; there may be no ids.
 fn google(contents: &Value) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut roles = Vec::new();
@@ -114,8 +114,8 @@ fn google(contents: &Value) -> Vec<Part> {
     parts
 }
 
-/// Two compactions in one long run, with turns that are split, in every wire format. What the
-/// user said at its beginning stays verbatim through both.
+/// Two compactions in one long run, with turns that are split, in every wire format. The user's first
+/// message stays verbatim through both.
 #[tokio::test]
 async fn after_compactions_every_wire_format_takes_the_context() {
     let goal = "walk far, and mind the \u{201c}gap\u{201d} between 7 and 9";

@@ -1,4 +1,4 @@
-//! The messages before those of an opened session: sent a page at a time.
+//! The messages before those of an opened session, sent a page at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn large(dir: &Path, megabytes: usize) -> (PathBuf, usize) {
     (path, count)
 }
 
-/// The words with which messages begin.
+/// The first words of messages.
 fn begins(messages: &[Arc<Message>]) -> Vec<String> {
     let words = |message: &Arc<Message>| {
         crate::fake::said(message).split(' ').skip(1).take(2).collect::<Vec<_>>().join(" ")
@@ -33,7 +33,7 @@ fn begins(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().map(words).collect()
 }
 
-/// The messages that are sent first, and how many are left, as soon as that is known.
+/// The messages that are sent first, and the number of earlier ones as soon as it is known.
 async fn first(bench: &mut Bench) -> (Vec<Arc<Message>>, Option<u64>) {
     let is_left =
         |event: &AgentEvent| matches!(event, AgentEvent::Session(SessionEvent::HistoryAvailable { .. }));
@@ -65,7 +65,7 @@ async fn ask(bench: &mut Bench, from: PageFrom, goal: PageGoal) -> HistoryPage {
     }
 }
 
-/// The page before that one.
+/// The page before this one.
 async fn back(bench: &mut Bench, before: &HistoryPage) -> HistoryPage {
     ask(bench, PageFrom::Before { position: Some(before.start) }, PageGoal::Next).await
 }
@@ -82,7 +82,7 @@ async fn all_pages_arrive_in_order_also_during_a_run() {
     let mut bench = with_session(&path, Vec::new());
     let (mut all, left) = first(&mut bench).await;
     assert_eq!(left, Some((count - all.len()) as u64));
-    // A command of the user runs at the same time.
+    // A user command runs at the same time.
     let bash = AgentCommand::Shell(ShellCommand::Bash {
         id: None,
         command: "sleep 30".into(),
@@ -288,7 +288,7 @@ async fn a_change_of_session_ends_paging() {
         matches!(reported.last(), Some(AgentEvent::Task(TaskEvent::Answered { answer: Err(_), .. }))),
         "{reported:?}"
     );
-    // Asked too late: the new one has nothing before it.
+    // Asked too late: the new session has nothing before it.
     let page = ask(&mut bench, PageFrom::default(), PageGoal::Next).await;
     assert_eq!(page, HistoryPage::default());
     bench.prompt("go").await;

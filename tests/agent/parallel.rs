@@ -1,4 +1,4 @@
-//! Which calls of one answer run at the same time, and what holds although they do.
+//! Calls of one answer that run in parallel, and what still holds.
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::{ApprovalAnswer, PermissionMode};

@@ -1,4 +1,4 @@
-//! Pictures of clients and tools are sent as the model takes them; the session keeps them as they were.
+//! Images of clients and tools are sent in a form that the model accepts; the session keeps the originals.
 
 use std::io::Cursor;
 
@@ -18,7 +18,7 @@ fn picture(width: u32, height: u32, format: ImageFormat) -> String {
     BASE64_STANDARD.encode(bytes)
 }
 
-/// The pictures in messages of the user: MIME types and data.
+/// The images in user messages: MIME types and data.
 fn pictures<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> Vec<(String, String)> {
     let of = |message: &Arc<Message>| match message.as_ref() {
         Message::User(user) => match &user.content {

@@ -1,5 +1,4 @@
-//! What providers keep in their caches: a request begins with all of the one before it, byte for
-//! byte, in every wire format.
+//! Provider caches: a request begins with all of the previous one, byte for byte, in every wire format.
 
 use serde_json::Map;
 use tau::agent::protocol::model::{Api, Model};
@@ -14,7 +13,7 @@ const FORMATS: [(Api, &str); 4] = [
     (Api::GoogleGenerativeAi, "contents"),
 ];
 
-/// Takes the marks away that move with the end of a request: they are no part of what is cached.
+/// Removes the marks that move with the end of a request: they are not part of the cached text.
 fn without_marks(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -26,7 +25,7 @@ fn without_marks(value: Value) -> Value {
     }
 }
 
-/// The messages of a request's body, each as text, and the rest of it.
+/// The messages of a request's body, each as text, and the rest of the body.
 fn encoded(request: &ModelRequest, api: Api, field: &str) -> (Vec<String>, String) {
     let mut body = without_marks(wire_format(api).unwrap().encode(request).unwrap().body);
     let messages = body.as_object_mut().unwrap().remove(field).unwrap();

@@ -1,4 +1,4 @@
-//! Failures of the provider: which are tried again, and what is kept.
+//! Provider failures: which are retried, and what is kept.
 
 use tau::agent::AgentEvent;
 use tau::agent::api::AgentConfig;
@@ -32,7 +32,7 @@ async fn failures_are_retried_or_told() {
     }
     check(vec![vec![Fail(FailureKind::RateLimit, Some(90_000))]], &join(&[&head, &bad])).await;
     check(vec![vec![Panic], ok.clone()], &join(&[&head, &bad])).await;
-    // A stream that is cut keeps what came in a turn of its own; its calls are answered, not run.
+    // A stream that is cut keeps the received part in a separate turn; its calls are answered, not run.
     let cut = vec![Say("half an"), Call("a", "echo", json!({})), Fail(FailureKind::Network, Some(5))];
     check(
         vec![cut, ok],
@@ -138,7 +138,7 @@ async fn a_wait_for_a_quota_continues_after_a_restart() {
     let path = session.info().file.clone().unwrap();
     drop(session);
 
-    // Whoever waits for no quota asks again at once.
+    // A mode that does not wait for quota asks again at once.
     for (mode, asks) in [(RetryMode::WaitForQuota, false), (RetryMode::Headless, true)] {
         let player = Player::new(Vec::new());
         let mut bench = Bench::with(player.clone(), |config| {

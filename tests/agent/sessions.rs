@@ -1,4 +1,4 @@
-//! The session behind the agent: on disk in time, changed, resumed, repaired.
+//! The session behind the agent: saved in time, changed, resumed, repaired.
 
 use super::*;
 use crate::time_limit::InTime;
@@ -30,7 +30,7 @@ async fn a_message_is_on_disk_before_its_end_is_told() {
     assert_eq!(ends, 4);
 }
 
-/// However closely commands follow each other: what comes after a prompt and would end its run, ends it.
+/// However quickly commands follow each other, a command after a prompt that would end its run ends it.
 #[tokio::test]
 async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
     for command in [
@@ -53,7 +53,7 @@ async fn a_command_that_arrives_with_a_prompt_ends_its_run() {
         brief(&bench.until(|event| matches!(event, AgentEvent::Run(RunEvent::CompactionEnd { .. }))).await);
     assert_eq!(reported, ["compacts Manual", "compacted aborted"]);
 
-    // Behind a name, which waits for the compaction and ends nothing.
+    // After a name, which waits for the compaction and ends nothing.
     let mut bench = Bench::new(vec![vec![Say("hello"), STOP], vec![Hang], vec![Hang]]);
     bench.prompt("hi").await;
     bench.settled().await;
@@ -199,7 +199,7 @@ async fn a_session_that_cannot_be_written_is_told_once_and_continues() {
     assert!(events.contains(&"end assistant Stop ok".to_owned()), "{events:?}");
 }
 
-/// Notes what is on disk whenever a request leaves.
+/// Records the file's contents whenever a request is sent.
 struct Looking(std::path::PathBuf, std::sync::Mutex<Vec<String>>);
 
 impl tau::agent::provider::Transport for Looking {
@@ -229,7 +229,7 @@ async fn the_message_is_on_disk_before_the_request_leaves() {
     }
 }
 
-/// A session runs in its own directory, so that is what the prompt must name.
+/// A session runs in its own directory, so the prompt must name that.
 #[tokio::test]
 async fn the_prompt_is_that_of_the_directory_of_the_session() {
     let elsewhere = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ fn bash(id: &str, command: &str) -> AgentCommand {
     })
 }
 
-/// Events until this many commands have ended.
+/// Collects events until this many commands have ended.
 async fn ended(bench: &mut Bench, count: usize) -> (Vec<AgentEvent>, Vec<(String, BashExecution)>) {
     let mut events = Vec::new();
     let mut ended = Vec::new();
@@ -31,7 +31,7 @@ async fn ended(bench: &mut Bench, count: usize) -> (Vec<AgentEvent>, Vec<(String
     (events, ended)
 }
 
-/// One command: its message.
+/// Runs one command and checks its message.
 async fn check(command: &str, expected: impl Fn(&BashExecution) -> bool) {
     let mut bench = Bench::new(Vec::new());
     bench.send(bash("b", command)).await;

@@ -30,7 +30,7 @@ fn delta(event: &AgentEvent) -> Option<&str> {
     }
 }
 
-/// Events until the command has ended: all that it wrote, and its message.
+/// Collects events until the command has ended: all its output, and its message.
 async fn ended(bench: &mut Bench) -> (String, BashExecution) {
     let events = bench.until(|event| matches!(event, AgentEvent::Shell(ShellEvent::BashEnd { .. }))).await;
     let Some(AgentEvent::Shell(ShellEvent::BashEnd { message, .. })) = events.last() else {
@@ -39,7 +39,7 @@ async fn ended(bench: &mut Bench) -> (String, BashExecution) {
     (events.iter().filter_map(delta).collect(), message.clone())
 }
 
-/// Waits until the output so far holds `text`.
+/// Waits until the output so far contains `text`.
 async fn shown(bench: &mut Bench, text: &str) {
     let mut so_far = String::new();
     while !so_far.contains(text) {
@@ -47,7 +47,7 @@ async fn shown(bench: &mut Bench, text: &str) {
     }
 }
 
-/// A command: what people see as it comes, and what the message keeps.
+/// Runs a command and checks the output as shown to the user, and as kept in the message.
 async fn check(command: &str, seen: &str, kept: &str) {
     let mut bench = Bench::new(Vec::new());
     bench.send(bash(command)).await;
@@ -65,7 +65,7 @@ async fn people_see_a_terminal_and_the_model_plain_text() {
     let drawn = "a\\033[?1049h\\033[2Jdrawn\\033[?1049lb";
     check(&format!("printf '{drawn}'"), "a\x1b[?1049h\x1b[2Jdrawn\x1b[?1049lb", "ab").await;
     check("(exec </dev/tty) && echo controlled", "controlled\r\n", "controlled\n").await;
-    // Letting go of the terminal is not the end.
+    // Releasing the terminal is not the end.
     check("exec 3>&1 >/dev/null 2>&1 </dev/null 3>&-; sleep 0.4; echo back >/dev/tty", "back\r\n", "back\n")
         .await;
 }
@@ -83,7 +83,7 @@ async fn the_end_is_told_with_all_output_before_it() {
 
 #[tokio::test]
 async fn a_command_ends_with_its_shell() {
-    // Warms up what is loaded when first used.
+    // Warms up lazily loaded parts.
     check("true", "", "").await;
     for command in ["true", "sleep 60 &", "setsid sleep 60 & echo on"] {
         let mut bench = Bench::new(Vec::new());
@@ -114,7 +114,7 @@ async fn what_is_typed_reaches_the_command() {
 
 #[tokio::test]
 async fn keys_of_the_terminal_end_what_runs_in_it() {
-    // Without `exec` the shell itself may miss a key that comes while it starts the next program.
+    // Without `exec` the shell itself may miss a key that arrives while it starts the next program.
     for (key, command, code) in [("\x03", "echo on; exec sleep 60", None), ("\x04", "echo on; cat", Some(0))]
     {
         let mut bench = Bench::new(Vec::new());
@@ -165,7 +165,7 @@ async fn input_that_is_never_read_holds_up_nothing() {
     assert!(message.cancelled);
 }
 
-// Two threads, as in the program: on one, a flood keeps the clock of the test from being looked at.
+// Two threads, as in the program: on one, a flood would starve the test's clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_abort_ends_all_of_it_and_a_flood_is_bounded() {
     for command in ["sleep 60 & sleep 60", "trap '' TERM HUP INT; yes", "bash -i", "setsid sleep 60 & yes"] {

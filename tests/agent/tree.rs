@@ -1,4 +1,4 @@
-//! Moving within a session's tree, and opening sessions that need a question.
+//! Moves within a session's tree, and the opening of sessions that need a question.
 
 use tau::agent::protocol::command::{
     BranchSummaryOptions, QuestionAnswer, QuestionCommand, SessionCommand, TaskCommand,
@@ -34,7 +34,7 @@ fn row<'a>(outline: &'a Outline, text: &str) -> &'a tau::agent::protocol::outlin
     outline.rows.iter().find(|row| row.text.contains(text)).unwrap_or_else(|| panic!("{text}: {outline:?}"))
 }
 
-/// The messages of the next session that is opened, in short.
+/// The messages of the next opened session, in short.
 async fn opened(bench: &mut Bench) -> Vec<String> {
     match bench
         .until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionOpened { .. })))
@@ -73,7 +73,7 @@ async fn the_tree_is_told_and_gone_about_in() {
     assert_eq!((second.kind, row(&outline, "two").kind), (RowKind::User, RowKind::Assistant));
     let parent = &outline.rows[second.parent.unwrap()];
     assert_eq!((parent.text.as_str(), outline.rows[outline.leaf.unwrap()].text.as_str()), ("one", "two"));
-    // To before a message of the user: its text is returned.
+    // To before a user message: its text is returned.
     bench.send(go_to(&second.id, None)).await;
     assert_eq!(opened(&mut bench).await, ["user first", "assistant Stop one"]);
     let back =
@@ -135,7 +135,7 @@ async fn a_branch_that_is_left_is_summed_up_if_wanted() {
     let written = row(&outline, "it led nowhere");
     assert_eq!(written.kind, RowKind::Branch);
     assert_eq!(outline.rows[written.parent.unwrap()].text, "one");
-    // A summary that fails leaves everything as it was.
+    // A failed summary changes nothing.
     bench.send(go_to(&row(&first, "first").id, summary)).await;
     bench.until(|event| matches!(event, AgentEvent::Session(SessionEvent::SessionRefused { .. }))).await;
     assert_eq!(tree(&mut bench).await, outline);
@@ -197,7 +197,7 @@ async fn the_parts_of_the_context_add_up_to_what_the_provider_counted() {
     assert_eq!(parts.iter().map(|part| part.tokens).sum::<u64>(), total, "{parts:?}");
 }
 
-/// A session of another tau, which is still open or in a directory that is gone.
+/// A session of another tau that is still open, or in a directory that is gone.
 fn other(bench: &Bench, cwd: &std::path::Path) -> Session {
     let dir = bench.dir.path().join("others");
     let mut session = Session::begin(Some(&dir), cwd, None);

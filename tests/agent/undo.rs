@@ -1,4 +1,4 @@
-//! What the engine keeps of calls: of those that are aborted, and beside commands of the user.
+//! Undo data of calls: aborted ones, and those next to user commands.
 
 use tau::agent::protocol::command::{RunCommand, ShellCommand, TaskCommand};
 use tau::agent::protocol::event::{ShellEvent, TaskEvent, TurnEvent};
@@ -8,7 +8,7 @@ use tau::agent::undo::UndoOptions;
 
 use super::*;
 
-/// An agent that keeps what it changes, and the directory where.
+/// An agent that keeps undo data, and its directory.
 fn keeping(answers: Vec<Vec<Step>>) -> (Bench, tempfile::TempDir) {
     let kept = tempfile::tempdir().unwrap();
     let bench = Bench::with(Player::new(answers), |config| {

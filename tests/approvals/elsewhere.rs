@@ -12,7 +12,7 @@ use tau::view::frame::Frame;
 use super::*;
 use crate::harness::{boot, memo};
 
-/// A screen of another kind: what the last frame showed, and what was printed or said before.
+/// A screen of another kind: the last frame, and everything printed or spoken before.
 struct Other {
     model: Option<Model>,
     at: i64,
@@ -106,7 +106,7 @@ fn a_prompt_is_live_on_the_shells_screen() {
         Some(ApprovalAnswer::Allow { hunks: Some(vec![0, 2, 3, 4, 5]), edited: None })
     );
     assert!(!other.printed.contains("hunk"), "nothing of it stays: {}", other.printed);
-    // What does not fit gives way to the prompt, also to one that is not the last call.
+    // A call that does not fit yields to the prompt, even if it is not the last call.
     let script: String = (1..60).map(|n| format!("echo line {n}\n")).collect();
     let mut other = Other::new(ScreenKind::Inline, SIZE);
     other.asked(command_request("c1", &script, (0, 11)));

@@ -1,5 +1,4 @@
-//! Calls that are answered together, and those that must not be: rejected hunks, and commands that the sandbox
-//! refused something.
+//! Calls that are answered together, and those that must not be: rejected hunks, and sandbox denials.
 
 use tau::agent::protocol::approval::{ApprovalAnswer, ApprovalReason, ApprovalRequest, RuleScope};
 use tau::tools::sandbox::{SandboxDenial, SandboxRule};
@@ -22,7 +21,7 @@ fn answering_a_whole_kind_leaves_rejected_hunks_out() {
     screen.keys("YY");
     let kept = ApprovalAnswer::Allow { hunks: Some(vec![0]), edited: None };
     assert_eq!(answers(&mut screen), [("r-c1".to_owned(), kept), ("r-c2".to_owned(), once())]);
-    // A rule that is added with a change does not bring rejected hunks back.
+    // A rule added with a change does not bring rejected hunks back.
     let mut screen = waiting(change_request("c1", change(2)));
     screen.keys(" a");
     let (rule, scope) = ("edit(src/**)".to_owned(), RuleScope::Session);
@@ -51,7 +50,7 @@ fn a_call_that_ran_is_asked_with_other_words_and_alone() {
     // Without a path there is nothing to add.
     let mut screen = waiting(ApprovalRequest { suggested_rules: Vec::new(), ..ran("c1") });
     has(&mut screen, &["1 Yes, again without the sandbox (y)", "2 Edit it first (e)", "3 No, leave it (n)"]);
-    // What was not run yet is another kind.
+    // A call that has not run yet is another kind.
     let mut screen = waiting(ran("c1"));
     also(&mut screen, command_request("c2", "rm two", (0, 2)));
     also(&mut screen, command_request("c3", "rm three", (0, 2)));

@@ -1,4 +1,4 @@
-//! What prompts look like.
+//! The appearance of prompts.
 
 use super::*;
 use tau::agent::protocol::command::TaskCommand;
@@ -9,7 +9,7 @@ fn a_command() {
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     frames(&mut screen, "approval-command");
     crate::harness::frame(&mut screen, "approval-command", 30, 16);
-    // What is asked about is on the screen once, and the rows that say why and how are there.
+    // The subject is on the screen once, with the rows for the reason and the choices.
     for (width, height) in [(30, 16), (40, 12), (80, 24), (120, 40)] {
         screen.send(Msg::Resized(Size { width, height }));
         let shown = text(&screen.draw());
@@ -17,7 +17,7 @@ fn a_command() {
         has(&mut screen, &["$ cd /tmp && rm -rf build", "Run this command?", "removes files"]);
         assert!(!shown.contains("sandbox") && shown.matches("waiting for you").count() < 2, "{shown}");
     }
-    // Whoever scrolls away still reads what is asked.
+    // A user who scrolls away still sees the subject.
     screen.send(Msg::Resized(Size { width: 80, height: 16 }));
     (0..40).for_each(|n| screen.user(&format!("message {n}")));
     also(&mut screen, command_request("c2", "make clean", (0, 4)));
@@ -89,7 +89,7 @@ fn a_command_longer_than_the_screen() {
     let script: String = (1..60).map(|n| format!("echo line {n}\n")).collect();
     let mut screen = waiting(command_request("c1", &script, (0, 11)));
     frames(&mut screen, "approval-long");
-    // Nothing of a command is left out unsaid, wherever it is wrapped.
+    // No part of a command is omitted without saying so, wherever it is wrapped.
     let long = "rm -rf build && git status && ".repeat(9) + "make install";
     let mut low = waiting(command_request("c1", &long, (0, 12)));
     low.send(Msg::Resized(Size { width: 40, height: 12 }));
@@ -98,7 +98,7 @@ fn a_command_longer_than_the_screen() {
     has(&mut screen, &["echo line 25", "1 Yes, once"]);
 }
 
-/// Rows of a frame that show what is asked: the bar stands before them, and they are above the prompt.
+/// The rows of a frame that show the subject: they start with the bar, above the prompt.
 fn subject(screen: &mut Screen) -> Vec<String> {
     let shown = text(&screen.draw());
     let rows = shown.lines().take_while(|row| !row.contains("Run this command?"));
@@ -107,7 +107,7 @@ fn subject(screen: &mut Screen) -> Vec<String> {
 
 #[test]
 fn the_subject_comes_first() {
-    // Sixteen rows at 80x24, whatever stands beside them.
+    // Sixteen rows at 80x24, whatever is beside them.
     let lines: String = (1..=16).map(|n| format!("echo {n}\n")).collect();
     let why = |text: &str| ApprovalReason { text: text.into(), ..ApprovalReason::default() };
     let reasons = vec![why("removes files"), why(&"it writes what nobody knows ".repeat(9))];
@@ -129,7 +129,7 @@ fn the_subject_comes_first() {
             has(&mut screen, &["! removes files · it writes", "› 1 Yes, once"]);
         }
     }
-    // At 40x12 half of the rows, also where it is longer.
+    // At 40x12 half of the rows, even if it is longer.
     for count in [6, 16, 400] {
         let lines: String = (1..=count).map(|n| format!("echo {n}\n")).collect();
         let request = command_request("c1", lines.trim_end(), (0, 6));
@@ -162,14 +162,14 @@ fn what_is_the_reason_is_not_among_the_hidden_rows() {
             for at in marked {
                 has(&mut screen, &[&format!("rm -rf mark{at}x"), "more row"]);
             }
-            // Its end stands there, and yet it was not seen as a whole.
+            // Its end is visible, and yet it was not seen as a whole.
             screen.keys("y");
             assert_eq!(answers(&mut screen), []);
         }
     }
 }
 
-/// The mark of what does not fit never covers keys.
+/// The mark for omitted rows never covers keys.
 #[test]
 fn the_mark_of_what_does_not_fit_covers_no_key() {
     let command = (0..9).map(|line| format!("echo line {line}")).collect::<Vec<_>>().join("\n");
@@ -183,7 +183,7 @@ fn the_mark_of_what_does_not_fit_covers_no_key() {
             continue;
         }
         marked += 1;
-        // The choices are seen from the first on, in words or by their letters.
+        // The choices are visible from the first on, in words or by their letters.
         for (first, others) in [("› 1 Yes", ["2 Always", "3 Edit", "4 No"]), ("› y", ["  a", "  e", "  n"])]
         {
             let Some(at) = shown.find(first) else { continue };

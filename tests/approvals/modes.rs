@@ -1,4 +1,4 @@
-//! Permission modes: the key, the command, the plan, the question of the first start.
+//! Permission modes: the key, the command, the plan, the question at the first start.
 
 use std::sync::Arc;
 
@@ -41,19 +41,19 @@ fn a_key_and_a_command_switch_the_mode() {
     }
     screen.keys("/mode<enter>");
     assert_eq!(sent_modes(&mut screen), [Ask], "without a name: the next one");
-    // The thinking level has a key of its own.
+    // The thinking level has its own key.
     screen.keys("<alt+t>");
     assert_eq!(sent_modes(&mut screen), []);
     screen.keys("/mode yolo<enter>");
     assert_eq!(sent_modes(&mut screen), []);
     has(&mut screen, &["there is no mode \"yolo\""]);
-    // Also while a call waits.
+    // Also while a call is waiting.
     let mut screen = waiting(command_request("c1", COMMAND, (11, 26)));
     screen.keys("<shift+tab>");
     assert_eq!(sent_modes(&mut screen), [Ask]);
 }
 
-/// The key for the next mode passes through others: those are not the ones that were worked in.
+/// The key for the next mode passes through others: those are not the modes that were worked in.
 #[test]
 fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {
     use PermissionMode::{Ask, Auto, Edits, Plan};
@@ -86,7 +86,7 @@ fn a_plan_is_marked_to_continue_in_the_mode_that_was_worked_in() {
     }
 }
 
-/// A run in plan mode in which the model hands in a plan; the dialog has been seen.
+/// A run in plan mode whose model submits a plan; the dialog has been seen.
 fn planned(text: &str) -> Screen {
     let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });
     screen.user("plan it");
@@ -135,7 +135,7 @@ fn a_plan_is_accepted_edited_rejected_or_left() {
         screen.keys(keys);
         assert_eq!(answered(&mut screen), accepted(mode, None));
     }
-    // Edited: the model gets the plan as it is now.
+    // Edited: the model gets the plan as changed.
     let mut screen = planned(PLAN);
     screen.keys("<down><enter>");
     let (ticket, text, ending, purpose) = editor(&mut screen);
@@ -169,7 +169,7 @@ fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     assert_eq!(sent(&mut screen), []);
     has(&mut screen, &["accept it and continue in ask"]);
     assert_eq!(screen.model().composer.expanded().0, "ok 1", "it is in the draft");
-    // An answer in plan mode is no plan.
+    // An answer in plan mode is not a plan.
     let mut screen = Screen::boot(Boot { permission_mode: PermissionMode::Plan, ..boot() });
     screen.run();
     screen.answer(PLAN, 64);
@@ -177,7 +177,7 @@ fn a_plan_is_not_answered_by_what_was_meant_for_the_composer() {
     assert!(!shown(&mut screen).contains("accept it"));
 }
 
-/// A run that carries out a plan of which the first `done` steps are done.
+/// A run that carries out a plan whose first `done` steps are done.
 fn carried_out(done: usize) -> Screen {
     let mut screen = Screen::boot(boot());
     screen.user("plan it");
@@ -211,7 +211,7 @@ fn the_steps_of_the_plan_are_above_the_composer_until_they_are_done() {
     screen.keys("/plan<enter>");
     has(&mut screen, &["☑ Add a test."]);
     screen.keys("<esc>");
-    // Of another session there is none.
+    // Another session has none.
     let mut screen = carried_out(1);
     screen.take_effects();
     screen.keys("/plan<enter>d");
@@ -263,7 +263,7 @@ fn the_first_start_asks_for_the_mode_once() {
         screen.agent(SettingsEvent::ModelChanged { model: Arc::new(ai()) });
         assert!(!shown(&mut screen).contains("What may the model do"), "asked once");
     }
-    // Without a sandbox it applies at once; in one, with the sandbox.
+    // Without a sandbox it applies at once; otherwise, together with the sandbox.
     let mut screen = Screen::boot(first());
     screen.keys("4");
     assert_eq!(sent_modes(&mut screen), [PermissionMode::Auto]);
@@ -279,7 +279,7 @@ fn the_first_start_asks_for_the_mode_once() {
     screen.take_effects();
     screen.keys("<esc>");
     assert_eq!(sent_modes(&mut screen), [PermissionMode::Ask]);
-    // The demo changes nothing; the question comes with the first real model.
+    // The demo changes nothing; the question appears with the first real model.
     let demo = Model { api: Api::Scripted, ..ai() };
     let mut screen = Screen::boot(Boot { demo: true, model: Some(Arc::new(demo)), ..first() });
     assert!(!shown(&mut screen).contains("What may the model do"));

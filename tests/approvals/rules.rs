@@ -65,7 +65,7 @@ fn answer(screen: &mut Screen, ticket: u64, answer: Result<QueryAnswer, String>)
     screen.agent(TaskEvent::Answered { ticket, answer });
 }
 
-/// Answers the look-up of a rule, which must be the last that was sent.
+/// Answers the look-up of a rule, which must be the last one sent.
 fn look_up(screen: &mut Screen, rule: &str, list: Verdict, titles: &[&str]) {
     let asked = sent(screen);
     let Some(AgentCommand::Task(TaskCommand::Query { ticket, query })) = asked.last() else {
@@ -136,7 +136,7 @@ fn a_rule_is_added_with_its_list_and_scope() {
     has(&mut screen, &["‹deny›", "would have denied 1 earlier call: make all"]);
     screen.keys("<tab><tab><tab>");
     has(&mut screen, &["‹everywhere›"]);
-    // What is no rule is not sent.
+    // An invalid rule is not sent.
     screen.keys("<backspace>");
     let asked = sent(&mut screen);
     let Some(AgentCommand::Task(TaskCommand::Query { ticket, .. })) = asked.last() else {
@@ -215,13 +215,13 @@ fn an_open_list_follows_changes_from_elsewhere() {
     assert_eq!(sent(&mut screen), []);
     let mut rules = some_rules();
     rules.rules.insert(0, listed(Verdict::Deny, "bash(curl *)", RuleScope::Session, None));
-    // The rule has another line now.
+    // The rule has a different line now.
     for rule in &mut rules.rules {
         rule.place.iter_mut().for_each(|(_, line)| *line += 1);
     }
     answer(&mut screen, ticket, Ok(QueryAnswer::PermissionRules(rules.clone())));
     has(&mut screen, &["bash(curl *)", "remove this rule? deny read(**/.env)", "config.toml:7"]);
-    // It is gone: what Enter would remove is not another one.
+    // It is gone, so Enter must not remove another one.
     rules.rules.retain(|rule| rule.rule != "read(**/.env)");
     screen.agent(SettingsEvent::RulesChanged);
     let asked = sent(&mut screen);
@@ -242,7 +242,7 @@ fn a_rule_of_a_skill_says_so() {
     has(&mut screen, &["bash(git log *)", "skill notes", "granted by skill notes until the end of the run"]);
 }
 
-/// Types `/permissions` once the composer is there.
+/// Types `/permissions` once the composer is ready.
 fn open(screen: &Terminal) {
     screen.type_keys("/permissions");
     screen.wait_for_composer("/permissions");
@@ -278,7 +278,7 @@ async fn rules_are_added_changed_and_removed_and_hold_at_once() {
         assert_eq!(config(screen), format!("{start}allow = [\"bash(mkdir *)\"]\n"));
         screen.type_keys("\x1b");
         screen.wait_until("no list", |cells| !cells.contents().contains("Permission rules"));
-        // It holds at once: nothing is asked.
+        // It applies at once: nothing is asked.
         screen.type_keys("go\r");
         screen.wait_for("Finished.");
         assert!(screen.home().join("work/one").is_dir());
@@ -315,7 +315,7 @@ async fn rules_are_added_changed_and_removed_and_hold_at_once() {
     .await;
 }
 
-/// "This project, only me" writes a file that git ignores, and nothing else is left in the repository.
+/// "This project, only me" writes a file that git ignores, and leaves nothing else in the repository.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
     let make = |name: &str| calling(&[("bash", json!({ "command": format!("mkdir {name}") }))]);
@@ -350,7 +350,7 @@ async fn a_rule_for_this_project_and_only_me_stays_out_of_the_repository() {
             .output_in_time();
         assert!(git.status.success(), "{git:?}");
         assert_eq!(String::from_utf8(git.stdout).unwrap(), "");
-        // It holds.
+        // It applies.
         screen.type_keys("once more, please");
         screen.wait_for_composer("once more, please");
         screen.type_keys("\r");

@@ -1,5 +1,4 @@
-//! What the sandbox refuses, in a real terminal: what the panel says, what the prompt saves, and settings
-//! that change while tau runs.
+//! Sandbox denials in a real terminal: the panel, the prompt's choices, and settings that change meanwhile.
 
 use std::path::Path;
 
@@ -11,13 +10,13 @@ use crate::screen::Screen as Terminal;
 
 const AUTO: &str = "export TAU_PERMISSION_MODE=auto TAU_SANDBOX=workspace-write";
 
-/// Without the breaks of lines.
+/// The text without line breaks.
 fn joined(screen: &Terminal) -> String {
     screen.text().split_whitespace().map(|word| word.trim_matches(['│', '┃', '└'])).collect()
 }
 
-/// Plays a session in which the model's command writes a file outside of the workspace, up to the question
-/// whether it runs again; `then` continues from there.
+/// Plays a session whose command writes a file outside of the workspace, up to the question whether to run
+/// it again; `then` continues from there.
 async fn blocked(then: impl FnOnce(&Terminal, &Path) + Send + 'static) {
     if !has_landlock() {
         return;
@@ -122,7 +121,7 @@ fn a_command_of_the_user_says_what_was_blocked_and_runs_without_the_sandbox_on_a
     screen.type_keys("\t");
     screen.type_keys("hello\r");
     screen.wait_until("the end of the run", |cells| cells.contents().contains("ask for something"));
-    // What was blocked is in the session.
+    // The denial is in the session.
     screen.type_keys("\x04");
     screen.wait_for("again in a moment");
     screen.type_keys("\r");

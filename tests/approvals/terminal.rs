@@ -1,4 +1,4 @@
-//! Prompts in a real terminal, with a server on loopback whose model calls tools.
+//! Prompts in a real terminal, with a loopback server whose model calls tools.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::faults::server::{Act, Server, stream};
 use crate::screen::{Screen as Terminal, TIMEOUT};
 
-/// An answer that makes these calls: tool and arguments.
+/// An answer with these calls: tool and arguments.
 pub(crate) fn calling(calls: &[(&str, Value)]) -> Act {
     let call = |(index, (name, arguments)): (usize, &(&str, Value))| json!({"index": index, "id": format!("c{index}"), "function": {"name": name, "arguments": arguments.to_string()}});
     let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
@@ -23,7 +23,7 @@ pub(crate) fn saying(text: &str) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
-/// Plays a session in ask mode: the script makes files, the acts are the model's, `play` is the user.
+/// Plays a session in ask mode: the script creates files, the acts are the model's, `play` is the user.
 pub(crate) async fn play(
     acts: Vec<Act>,
     script: &'static str,
@@ -68,7 +68,7 @@ async fn once_lets_the_call_run_and_the_draft_survives() {
         screen.wait_for("› y");
         screen.resize(80, 24);
         screen.wait_for("1 Yes, once");
-        // A draft is written while it waits, and stays.
+        // A draft is written while it waits, and is kept.
         screen.type_keys("\x1ba");
         screen.wait_for("alt+a answers");
         screen.type_keys("my draft");
@@ -217,7 +217,7 @@ async fn the_mode_is_switched_while_a_call_waits() {
     .await;
 }
 
-/// Both calls of an answer wait; one key decides on all calls of the tool.
+/// Both calls of an answer wait; one key decides all calls of the tool.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_calls_of_a_tool_are_decided_at_once() {
     let make = |name: &str| ("bash", json!({ "command": format!("mkdir {name}") }));
@@ -240,7 +240,7 @@ async fn all_calls_of_a_tool_are_decided_at_once() {
     assert_eq!(requests[2].matches("the user denied this call, it was not run").count(), 2);
 }
 
-/// When facts of a recording became known: the first frame with a prompt, keys, the end of the request.
+/// The times of facts in a recording: the first frame with a prompt, the keys, the end of the request.
 fn recorded(path: &Path) -> (Option<i64>, Vec<i64>, bool) {
     let (mut seen, mut keys, mut ended) = (None, Vec::new(), false);
     for line in std::fs::read_to_string(path).unwrap().lines().skip(1) {
@@ -329,7 +329,7 @@ async fn a_plan_is_made_and_carried_out() {
     assert!(requests[4].contains("all 2 steps are done"));
 }
 
-/// Marked is to continue in the mode of before.
+/// The default choice is to continue in the previous mode.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_accepted_plan_continues_in_the_mode_of_before() {
     let cases = [
@@ -390,7 +390,7 @@ async fn the_first_start_asks_for_the_mode_and_stores_it() {
     .unwrap();
 }
 
-/// Files of the workspace change unasked, commands and other files are asked.
+/// Files of the workspace change without approval; commands and other files need it.
 #[tokio::test(flavor = "multi_thread")]
 async fn edits_change_files_of_the_workspace_without_a_question() {
     let write = |path: &str| ("write", json!({"path": path, "content": "one\n"}));
@@ -418,7 +418,7 @@ async fn edits_change_files_of_the_workspace_without_a_question() {
     .await;
 }
 
-/// What cannot be taken back is asked in auto, too, with what would be lost.
+/// Irreversible commands need approval even in auto, with a description of the loss.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_be_lost_is_on_the_screen() {
     let acts = vec![calling(&[("bash", json!({"command": "rm -rf ~/"}))]), saying("Finished.")];

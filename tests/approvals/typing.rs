@@ -1,4 +1,4 @@
-//! What keys do while a prompt is open: those that come too early, the choices, and what "always" means.
+//! Keys while a prompt is open: early ones, the choices, and the meanings of "always".
 
 use super::*;
 use tau::agent::protocol::command::{QuestionCommand, RunCommand};
@@ -17,7 +17,7 @@ fn what_is_typed_as_a_prompt_appears_goes_to_the_draft() {
     assert_eq!(answers(&mut screen), []);
     assert_eq!(screen.model().composer.expanded().0, "a draft ynae12YNv");
     has(&mut screen, &["> a draft ynae12YNv", "  1 Yes, once (y)"]);
-    // A paste is typing, too.
+    // A paste counts as typing, too.
     screen.send(Msg::Paste("pasted".into()));
     screen.at += 399;
     screen.keys("y");
@@ -40,7 +40,7 @@ fn a_text_that_begins_while_a_prompt_waits_goes_to_the_draft() {
     assert_eq!(screen.model().composer.expanded().0, "hey, any news");
     pause(&mut screen);
     check(&mut screen, "y", once());
-    // Enter sends what was typed, and does not answer.
+    // Enter sends the typed text, and does not answer.
     let mut screen = Screen::new();
     screen.run();
     screen.keys("use make");
@@ -98,7 +98,7 @@ fn always_always_has_an_answer() {
     check(&mut waiting(request()), "a<down><tab><enter>", always(&["bash(rm -rf build)"], RuleScope::Local));
     check(&mut waiting(request()), "a<tab><tab>2", always(&["bash(rm -rf build)"], RuleScope::Project));
     check(&mut waiting(request()), "a<tab><tab><tab>2", always(&["bash(rm -rf build)"], RuleScope::User));
-    // Every part of a compound command that was asked.
+    // Every part of a compound command that needed approval.
     let parts = || vec!["bash(cargo test *)".to_owned(), "bash(make)".to_owned()];
     let compound = || ApprovalRequest { suggested_rules: parts(), ..request() };
     let mut screen = waiting(compound());
@@ -114,7 +114,7 @@ fn always_always_has_an_answer() {
         &["1 Changes of this file", "2 edit(src/**)", "3 All edits in this folder", "4 Type a rule…"],
     );
     check(&mut screen, "3", always(&["edit(./**)"], RuleScope::Session));
-    // Where no rule is sound the call itself is offered, and the line to type in is not empty.
+    // If no rule is safe the call itself is offered, and the line to edit is not empty.
     for (command, draft) in [
         ("python3 gen.py", "rule: bash(python3 gen.py)"),
         ("curl https://x.test/a?b=1", "rule: bash("),
@@ -130,11 +130,11 @@ fn always_always_has_an_answer() {
         screen.keys("a2");
         has(&mut screen, &[draft]);
     }
-    // A call that is asked every time is not offered as it is.
+    // A call that is asked about every time is not offered verbatim.
     let mut screen = waiting(ApprovalRequest { can_allow_exact: false, ..request() });
     screen.keys("a");
     has(&mut screen, &["› 1 rm -rf build", "2 Type a rule…"]);
-    // Esc goes back, and a key that is nothing here decides nothing.
+    // Esc goes back, and an unbound key decides nothing.
     screen.keys("x9<esc>");
     assert_eq!(answers(&mut screen), []);
     has(&mut screen, &["1 Yes, once (y)"]);

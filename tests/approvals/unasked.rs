@@ -1,5 +1,5 @@
-//! Commands that nobody is asked about, through the program: they are confined, and what the confinement stops is
-//! asked, once.
+//! Commands that run without approval in the real program: confined, and asked about once if the sandbox
+//! stops them.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,10 +18,10 @@ fn is_confined() -> bool {
     confines
 }
 
-/// Prints whether the process is confined: 2 for a filter of system calls.
+/// Prints whether the process is confined: 2 for a system call filter.
 const STATUS: &str = "grep Seccomp: /proc/self/status";
 
-/// What the model got as results.
+/// The results that the model got.
 fn results(requests: &[String]) -> String {
     let last = requests.last().expect("a request");
     let (_, body) = last.split_once("\r\n\r\n").unwrap_or(("", last));
@@ -88,7 +88,7 @@ async fn tau_s_own_process_is_out_of_reach() {
     }
 }
 
-/// What the environment of another process holds.
+/// The environment of another process.
 const HELD: &str = "HELD=by-another";
 
 /// Plays a session in ask mode whose command reads the environment of another process, up to the question.
@@ -197,7 +197,7 @@ async fn where_nobody_can_be_asked_the_model_is_told() {
     assert!(output.status.code() != Some(0), "a denied call is no success");
 }
 
-/// A descriptor that tau was started with leads to an open file, which no confinement closes.
+/// A descriptor that tau was started with refers to an open file, which no confinement closes.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_command_gets_a_descriptor_that_tau_was_started_with() {
     for mode in [

@@ -1,5 +1,5 @@
-//! Nothing is hidden in a question: what is invisible is spelled, what is long is said to be, and one key does not
-//! allow what was not on the screen.
+//! Nothing is hidden in a question: invisible characters are spelled out, long text says so, and one key
+//! does not allow unseen text.
 
 use serde_json::json;
 use tau::agent::AgentCommand;
@@ -15,7 +15,7 @@ use super::{SEEN, also, answers, change, change_request, check, command_request,
 use crate::harness::Screen;
 use crate::panels::{has, shown};
 
-/// Some of what is not seen, or looks like a space.
+/// Some characters that are invisible, or look like a space.
 const HIDDEN: &str = "\u{AD}\u{34F}\u{115F}\u{1160}\u{17B4}\u{180E}\u{200B}\u{200D}\u{2060}\u{2800}\u{3164}\u{FE0F}\u{FEFF}\u{E0041}\u{A0}\u{3000}\u{202E}";
 
 fn of_arguments(arguments: serde_json::Value) -> ApprovalRequest {
@@ -92,7 +92,7 @@ fn long() -> [ApprovalRequest; 5] {
 #[test]
 fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
     for request in long() {
-        // Twice, and what is between two presses takes the first one back.
+        // Twice, and anything between two presses cancels the first one.
         let mut screen = waiting(request.clone());
         shown(&mut screen);
         screen.keys("y");
@@ -126,7 +126,7 @@ fn a_key_allows_what_was_seen_to_its_end_or_is_pressed_twice() {
     }
 }
 
-/// The ticket of the editor that was asked for.
+/// The ticket of the requested editor.
 #[track_caller]
 fn asked_editor(screen: &mut Screen) -> tau::app::request::Ticket {
     let opened = screen.take_effects().into_iter().find_map(|effect| match effect {
@@ -152,7 +152,7 @@ fn every_way_to_allow_is_held_to_it() {
     screen.keys("a1");
     assert_eq!(answers(&mut screen), []);
     check(&mut screen, "1", ApprovalAnswer::AllowExact { hunks: None });
-    // The command as it is in the line in which it can be changed.
+    // The command in the line where it can be changed.
     let command = "true; ".repeat(3_000);
     let mut screen = waiting(command_request("c1", &command, (0, 4)));
     shown(&mut screen);
@@ -169,7 +169,7 @@ fn every_way_to_allow_is_held_to_it() {
     assert_eq!(answers(&mut screen), []);
     screen.keys("Y");
     assert_eq!(answers(&mut screen).len(), 2);
-    // To deny takes one.
+    // Denying takes one press.
     let mut screen = waiting(long()[0].clone());
     shown(&mut screen);
     screen.keys("<esc>");

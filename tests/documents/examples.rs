@@ -1,4 +1,4 @@
-//! Examples in the documents, read by what reads them in the product.
+//! Examples in the documents, parsed by the product's own parsers.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use tau::view::theme::Theme;
 use super::{document, documents, report};
 use crate::harness::root;
 
-/// What is wrong with a file of that name and text; the first line of an example names it.
+/// The problem with a file of this name and text; the first line of an example names it.
 fn trouble(text: &str) -> Option<String> {
     let home = tempfile::tempdir().expect("a folder");
     let paths = Paths::under(home.path());

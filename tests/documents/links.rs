@@ -1,4 +1,4 @@
-//! Links within the project lead to files and headings that exist.
+//! Links within the project resolve to existing files and headings.
 
 use super::{Document, documents, report};
 use crate::harness::root;
@@ -9,8 +9,7 @@ fn targets(document: &Document) -> Vec<&str> {
     pieces.filter_map(|piece| piece.split_once(')')).map(|(target, _)| target).collect()
 }
 
-/// The name a heading can be linked by: lower case, hyphens for blanks, nothing else but letters
-/// and digits.
+/// The anchor of a heading: lower case, hyphens for blanks, otherwise only letters and digits.
 fn anchor(heading: &str) -> String {
     let kept = |c: char| match c {
         ' ' => Some('-'),
@@ -53,7 +52,7 @@ fn links_lead_somewhere() {
 #[test]
 fn the_readme_leads_to_every_document() {
     let documents = documents();
-    // By way of the page for those who read the code, if not itself.
+    // If not directly, then by way of the page for readers of the code.
     let ways = documents.iter().filter(|it| ["README.md", "ARCHITECTURE.md"].contains(&it.path.as_str()));
     let linked: Vec<&str> =
         ways.flat_map(targets).map(|target| target.split('#').next().unwrap_or(target)).collect();

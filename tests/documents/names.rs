@@ -1,5 +1,5 @@
-//! Names in the documents exist, and what exists is named: settings, variables, flags, commands,
-//! records of the wire.
+//! Names in the documents exist, and existing names are documented: settings, variables, flags, commands,
+//! wire records.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -30,7 +30,7 @@ use super::{document, documents, report, rows};
 use crate::harness::root;
 use crate::time_limit::InTime;
 
-/// How long the program may take.
+/// The time limit for the program.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The text in backticks; empty for a cell without any.
@@ -38,7 +38,7 @@ fn name(cell: &str) -> &str {
     cell.split('`').nth(1).unwrap_or_default()
 }
 
-/// The line of the example of config.toml that sets `key`.
+/// The line of the config.toml example that sets `key`.
 fn line_of(example: &str, key: &str) -> String {
     let (group, inner) = key.split_once('.').unwrap_or(("", key));
     let mut table = "";
@@ -96,7 +96,7 @@ fn the_table_of_settings_is_true() {
         }
         let long = row.columns.flag.map_or_else(|| key.replace('_', "-"), |flag| flag.name.to_owned());
         let has_flag = command.get_arguments().any(|known| known.get_long() == Some(&long));
-        // `--proxy` names an app server, the setting a proxy for HTTP.
+        // `--proxy` names an app server, the setting an HTTP proxy.
         let has_flag = has_flag && key != "proxy";
         if has_flag != row.columns.flag.is_some_and(|flag| flag.name == long) {
             faults.push(format!("{key}: whether there is a flag: {has_flag}"));
@@ -113,7 +113,7 @@ fn the_table_of_settings_is_true() {
     report(&faults);
 }
 
-/// Names that begin with `TAU_` in a text.
+/// Names in a text that begin with `TAU_`.
 fn variables(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for piece in text.split("TAU_").skip(1) {
@@ -154,7 +154,7 @@ fn every_variable_is_documented_and_exists() {
     report(&faults);
 }
 
-/// Flags of programs that are not tau.
+/// Flags of programs other than tau.
 const OTHERS: &[&str] = &[
     "alone",
     "do",
@@ -236,7 +236,7 @@ fn every_slash_command_in_the_documents_exists() {
     report(&faults);
 }
 
-/// What other programs and models put into records.
+/// Fields whose contents come from other programs and models.
 const FREE: [&str; 5] = ["args", "arguments", "details", "entry", "entries"];
 
 /// The names of fields in a record.
@@ -253,7 +253,7 @@ fn fields(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether the page has the word in backticks, or as a name in JSON.
+/// True if the page has the word in backticks, or as a JSON name.
 fn has(page: &str, word: &str) -> bool {
     page.contains(&format!("`{word}`")) || page.contains(&format!("\"{word}\""))
 }
@@ -273,13 +273,13 @@ fn the_page_of_the_wire_names_every_record_and_field() {
             missing.extend(words.into_iter().filter(|word| !has(&page, word)));
         }
     }
-    // What a client sent to be refused.
+    // A client sent this to be refused.
     missing.remove("nosuch");
     assert!(seen > 500, "only {seen} words were seen");
     assert!(missing.is_empty(), "docs/rpc.md does not name {missing:?}");
 }
 
-/// The commands in the tables of the page: those that have a column for `data`.
+/// The commands in the page's tables: those with a column for `data`.
 fn commands_of_the_page() -> Vec<String> {
     let page = document("docs/rpc.md").text;
     let tables = page.split("\n\n").filter(|part| part.starts_with("| `type` |") && part.contains("`data`"));

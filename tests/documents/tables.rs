@@ -1,4 +1,4 @@
-//! Tables that are made from the code.
+//! Tables that are generated from the code.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use tau::cli::process::exit::Exit;
 
 use crate::harness::root;
 
-/// Compares what is between `<!-- NAME -->` and `<!-- /NAME -->` with the table, or writes it.
+/// Compares the text between `<!-- NAME -->` and `<!-- /NAME -->` with the table, or writes it.
 #[track_caller]
 fn check(document: &str, name: &str, table: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -123,7 +123,7 @@ fn every_token_of_a_theme_is_listed() {
     check("docs/themes.md", "tokens", &table(&["Name", "In the dark theme"], rows));
 }
 
-/// What tests/contrast.rs enforces, in numbers.
+/// The rule of tests/contrast.rs, in numbers.
 #[test]
 fn the_contrast_of_every_theme_is_listed() {
     use tau::view::theme::ColorDepth;
@@ -131,7 +131,7 @@ fn the_contrast_of_every_theme_is_listed() {
         let least = |depth| {
             let pair = crate::contrast::hardest(&theme.at_depth(depth));
             let on = pair.on.filter(|on| *on != pair.token).map(|on| format!(" in `{}`", on.name()));
-            // Rounded down, as `tau theme check` does.
+            // Rounded down, like `tau theme check`.
             let ratio = (pair.ratio * 100.0).floor() / 100.0;
             format!("{ratio:.2}:1 (`{}`{})", pair.token.name(), on.unwrap_or_default())
         };

@@ -1,4 +1,4 @@
-//! Who has the keyboard: tau, a command, a prompt; and permission modes.
+//! The owner of the keyboard: tau, a command, a prompt; and permission modes.
 
 use tau::app::action::Action;
 

@@ -5,7 +5,7 @@ use tau::app::action::Action;
 use super::{FAST, numbers, sent_for, wait_for_both};
 use crate::screen::Screen;
 
-/// An editor that keeps what it was given, so that it can be looked at.
+/// An editor that keeps its input for inspection.
 const EDITOR: &str = r#"printf '#!/bin/sh\necho "$@" >args; cat "$1" >shown; echo edits; sleep 0.1\n' >ed; chmod +x ed; export EDITOR=./ed"#;
 
 /// Presses the key of an action on a selected panel.
@@ -34,7 +34,7 @@ pub fn check(action: Action, key: &str) {
     match action {
         Action::SelectPanel => screen.wait_for(first),
         Action::PanelUp => {
-            // A block of code has no command.
+            // A code block has no command.
             wait_for_both(&screen, "c copies · e opens", "its command");
             screen.wait_for("┃ ╭─ sh");
             screen.type_keys(&sent_for("down"));
@@ -59,7 +59,7 @@ pub fn check(action: Action, key: &str) {
             let work = screen.home().join("work");
             assert_eq!(std::fs::read_to_string(work.join("shown")).unwrap(), all);
             assert!(std::fs::read_to_string(work.join("args")).unwrap().ends_with(".txt\n"));
-            // A call of a tool on a file opens that file.
+            // A tool call on a file opens that file.
             screen.type_keys("\x1b");
             screen.wait_until("the composer", |cells| !cells.contents().contains("esc leaves"));
             screen.type_keys("read ed\r");
@@ -72,7 +72,7 @@ pub fn check(action: Action, key: &str) {
             let opened = format!("{}\n", work.join("ed").display());
             screen.wait_until("the file", |_| std::fs::read_to_string(work.join("args")).unwrap() == opened);
         }
-        // What was blocked runs again in `approvals::sandboxed`.
+        // Blocked commands run again in `approvals::sandboxed`.
         Action::PanelRerun => screen.wait_for("the sandbox has not blocked a `!` command here"),
         Action::PanelLeave => {
             screen.wait_until("the composer", |cells| !cells.contents().contains("esc leaves"));
@@ -83,13 +83,13 @@ pub fn check(action: Action, key: &str) {
     }
 }
 
-/// Without secrets it says so; with some it shows their values, and hides them again.
+/// Without secrets it says so; otherwise it shows their values, and hides them again.
 fn reveals(screen: &Screen, key: &str) {
     screen.type_keys(key);
     screen.wait_for("no secrets in it are hidden");
-    // Not Esc, which makes another key of the next character.
+    // Not Esc, which turns the next character into another key.
     screen.type_keys("\t");
-    // The command has only the parts of the value, so that it stands nowhere else.
+    // The command has only the parts of the value, so that it appears nowhere else.
     let value = "zq81-Kk2m-44xx";
     screen.type_keys("!printf 'API_TOKEN=%s-44xx\\n' zq81-Kk2m\r");
     screen.wait_for("API_TOKEN=[secret 1-");

@@ -1,5 +1,5 @@
-//! The examples of docs/extending.md for skills and prompt templates, as they are there. Those of the other kinds
-//! are tested with their kinds.
+//! The examples of docs/extending.md for skills and prompt templates, verbatim. Those of other kinds are
+//! tested with their kinds.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use super::write;
 use crate::headless::{bare, calls, run, says};
 use crate::time_limit::RunInTime;
 
-/// The block of this language behind the words that name its file.
+/// The block in this language after the words that name its file.
 fn example(file: &str, language: &str) -> &'static str {
     let page = include_str!("../../docs/extending.md");
     let (_, section) = page.split_once(&format!("{file}`:\n\n```{language}\n")).unwrap();

@@ -14,7 +14,7 @@ use crate::sandbox::has_landlock;
 use crate::screen::Screen;
 use crate::time_limit::InTime;
 
-/// A folder with settings, and the program that works in it.
+/// A folder with settings, in which the program runs.
 pub(super) struct Place {
     pub(super) dir: tempfile::TempDir,
     pub(super) mode: &'static str,
@@ -31,7 +31,7 @@ impl Place {
         self.dir.path().canonicalize().unwrap().join(name)
     }
 
-    /// Runs `tau --print go` with a model that acts so; how it ended, and the bodies of the requests.
+    /// Runs `tau --print go` with these acts of the model; returns its end, and the bodies of the requests.
     pub(super) async fn prints(&self, acts: Vec<Act>, arguments: &[&str]) -> (Ended, Vec<Value>) {
         let server = Server::start(acts).await;
         let mut command = bare(self.dir.path());
@@ -55,7 +55,7 @@ impl Place {
         (ended, server.requests().iter().map(body).collect())
     }
 
-    /// The result of one call that the model makes, and what tau wrote besides.
+    /// The result of one call made by the model, and tau's other output.
     pub(super) async fn calls(&self, tool: &str, arguments: &Value) -> (String, String) {
         let (ended, requests) = self.prints(vec![calls(tool, arguments), says("Finished.")], &[]).await;
         let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
@@ -64,12 +64,12 @@ impl Place {
     }
 }
 
-/// A hook of this event that runs a script.
+/// A hook for this event that runs a script.
 fn hook(event: &str, matcher: &str, script: &str) -> String {
     format!("[[hooks.{event}]]\nmatcher = '{matcher}'\ncommand = '''{script}'''\ntimeout = 30\n")
 }
 
-/// A hook before calls that answers so.
+/// A hook before calls with this decision.
 fn decides(decision: &str) -> String {
     let answer = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision,
         "permissionDecisionReason": "because"}});
@@ -140,7 +140,7 @@ async fn hooks_are_given_what_scripts_expect_and_no_keys() {
     assert!(env.contains("CLAUDE_PROJECT_DIR=/") && !env.contains("sk-of-"), "{env}");
 }
 
-/// What hooks did is kept with the result, without secrets; what is wrong with one is reported besides.
+/// The actions of hooks are kept with the result, without secrets; problems with one are reported as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_hooks_did_is_kept_with_the_call() {
     let key = format!("ghp_{}", "x8Kq2Vb7Lm4Zt9Rw3Ys6Nd1Hf5Gj0Pc2TaQe");
@@ -308,7 +308,7 @@ async fn hooks_of_another_agent_run_if_that_is_set() {
     }
 }
 
-/// The hooks of another agent in a project need both: trust, and the user's wish to run such hooks.
+/// The hooks of another agent in a project need both: trust, and the user's permission to run such hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_of_another_agent_in_a_project_need_trust() {
     let hooks = |name: &str| {
@@ -372,7 +372,7 @@ async fn hooks_are_sandboxed_if_that_is_set() {
     }
 }
 
-/// A command could have rewritten such a hook, so it may do what commands may.
+/// A command could have rewritten such a hook, so it has only the rights of commands.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_from_the_workspace_runs_in_the_sandbox() {
     if !has_landlock() {
@@ -426,7 +426,7 @@ async fn a_hook_that_always_has_more_to_do_does_not_keep_a_run_for_ever() {
     assert_eq!((ended.code, requests.len()), (0, 11), "{}", ended.err);
 }
 
-/// Lines on standard input, and what comes back until `until` is in it.
+/// Sends lines on standard input and returns the output until it contains `until`.
 async fn speaks(place: &Place, mut command: Command, lines: &[Value], until: &str) -> String {
     let command = command.env("TAU_HOME", place.path("config")).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -479,7 +479,7 @@ async fn a_hook_is_told_that_a_call_waits() {
     assert_eq!(json_file(&waits)["message"], "tau needs your permission to use bash");
 }
 
-/// The user sees what hooks do, gets a blocked prompt back, and finds them in the list.
+/// The user sees the actions of hooks, gets a blocked prompt back, and finds them in the list.
 #[test]
 fn hooks_are_shown_on_the_screen() {
     let script = r#"mkdir -p $TAU_HOME; cat >$TAU_HOME/config.toml <<'END'
@@ -495,7 +495,7 @@ END
     screen.wait_for("● on      UserPromptSubmit case");
 }
 
-/// `sandbox.hooks` holds from the next hook on.
+/// `sandbox.hooks` applies from the next hook on.
 #[test]
 fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
     if !has_landlock() {
@@ -524,7 +524,8 @@ fn hooks_are_sandboxed_while_tau_runs_if_that_is_set() {
     }
 }
 
-/// The list of extensions says which programs run in the sandbox: those of the workspace, and all custom tools.
+/// The list of extensions shows which programs run in the sandbox: those of the workspace, and all custom
+/// tools.
 #[test]
 fn what_runs_in_the_sandbox_says_so_in_the_list() {
     if !has_landlock() {

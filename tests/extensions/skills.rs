@@ -52,7 +52,7 @@ fn skills_are_found_in_the_folders_of_all_agents() {
     ] {
         skill(&folder, name, "x");
     }
-    // What is in a skill belongs to it, and hidden folders are no skills.
+    // Files in a skill belong to it, and hidden folders are not skills.
     skill(&config.join("skills/own/examples"), "inner", "x");
     skill(&config.join("skills/.git"), "hidden", "x");
     let loaded = load(&places(&config, &home, &project));
@@ -173,7 +173,7 @@ fn rows_from_elsewhere_are_listed_too() {
     assert_eq!(extensions.rows()[0].name, "one");
 }
 
-/// Whether anything was opened in these folders since the watch began.
+/// Reports whether anything in these folders was opened since the watch began.
 struct Opened(rustix::fd::OwnedFd);
 
 impl Opened {
@@ -191,8 +191,8 @@ impl Opened {
     }
 }
 
-/// The model is told of the user's skills, and of a project's only where that is trusted; of one that is
-/// not, nothing is opened.
+/// The model is told of the user's skills, and of a project's only if it is trusted; otherwise, no file of
+/// it is opened.
 #[tokio::test]
 async fn the_model_is_told_of_skills_that_are_trusted() {
     let server = Server::start(vec![says("one"), says("two"), says("three")]).await;
@@ -201,7 +201,7 @@ async fn the_model_is_told_of_skills_that_are_trusted() {
     let folder = work.join(".claude/skills");
     skill(&dir.path().join(".agents/skills"), "mine", "For what I do");
     skill(&folder, "theirs", "For what they do");
-    // Without undo, which looks through the whole directory.
+    // Without undo, which scans the whole directory.
     write(&dir.path().join(".config/tau/config.toml"), "undo_quota = 0\n");
     let opened = Opened::watch(&[&folder, &folder.join("theirs")]);
     let run = async |more: &[&str]| {
@@ -224,7 +224,7 @@ async fn the_model_is_told_of_skills_that_are_trusted() {
     assert!(!requests[2].contains("# Skills"), "who cannot read files is told of none");
 }
 
-/// `/extensions` lists everything, Space turns a skill off and on again, and that is kept.
+/// `/extensions` lists everything, Space turns a skill off and on again, and that is saved.
 #[test]
 fn a_skill_is_turned_off_in_the_list() {
     let script = "mkdir -p $TAU_HOME/skills/calm $TAU_HOME/skills/mute\n\
@@ -250,7 +250,7 @@ fn a_skill_is_turned_off_in_the_list() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
 }
 
-/// The same list over RPC.
+/// The list over RPC.
 #[tokio::test]
 async fn a_client_lists_extensions() {
     let dir = tempfile::tempdir().unwrap();
@@ -274,7 +274,7 @@ async fn a_client_lists_extensions() {
     assert!(row["tokens"].as_u64().is_some_and(|tokens| tokens > 5), "{row}");
 }
 
-/// `tau extensions` prints the list, with what is wrong below it.
+/// `tau extensions` prints the list, with problems below it.
 #[tokio::test]
 async fn the_list_is_printed() {
     let dir = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ impl Place {
         place
     }
 
-    /// A template of the user's, as other agents have it.
+    /// A template of the user, in the format of other agents.
     fn template(&self, name: &str, text: &str) {
         write(&self.dir.path().join(".claude/commands").join(name), text);
     }
@@ -52,14 +52,14 @@ impl Place {
         Ended { code: output.status.code(), err: String::from_utf8_lossy(&output.stderr).into_owned() }
     }
 
-    /// The last message of the user in the last request.
+    /// The last user message in the last request.
     fn sent(&self) -> String {
         let request = self.server.requests().pop().expect("a request");
         user(&request)
     }
 }
 
-/// The last message of the user in a request.
+/// The last user message in a request.
 fn user(request: &str) -> String {
     let body = request.split_once("\r\n\r\n").unwrap().1;
     let body: Value = serde_json::from_str(body).unwrap();
@@ -84,7 +84,7 @@ async fn a_template_is_sent_with_arguments_commands_and_files() {
     let expected = "Commit notes.md because it broke: on main.\nSee @notes.md and @missing.md, all: \
                     notes.md 'it broke'\n\n<file path=\"notes.md\">\n";
     assert!(sent.starts_with(expected) && sent.contains("first line"), "{sent}");
-    // What is no command of ours is sent as it is, and so is one behind a blank.
+    // Text that is not one of our commands is sent unchanged, and so is a command after a blank.
     for plain in ["/unknown x", " /git:commit x"] {
         place.run(&["-p", plain]).await;
         assert_eq!(place.sent().trim(), plain.trim());
@@ -125,8 +125,8 @@ async fn a_template_that_includes_itself_ends_with_an_error() {
     assert_eq!(place.sent(), "Inner: x");
 }
 
-/// What a template runs is judged as a call of the model is, and `allowed-tools` allows what nothing
-/// forbids, for this prompt only.
+/// A template's commands are judged like calls of the model, and `allowed-tools` allows anything not
+/// forbidden, for this prompt only.
 #[tokio::test]
 async fn commands_of_templates_need_permission() {
     let then = calls("bash", &json!({ "command": "touch later" }));
@@ -234,13 +234,13 @@ fn templates_are_found_and_checked() {
     assert_eq!(row("bad name")[0].state, ExtensionState::Failed);
     let hint = loaded.commands().into_iter().find(|command| command.name == "codex").unwrap().argument_hint;
     assert_eq!(hint, "FILE=<path>");
-    // What is turned off is no command, and the one below it does not take its place.
+    // A disabled template is not a command, and the one below it does not take its place.
     let off = ExtensionOptions { off: vec!["prompt:own".into()], ..ExtensionOptions::default() };
     let loaded = Loaded::from_places(&places, &off);
     assert!(loaded.commands().iter().all(|command| command.name != "own"));
 }
 
-/// Over RPC commands are listed and expand.
+/// Commands are listed and expanded over RPC.
 #[tokio::test]
 async fn a_client_lists_and_sends_commands() {
     let place = Place::new(vec![says("done")]).await;
@@ -282,8 +282,8 @@ fn on_screen(url: &str, script: &str, more: &str) -> Screen {
     Screen::prepared(script, &format!("--base-url {url} --api-key x --model m {more}"), 100, 30)
 }
 
-/// On the screen the menu has description and hint, what a template runs is a panel, and in the mode ask
-/// it is asked.
+/// On the screen the menu shows description and hint, a template's command gets a panel, and needs approval
+/// in ask mode.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_is_chosen_from_the_menu() {
     let server = Server::start(vec![says("all done")]).await;
@@ -309,7 +309,7 @@ async fn a_template_is_chosen_from_the_menu() {
     assert!(user(&server.requests()[0]).starts_with("Why: because"));
 }
 
-/// `/init` proposes: its one file is asked about even in the mode auto.
+/// `/init` only proposes: its one file needs approval even in auto mode.
 #[tokio::test(flavor = "multi_thread")]
 async fn init_proposes_a_file() {
     let write = calls("write", &json!({ "path": "AGENTS.md", "content": "Use tabs.\n" }));

@@ -1,4 +1,4 @@
-//! Where kinds of extensions meet each other and the rest of tau.
+//! Interactions of extensions with each other and with the rest of tau.
 
 use serde_json::{Value, json};
 use tau::agent::extensions::ExtensionOptions;
@@ -12,7 +12,7 @@ use crate::faults::server::Server;
 use crate::headless::{Ended, bare, calls, run, says};
 use crate::mcp::client::Client;
 
-/// A tool that writes what it is given to a file, about which its own file says nothing.
+/// A tool that writes its input to a file, and does not declare that.
 const MAKES: &str = "description = 'Makes a file'\nshell = true\ncommand = 'echo made >\"$arg_path\" && echo it is made'\n\
                      [arguments.path]\n";
 
@@ -46,9 +46,9 @@ async fn a_client_sees_and_decides_on_a_custom_tool() {
     assert!(place.path("a.txt").exists());
 }
 
-/// Whether a call runs in the mode ask, where nobody is asked, after the model has read the skill.
+/// True if a call runs in ask mode without anyone to ask, after the model has read the skill.
 async fn runs_after_reading(place: &Place, allowed: &str, call: (&str, Value)) -> bool {
-    // A skill for each: one that changes allows nothing.
+    // A separate skill for each: a changed one allows nothing.
     let name: String = allowed.to_lowercase().chars().filter(char::is_ascii_alphabetic).collect();
     let file = place.path(&format!(".agents/skills/{name}/SKILL.md"));
     write(&file, &format!("---\nname: {name}\ndescription: Works\nallowed-tools: {allowed}\n---\nWork.\n"));
@@ -101,7 +101,7 @@ async fn a_template_that_a_command_hides_is_said_to_be_hidden() {
     let listed = tau(&place, &["extensions"]).await;
     let problem = "model.md: on the screen /model is a command of tau, which hides this one; rename the file";
     assert!(listed.out.contains(problem), "{}", listed.out);
-    // Elsewhere there are no such commands.
+    // Elsewhere these commands do not exist.
     let (_, requests) = place.prints(vec![says("Finished.")], &["/model"]).await;
     assert!(requests[1]["messages"].to_string().contains("Choose one."), "{requests:?}");
     let prompts = Places::of_user(&place.path("config"), Some(place.dir.path())).prompts;
@@ -156,7 +156,7 @@ async fn a_tool_that_the_sandbox_refused_something_is_asked_with_its_command() {
     assert!(file.exists());
 }
 
-/// A client that was asked what is to be done about a call, by its reasons.
+/// A client that was asked about a call, identified by its reasons.
 async fn asked(client: &mut Client) -> (Value, String) {
     let request = client.event("approval_requested").await["request"].clone();
     let reasons = request["reasons"].to_string();
@@ -176,8 +176,8 @@ async fn what_would_be_lost_is_told_to_clients() {
     assert!(place.path("config").exists());
 }
 
-/// What a skill of a project allows when it is used for the first time, and what one allows that has changed, holds
-/// once the user has allowed such a call, and not before.
+/// Permissions granted by a project's skill on its first use, or by a changed skill, apply once the user has
+/// allowed such a call, and not before.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grant_that_is_held_holds_once_it_was_looked_at() {
     let run = |command: &str| calls("bash", &json!({"command": command}));

@@ -1,4 +1,4 @@
-//! Custom tools, as users and models meet them: the real program, with files of tools in its folders.
+//! Custom tools, as users and models meet them: the real program, with tool files in its folders.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use super::hooks::Place;
 use super::write;
 use crate::headless::{Ended, bare, calls, run, says};
 
-/// What the example of the page looks for.
+/// The text that the page's example searches for.
 const MARK: &str = concat!("TO", "DO");
 
-/// A place with this tool of the user's.
+/// A place with this tool of the user.
 fn with_tool(name: &str, text: &str) -> Place {
     let place = Place::new("");
     write(&place.path(&format!("config/tools/{name}.toml")), text);
     place
 }
 
-/// The file of a tool that runs this, with these further lines.
+/// The file of a tool that runs this command, with these additional lines.
 fn tool(command: &str, more: &str) -> String {
     format!("description = \"A tool of the tests\"\ncommand = {command}\n{more}\n")
 }
@@ -28,7 +28,7 @@ async fn tools(place: &Place, arguments: &[&str]) -> Ended {
     tools_in(place, place.dir.path(), arguments).await
 }
 
-/// The same in this directory.
+/// Runs `tau tools` in this directory.
 async fn tools_in(place: &Place, dir: &Path, arguments: &[&str]) -> Ended {
     let mut command = bare(dir);
     command
@@ -44,7 +44,7 @@ fn offered(request: &Value) -> Vec<&str> {
     tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
 }
 
-/// The example of the page.
+/// The page's example.
 fn example() -> &'static str {
     let page = include_str!("../../docs/extending.md");
     let (_, section) = page.split_once("tools/todos.toml`:\n\n```toml\n").unwrap();
@@ -240,7 +240,7 @@ async fn tools_that_hang_or_flood_are_ended() {
     assert!(result.contains("(no output)"), "{result}");
 }
 
-/// A tool that makes a file, with this access.
+/// A tool that creates a file, with this access.
 fn touches(access: &str) -> String {
     tool(r#"["touch", "{x}"]"#, &format!("[arguments.x]\ndefault = \"made\"\n{access}"))
 }
@@ -293,7 +293,7 @@ async fn tools_of_a_project_need_trust_and_are_never_believed() {
     assert!(offered(&requests[0]).contains(&"same") && !offered(&requests[0]).contains(&"theirs"));
     let ended = tools_in(&place, &place.path("work"), &["--json"]).await;
     assert!(!ended.out.contains("theirs"), "{}", ended.out);
-    // It says that it only reads; who believes that asks nobody.
+    // It claims to only read; trusting that means no approval.
     let acts = || vec![calls("theirs", &json!({})), says("Finished.")];
     let (ended, requests) =
         place.prints(acts(), &["-C", "work", "--trust", "--permission-mode", "ask"]).await;
@@ -408,7 +408,7 @@ async fn a_tool_runs_from_the_shell() {
         "{}",
         ended.err
     );
-    // What writes to a terminal is text.
+    // Terminal sequences in output become text.
     let place = with_tool("say", &tool(r#"["printf", "a\\033]0;x\\007b"]"#, ""));
     let ended = tools(&place, &["run", "say"]).await;
     assert!(!ended.out.contains('\x1b') && !ended.out.contains('\x07'), "{:?}", ended.out);

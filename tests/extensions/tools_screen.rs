@@ -1,4 +1,4 @@
-//! Custom tools on the screen: what is asked, what is shown, and what Esc ends.
+//! Custom tools on the screen: approval, display, and the effect of Esc.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::headless::{calls, says};
 use crate::screen::{Screen, TIMEOUT};
 use crate::time_limit::InTime;
 
-/// A screen with a tool that makes a file, in the mode ask.
+/// A screen with a tool that creates a file, in ask mode.
 fn on_screen(url: &str, tool: &str) -> Screen {
     let script = format!("mkdir -p $TAU_HOME/tools; cat >$TAU_HOME/tools/make.toml <<'END'\n{tool}\nEND\n");
     Screen::prepared(

@@ -10,7 +10,7 @@ use tau::agent::extensions::watched::{Interest, directories};
 use super::{skill, write};
 use crate::screen::Screen;
 
-/// Waits until the extensions that are there at the start are loaded: `/init` is one of them.
+/// Waits until the initial extensions are loaded: `/init` is one of them.
 fn wait_for_load(screen: &Screen) {
     screen.type_keys("/ini");
     screen.wait_for("analyse");
@@ -18,20 +18,20 @@ fn wait_for_load(screen: &Screen) {
     screen.wait_for("ask for something, or !command");
 }
 
-/// Counts what is on the screen.
+/// Waits until the text is on the screen this many times.
 fn wait_for_times(screen: &Screen, text: &str, times: usize) {
     screen.wait_until(&format!("{times} times {text:?}"), |cells| {
         cells.contents().matches(text).count() == times
     });
 }
 
-/// Every kind of extension is taken over when its file is written, and the user sees which.
+/// Every kind of extension is reloaded when its file is written, and the user sees which.
 #[test]
 fn what_is_saved_is_used_at_once() {
     let screen = Screen::prepared("mkdir -p $TAU_HOME/skills $TAU_HOME/prompts", "--model demo", 120, 40);
     let home = screen.tau_home();
     wait_for_load(&screen);
-    // Notices, one below the other, of which each is waited for.
+    // Notices, one below the other, each of which is waited for.
     skill(&home.join("skills"), "careful", "For careful work");
     screen.wait_for("reloaded: added skill careful");
     screen.wait_for("the model gets the new list of skills with /reload");
@@ -47,7 +47,7 @@ fn what_is_saved_is_used_at_once() {
     screen.wait_for("reloaded: added hook Stop true");
     write(&home.join("mcp.json"), r#"{"mcpServers": {"absent": {"command": "/nowhere/server"}}}"#);
     screen.wait_for("reloaded: added MCP server absent");
-    // A folder that goes, and comes again.
+    // A folder that disappears, and reappears.
     std::fs::remove_dir_all(home.join("skills")).unwrap();
     screen.wait_for("reloaded: removed skill careful");
     skill(&home.join("skills"), "careful", "For careful work");
@@ -56,7 +56,7 @@ fn what_is_saved_is_used_at_once() {
     screen.wait_for("/extensions shows the problems");
 }
 
-/// The open list follows what changes on disk, and servers that start.
+/// The open list follows changes on disk, and servers that start.
 #[test]
 fn the_open_list_follows() {
     let screen = Screen::prepared("mkdir -p $TAU_HOME/skills", "--model demo", 120, 40);
@@ -79,7 +79,7 @@ fn the_open_list_follows() {
     screen.wait_for("● on      slow");
 }
 
-/// Thousands of files at once are one change, and the screen takes keys meanwhile.
+/// Thousands of files at once are one change, and the screen accepts keys meanwhile.
 #[test]
 fn a_flood_of_files_is_survived() {
     let screen = Screen::prepared("mkdir -p $TAU_HOME/prompts", "--model demo", 120, 40);
@@ -92,7 +92,7 @@ fn a_flood_of_files_is_survived() {
     screen.wait_for_composer("still here");
 }
 
-/// In a directory that is not trusted nothing is watched, opened or loaded.
+/// In an untrusted directory nothing is watched, opened or loaded.
 #[test]
 fn what_is_not_trusted_stays_out() {
     let script = "mkdir -p $TAU_HOME/skills work/.claude/skills && cd work";
@@ -113,7 +113,7 @@ fn names(names: &[&str], contents: bool) -> Option<Interest> {
     Some(Interest::Names { names, contents })
 }
 
-/// The directories that are watched: those that are looked through, and of what is not there the nearest above.
+/// The watched directories: those that are searched, and for missing ones the nearest ancestor.
 #[test]
 fn only_directories_that_count_are_watched() {
     let dir = tempfile::tempdir().unwrap();

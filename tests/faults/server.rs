@@ -1,4 +1,4 @@
-//! A server on loopback that does what it is observed with each connection, and remembers requests.
+//! A loopback server that acts as told on each connection, and records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What is done with a connection once its request is read.
+/// The action on a connection once its request has been read.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Sends these bytes and closes.
     Send(Vec<u8>),
-    /// Sends these bytes with the last placeholder of a secret in the request in place of PLACEHOLDER,
-    /// and closes.
+    /// Sends these bytes, with PLACEHOLDER replaced by the last secret placeholder of the request, and
+    /// closes.
     Quote(Vec<u8>),
     /// Sends these bytes and resets the connection.
     Reset(Vec<u8>),
-    /// Sends these bytes, then nothing for ever.
+    /// Sends these bytes, then nothing, forever.
     Stall(Vec<u8>),
-    /// Sends these bytes, and those once it is told to.
+    /// Sends the first bytes, and the others once notified.
     Hold(Vec<u8>, Arc<tokio::sync::Notify>, Vec<u8>),
     /// Sends these bytes one by one.
     Bytewise(Vec<u8>),
@@ -32,7 +32,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that does these things, one a connection; the last again and again.
+    /// A server with these acts, one per connection; the last one repeats.
     pub async fn start(acts: Vec<Act>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -66,7 +66,7 @@ impl Server {
     }
 }
 
-/// Head and body of a request.
+/// The head and body of a request.
 async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     let mut bytes = Vec::new();
     let mut whole = None;
@@ -108,7 +108,7 @@ async fn perform(mut socket: TcpStream, act: Act) {
         }
         Act::Reset(bytes) => {
             let _ = socket.write_all(&bytes).await;
-            // What was sent has to be read before the reset drops it.
+            // The bytes must be read before the reset drops them.
             tokio::time::sleep(Duration::from_millis(100)).await;
             let _ = socket.set_zero_linger();
         }
@@ -125,7 +125,7 @@ async fn perform(mut socket: TcpStream, act: Act) {
     }
 }
 
-/// An address on which nobody listens, and on which nobody else can while the socket is kept.
+/// An address on which nothing listens, and on which nothing can while the socket is kept.
 pub fn closed_port() -> (tokio::net::TcpSocket, std::net::SocketAddr) {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -133,7 +133,7 @@ pub fn closed_port() -> (tokio::net::TcpSocket, std::net::SocketAddr) {
     (socket, address)
 }
 
-/// An answer without length, that ends with the connection.
+/// An answer without a length, which ends with the connection.
 pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n");
     [head.as_bytes(), body].concat()

@@ -1,7 +1,7 @@
-//! Encrypted connections: those that fail, and a certificate authority of one's own.
+//! TLS connections: failing ones, and a custom certificate authority.
 //!
-//! `tls/` holds an authority and a key for 127.0.0.1, made for these tests and used nowhere else:
-//! `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 …`, valid for 100 years.
+//! `tls/` holds an authority and a key for 127.0.0.1, made for these tests and used nowhere else: `openssl
+//! req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 …`, valid for 100 years.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/tls").join(name)
 }
 
-/// How servers speak TLS that are at 127.0.0.1.
+/// The TLS configuration of servers at 127.0.0.1.
 pub fn config() -> Arc<ServerConfig> {
     let chain = vec![CertificateDer::from_pem_file(file("server.pem")).unwrap()];
     let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
@@ -27,12 +27,12 @@ pub fn config() -> Arc<ServerConfig> {
     Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
 }
 
-/// A server that speaks TLS and answers every request well; its address.
+/// A TLS server that answers every request successfully; returns its address.
 pub fn server() -> String {
     server_of(OK)
 }
 
-/// The same that answers with these events.
+/// A TLS server that answers with these events.
 fn server_of(events: impl Into<String>) -> String {
     let config = config();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -43,7 +43,7 @@ fn server_of(events: impl Into<String>) -> String {
             let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = StreamOwned::new(connection, socket);
             let mut request = vec![0; 64 * 1024];
-            // Fails when the client does not trust the certificate.
+            // Fails if the client does not trust the certificate.
             if stream.read(&mut request).is_ok() {
                 let _ = stream.write_all(&super::stream(&events));
                 stream.conn.send_close_notify();
@@ -86,7 +86,7 @@ async fn the_way_to_an_app_server_is_made_like_any_other() {
         let observed = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;
         assert_eq!(observed.answers(), [answer], "{}", observed.words());
     }
-    // Nor does it wait for ever.
+    // Nor does it wait forever.
     let silent = Server::start(vec![Act::Stall(Vec::new())]).await;
     let proxy = Proxy::new(&silent.url(), "let-me-in-please").with_http(Arc::default(), SHORT);
     let observed = go(Bench::with(Arc::new(proxy), |config| config.max_retries = 0)).await;

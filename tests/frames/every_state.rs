@@ -1,8 +1,8 @@
-//! Whatever can be on the screen has its frames: a variant of these enums without one is a fault.
+//! Every state of the screen has its frames: a variant of these enums without one is a fault.
 
 use crate::harness::root;
 
-/// A variant, the frame that shows it, and what of the frame only it shows.
+/// A variant, the frame that shows it, and the text that only this frame shows.
 type Row = (&'static str, &'static str, &'static str);
 
 /// The enums, by file and name.
@@ -138,7 +138,7 @@ const STATES: [(&str, &str, &[Row]); 9] = [
     ),
 ];
 
-/// The sizes that every state has; [`super::states`] holds that.
+/// The sizes of every state; enforced by [`super::states`].
 const SIZE: &str = "80x24";
 
 /// The names of the variants in the source of an enum.

@@ -10,7 +10,7 @@ use tau::tools::user::UserQuestion;
 
 use crate::harness::{Screen, ai, boot, frames};
 
-/// Answers the request that was made last.
+/// Answers the latest request.
 pub fn reply(screen: &mut Screen, reply: ShellReply) {
     let asked = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Ask(ticket, _) => Some(ticket),

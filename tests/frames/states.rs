@@ -1,5 +1,5 @@
-//! Golden frames of what comes and goes: lists that load or have nothing, work that is under way or was
-//! stopped, remarks, a window that is too small; and whether each is drawn at every size.
+//! Golden frames of transient states: loading and empty lists, work in progress or stopped, remarks, a
+//! window that is too small; and a check that each is drawn at every size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn extensions() {
     frames(&mut screen, "extensions-none");
 }
 
-/// A question about a folder that was not answered yet.
+/// A question about a folder that has not been answered yet.
 #[test]
 fn trust_of_a_new_folder() {
     let folder = tau::agent::protocol::trust::Folder {
@@ -131,7 +131,7 @@ fn a_key_is_checked() {
     frames(&mut screen, "login-checking");
 }
 
-/// Calls that wait, that were stopped, skipped and denied.
+/// Calls that wait, were stopped, skipped or denied.
 #[test]
 fn calls_that_did_not_run() {
     let mut screen = Screen::new();
@@ -274,7 +274,7 @@ fn a_window_that_is_too_small() {
     }
 }
 
-/// Frames at other sizes than the four, and why.
+/// Frames at sizes other than the four, with reasons.
 const OTHER_SIZES: [&str; 13] = [
     "inline-60x16",           // the shell's screen, by what is written below each other
     "inline-scenes-80x24",    // the same

@@ -1,4 +1,4 @@
-//! Golden frames of going back, and of what was changed.
+//! Golden frames of going back, and of changes.
 
 use tau::agent::protocol::command::{AgentCommand, SessionCommand, TaskCommand};
 use tau::agent::protocol::event::TaskEvent;
@@ -20,7 +20,7 @@ fn talked() -> Screen {
     screen
 }
 
-/// Answers the query that was sent last.
+/// Answers the latest query.
 pub(super) fn answer(screen: &mut Screen, answer: Result<QueryAnswer, String>) {
     let ticket = screen.take_effects().into_iter().rev().find_map(|effect| match effect {
         Effect::Agent(AgentCommand::Task(TaskCommand::Query { ticket, .. })) => Some(ticket),

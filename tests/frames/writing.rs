@@ -1,4 +1,4 @@
-//! Golden frames of vim's modes and of the lists of settings and keys.
+//! Golden frames of Vim modes and of the lists of settings and keys.
 
 use tau::agent::protocol::screen_settings::EditingMode;
 use tau::app::boot::Boot;

@@ -17,8 +17,8 @@ use super::{Target, as_text, run};
 use crate::sessions::{HEADER, opened_soon, user};
 
 thread_local! {
-    /// A folder for the files of a target, which has its own thread. In memory where there is such
-    /// a place: every file that is saved is also synced.
+    /// A folder for the files of a target, which has its own thread. In memory if possible, since every
+    /// saved file is also synced.
     pub static FOLDER: TempDir =
         tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
 }
@@ -86,7 +86,7 @@ fn session_files() {
     run(Target { name: "session_files", check: check_session, seeds: sessions(), words: ENTRIES, cases: 60 });
 }
 
-/// The messages of a session as they are written.
+/// The messages of a session as written.
 fn messages(session: &Session) -> Vec<String> {
     session.context().messages.iter().map(|message| serde_json::to_string(&**message).unwrap()).collect()
 }
@@ -124,8 +124,8 @@ fn kinds(messages: &[Arc<Message>]) -> Vec<std::mem::Discriminant<Message>> {
     messages.iter().take(8).map(|message| std::mem::discriminant(&**message)).collect()
 }
 
-/// A session that is opened for writing has the same messages, takes another one, and has them
-/// all when it is opened again.
+/// A session opened for writing has the same messages, accepts another one, and has all of them when
+/// reopened.
 fn check_written(path: &Path, before: &[String]) {
     let mut session = Session::open(path).expect("what can be read can be opened");
     assert_eq!(messages(&session), before, "opening changes no message");
@@ -191,13 +191,13 @@ fn settings() {
     run(Target { name: "settings", check: check_settings, seeds, words: KEYS, cases: 1_000 });
 }
 
-/// An error names the file. It may quote it: whatever shows an error makes it safe.
+/// An error names the file. It may quote it: whoever displays an error sanitizes it.
 fn check_error(text: &str, file: &str) {
     assert!(text.contains(file), "{text:?}");
     assert!(text.len() < 16 * 1024, "{} bytes", text.len());
 }
 
-/// The beginning of what is wrong, without the place.
+/// The start of the error, without the place.
 fn kind_of(error: &impl ToString) -> String {
     error.to_string().rsplit(": ").next().unwrap_or_default().chars().take(12).collect()
 }
@@ -212,7 +212,7 @@ fn check_settings(input: &[u8]) -> u64 {
             Err(error) => {
                 check_error(&error.to_string(), "config.toml");
                 if write::save(&paths.shared(file.clone()), "theme", "x").is_ok() {
-                    // What was wrong was the setting that was replaced.
+                    // The error was in the setting that was replaced.
                     Settings::load(&paths).expect("what was saved is understood");
                 } else {
                     assert_eq!(std::fs::read(&file).unwrap(), input, "what is not understood is left alone");

@@ -1,8 +1,8 @@
-//! Runs a fuzz target: known failures, seeds, then mutations of what behaved in a new way.
+//! Runs a fuzz target: known failures, seeds, then mutations of inputs with new behaviour.
 //!
-//! A plain `cargo test` runs a fixed number of cases from a fixed seed, so every run is the same.
-//! See `docs/fuzzing.md` for the variables that make it run for hours, replay an input or start
-//! from another seed. An input that fails is made smaller, saved, and named in the failure.
+//! A plain `cargo test` runs a fixed number of cases from a fixed seed, so every run is the same. See
+//! `docs/fuzzing.md` for the variables that make it run for hours, replay an input or start from another
+//! seed. A failing input is minimized, saved, and named in the failure.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 use super::mutate::mutate;
 use crate::laws::Dice;
 
-/// Longest time that one input may take. Generous, because other programs may need the processor.
+/// The maximum time for one input. Generous, because other programs may need the processor.
 const CASE_LIMIT: Duration = Duration::from_secs(60);
-/// Longest input, in bytes; in a long run up to [`LONG_INPUT`].
+/// The maximum length of an input, in bytes; in a long run up to [`LONG_INPUT`].
 const SHORT_INPUT: usize = 8 * 1024;
 const LONG_INPUT: usize = 32 * 1024;
-/// Inputs that behaved in a new way are kept up to this number.
+/// The maximum number of inputs with new behaviour that are kept.
 const POOL: usize = 4_000;
-/// Attempts to make a failing input smaller.
+/// The maximum number of attempts to minimize a failing input.
 const SHRINKS: usize = 3_000;
 
-/// Something that takes any bytes.
+/// A function that accepts any bytes.
 pub struct Target {
     /// Its name: the test, the folder of known failures, and the folder of new ones.
     pub name: &'static str,
-    /// Panics when a property does not hold. The number says how the input behaved: an input with
-    /// a number that was not seen before is kept, and mutated further.
+    /// Panics if a property does not hold. The number describes the behaviour of the input: an input with a
+    /// new number is kept and mutated further.
     pub check: fn(&[u8]) -> u64,
-    /// Where mutations start.
+    /// The starting points of mutations.
     pub seeds: Vec<Vec<u8>>,
-    /// Text that is put into inputs.
+    /// Text inserted into inputs.
     pub words: &'static [&'static str],
-    /// Cases in a plain `cargo test`: about a second of them.
+    /// The number of cases in a plain `cargo test`: about a second.
     pub cases: u64,
 }
 
@@ -59,7 +59,7 @@ impl Plan {
         let by_chance =
             || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_nanos() as u64);
         Plan {
-            // A long run that starts like the one before would find what that found.
+            // A long run that starts like the previous one would repeat its findings.
             seed: number("TAU_FUZZ_SEED").unwrap_or_else(|| if seconds.is_some() { by_chance() } else { 1 }),
             until: seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
             longest: if seconds.is_some() { LONG_INPUT } else { SHORT_INPUT },
@@ -73,7 +73,7 @@ pub fn run(target: Target) {
     let current = Arc::new(Mutex::new(Vec::new()));
     let (beat, beats) = channel();
     let shown = Arc::clone(&current);
-    // A thread of its own, so that an endless loop fails the test instead of hanging it.
+    // A separate thread, so that an endless loop fails the test instead of hanging it.
     let worker = std::thread::spawn(move || work(&target, &shown, &beat));
     loop {
         match beats.recv_timeout(CASE_LIMIT) {
@@ -102,7 +102,7 @@ fn work(target: &Target, current: &Mutex<Vec<u8>>, beat: &Sender<()>) {
         attempt(target.check, input)
     };
     if let Some(path) = std::env::var_os("TAU_FUZZ_INPUT") {
-        // No net under this one: the panic shows its place.
+        // Panics are not caught here: they show their place.
         let behavior = (target.check)(&std::fs::read(path).unwrap());
         return println!("{}: passes; it behaves as {behavior:016x}", target.name);
     }
@@ -121,7 +121,7 @@ fn work(target: &Target, current: &Mutex<Vec<u8>>, beat: &Sender<()>) {
     let seeds = pool.len();
     let mut cases = 0;
     while plan.until.map_or(cases < target.cases, |end| Instant::now() < end) {
-        // Half of the time from a seed: what was found later is longer and stranger.
+        // Half of the time from a seed: later inputs are longer and stranger.
         let bound = if dice.below(2) == 0 { seeds } else { pool.len() };
         let mut input = pool[dice.below(bound)].clone();
         let other = &pool[dice.below(pool.len())];
@@ -148,7 +148,7 @@ fn work(target: &Target, current: &Mutex<Vec<u8>>, beat: &Sender<()>) {
     );
 }
 
-/// The check without its panic.
+/// The check with its panic caught.
 fn attempt(check: fn(&[u8]) -> u64, input: &[u8]) -> Result<u64, String> {
     catch_unwind(AssertUnwindSafe(|| check(input))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -156,10 +156,10 @@ fn attempt(check: fn(&[u8]) -> u64, input: &[u8]) -> Result<u64, String> {
     })
 }
 
-/// Makes the input smaller, saves it and fails.
+/// Minimizes the input, saves it and fails.
 fn fail(target: &Target, input: &[u8], message: &str, seed: u64, beat: &Sender<()>) -> ! {
     save(target.name, input);
-    // Thousands of panics are to come that nobody wants to read.
+    // Thousands of useless panics follow.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let small = shrink(target.check, input, beat);
@@ -175,7 +175,7 @@ fn fail(target: &Target, input: &[u8], message: &str, seed: u64, beat: &Sender<(
     );
 }
 
-/// A smaller input that fails too: pieces are left out as long as that goes.
+/// A smaller input that also fails: pieces are left out as long as possible.
 fn shrink(check: fn(&[u8]) -> u64, input: &[u8], beat: &Sender<()>) -> Vec<u8> {
     let mut small = input.to_vec();
     let mut piece = small.len() / 2;
@@ -202,7 +202,7 @@ fn shrink(check: fn(&[u8]) -> u64, input: &[u8], beat: &Sender<()>) -> Vec<u8> {
     small
 }
 
-/// Keeps an input that failed, in cargo's folder for files of tests.
+/// Saves a failing input in cargo's folder for test files.
 fn save(name: &str, input: &[u8]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz").join(name);
     std::fs::create_dir_all(&folder).unwrap();
@@ -219,7 +219,7 @@ fn known(name: &str) -> Vec<Vec<u8>> {
     files(&folder)
 }
 
-/// The contents of the files of a folder, by name; nothing when there is no such folder.
+/// The contents of the files of a folder, by name; empty if there is no such folder.
 pub fn files(folder: &Path) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -227,19 +227,19 @@ pub fn files(folder: &Path) -> Vec<Vec<u8>> {
     paths.iter().filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// A number for a way to behave.
+/// A number that identifies a behaviour.
 pub fn behavior(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
     hasher.finish()
 }
 
-/// The order of magnitude of a count, so that not every length is a new way to behave.
+/// The order of magnitude of a count, so that not every length is a new behaviour.
 pub fn magnitude(count: usize) -> u32 {
     usize::BITS - count.leading_zeros()
 }
 
-/// Cuts for an input: the same input is always cut alike.
+/// Cuts for an input: the same input is always cut the same way.
 pub fn cuts(input: &[u8]) -> Dice {
     Dice::new(behavior(input))
 }

@@ -1,4 +1,4 @@
-//! Files of extensions, and pages of the web: front matter, custom tools, HTML.
+//! Extension files and web pages: front matter, custom tools, HTML.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ const YAML: &[&str] = &[
     "\u{0}",
 ];
 
-/// What front matter may look like.
+/// Examples of front matter.
 fn front_matters() -> Vec<Vec<u8>> {
     let plain = "---\nname: release-notes\ndescription: >-\n  Writes release notes.\n  Use it often.\nmetadata:\n  \
                  author: me\nallowed-tools: [Read, 'Bash(git log:*)']\n---\n# Text\n";
@@ -63,7 +63,7 @@ fn front_matter() {
     });
 }
 
-/// The bytes of all texts in a value, and how many values there are in it.
+/// The total bytes of texts in a value, and its number of values.
 fn weight(value: &FieldValue) -> (usize, usize) {
     let sum = |all: Vec<(usize, usize)>| {
         all.into_iter().fold((0, 1), |(bytes, count), (more, values)| (bytes + more, count + values))
@@ -227,7 +227,7 @@ const HTML: &[&str] = &[
     "\u{1b}[31m",
 ];
 
-/// What tau shows of the web: pages with everything, and texts.
+/// Pages with every element, and texts.
 fn pages() -> Vec<Vec<u8>> {
     let page = "<!doctype html><html><head><title>The page</title><base href=\"/b/\"><style>p{}</style></head><body>\
                 <h1>One</h1><p>Text <b>bold</b> <a href=\"x.html\">link</a> <img src=\"a.png\" alt=\"picture\"></p>\

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::laws::Dice;
 
-/// Values that are put in place of others in JSON.
+/// Replacement values for JSON.
 const VALUES: &[&str] = &[
     "null",
     "true",
@@ -30,7 +30,7 @@ const VALUES: &[&str] = &[
     "\"error\"",
 ];
 
-/// Bytes and text that break things in many formats.
+/// Bytes and text that break many formats.
 const WORDS: &[&str] = &[
     "\0",
     "\r",
@@ -107,14 +107,14 @@ pub fn mutate(dice: &mut Dice, input: &mut Vec<u8>, other: &[u8], words: &[&str]
 
 fn range(dice: &mut Dice, length: usize) -> Range<usize> {
     let start = dice.below(length + 1);
-    // Mostly short.
+    // Usually short.
     let most = if dice.below(4) == 0 { length } else { 16 };
     start..(start + dice.below(most + 1)).min(length)
 }
 
 fn insert(dice: &mut Dice, input: &mut Vec<u8>, bytes: &[u8]) {
     let at = dice.below(input.len() + 1);
-    // In place of what is there, or before it.
+    // Replaces the existing bytes, or is inserted before them.
     let end = if dice.below(3) == 0 { (at + bytes.len()).min(input.len()) } else { at };
     input.splice(at..end, bytes.iter().copied());
 }
@@ -134,7 +134,7 @@ fn splice(dice: &mut Dice, input: &mut Vec<u8>, other: &[u8]) {
     insert(dice, input, &piece);
 }
 
-/// Leaves out, repeats, exchanges or takes over whole lines.
+/// Drops, repeats, swaps or copies whole lines.
 fn lines(dice: &mut Dice, input: &mut Vec<u8>, other: &[u8]) {
     let mut all: Vec<Vec<u8>> = input.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let foreign: Vec<&[u8]> = other.split_inclusive(|byte| *byte == b'\n').collect();
@@ -155,7 +155,7 @@ fn lines(dice: &mut Dice, input: &mut Vec<u8>, other: &[u8]) {
     *input = all.concat();
 }
 
-/// Puts another value in the place of a value of JSON, or leaves out what a key names.
+/// Replaces a JSON value, or drops a key's value.
 fn json(dice: &mut Dice, input: &mut Vec<u8>, words: &[&str]) {
     let starts: Vec<usize> = input
         .windows(2)
@@ -176,7 +176,7 @@ fn json(dice: &mut Dice, input: &mut Vec<u8>, words: &[&str]) {
     input.splice(start..end, value);
 }
 
-/// How long the value is that these bytes begin with.
+/// The length of the value at the start of these bytes.
 fn value_length(bytes: &[u8]) -> usize {
     let (mut depth, mut quoted, mut escaped) = (0_i32, false, false);
     for (at, byte) in bytes.iter().enumerate() {

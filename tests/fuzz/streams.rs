@@ -1,4 +1,4 @@
-//! What providers send: server-sent events, and the decoder of each wire format.
+//! Provider streams: server-sent events, and the decoder of each wire format.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{Target, bodies, run};
 use crate::providers::expected::check_rules;
 use crate::providers::{assemble, decode_with, handoff::check_valid, model, request, sizes};
 
-/// The longest message of a failure, in bytes.
+/// The maximum length of a failure's message, in bytes.
 const MAX_MESSAGE: usize = 2_048;
 
 #[test]
@@ -72,7 +72,7 @@ fn check_sse(input: &[u8]) -> u64 {
     }
     // A byte that is not UTF-8 becomes three.
     assert!(size <= 3 * input.len() + STRAY.len() + 5 * whole.len(), "{size} bytes out of {}", input.len());
-    // What has come whole does not depend on what follows.
+    // Complete events do not depend on the rest of the input.
     let blank = input.windows(2).rposition(|pair| pair == b"\n\n").map_or(0, |at| at + 2);
     let mut before = frames(&input[..blank], &[64]);
     before.retain(|frame| frame.event != STRAY);
@@ -85,7 +85,7 @@ fn check_sse(input: &[u8]) -> u64 {
     behavior((magnitude(whole.len()), kinds))
 }
 
-/// Values that decide what a decoder does.
+/// Values that a decoder branches on.
 const WORDS: &[&str] = &[
     "data: [DONE]\n\n",
     "data: {}\n\n",
@@ -168,7 +168,7 @@ fn check_format(api: Api, input: &[u8]) -> u64 {
     summary(&whole)
 }
 
-/// The events of the input, which are the same however it is split, and bounded by it.
+/// The events of the input, which are the same for any split, and bounded by the input.
 fn check_splits(input: &[u8], decoder: &dyn Fn() -> Box<dyn AnswerDecoder>) -> Vec<StreamEvent> {
     let whole = decode_with(decoder(), input, &[input.len().max(1)]);
     let mut dice = cuts(input);
@@ -178,7 +178,7 @@ fn check_splits(input: &[u8], decoder: &dyn Fn() -> Box<dyn AnswerDecoder>) -> V
     }
     assert!(whole.len() <= 4 * input.len() + 64, "{} events from {} bytes", whole.len(), input.len());
     let text: usize = whole.iter().map(text_length).sum();
-    // Arguments that are no text are written again: `1e9` becomes `1000000000.0`.
+    // Arguments that are not text are rewritten: `1e9` becomes `1000000000.0`.
     assert!(text <= 8 * input.len() + 64, "{text} bytes of text from {}", input.len());
     if let Some(StreamEvent::Failed(failure)) = whole.last() {
         assert!(failure.message.len() <= MAX_MESSAGE, "a message of {} bytes", failure.message.len());
@@ -199,7 +199,7 @@ fn text_length(event: &StreamEvent) -> usize {
     }
 }
 
-/// A message has the form of messages in sessions, and can be written and read.
+/// A message is valid in sessions, and survives writing and reading.
 fn check_message(message: &AssistantMessage) {
     for call in message.tool_calls() {
         assert!(call.arguments.is_object() || call.arguments.is_string(), "{:?}", call.arguments);
@@ -207,7 +207,7 @@ fn check_message(message: &AssistantMessage) {
     }
     let json = serde_json::to_string(message).expect("it can be written");
     let again: AssistantMessage = serde_json::from_str(&json).expect("it can be read");
-    // Numbers with a fraction may lose their last digit, and only once.
+    // Numbers with a fraction may lose their last digit, but only once.
     let twice = serde_json::to_string(&again).expect("it can be written");
     assert_eq!(without_digits(&twice), without_digits(&json), "a session holds what came");
 }
@@ -216,7 +216,7 @@ fn without_digits(json: &str) -> String {
     json.replace(|c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+'), "")
 }
 
-/// The conversation continues with the answer in it, whatever it was.
+/// The conversation continues with this answer in it, whatever it was.
 fn check_goes_back(api: Api, answer: &AssistantMessage) {
     let user = |text: &str| {
         Arc::new(Message::User(UserMessage {
@@ -239,7 +239,7 @@ fn check_goes_back(api: Api, answer: &AssistantMessage) {
     let mut conversation = vec![user("begin"), Arc::new(Message::Assistant(answer.clone()))];
     conversation.extend(results);
     conversation.push(user("continue"));
-    // To the model that answered, and to one that reads another format.
+    // To the model that answered, and to one with a different format.
     let others =
         [Api::AnthropicMessages, Api::OpenaiCompletions, Api::GoogleGenerativeAi, Api::OpenaiResponses];
     let other = others.into_iter().find(|other| *other != api).unwrap();
@@ -249,7 +249,7 @@ fn check_goes_back(api: Api, answer: &AssistantMessage) {
         let format = wire_format(target.api).unwrap();
         let request = ModelRequest { messages, model: Arc::new(target), ..request(api) };
         let sent = encode(format, &request).expect("it can be sent").body;
-        // Some providers refuse every request with a NUL in it.
+        // Some providers refuse every request that contains NUL.
         assert!(!has_nul(&sent), "a NUL is sent back: {sent}");
     }
 }

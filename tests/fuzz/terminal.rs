@@ -1,4 +1,4 @@
-//! Terminals: what programs write to one, and what one sends for keys, mouse and pastes.
+//! Terminals: output of programs, and the bytes sent for keys, mouse and pastes.
 
 use tau::cli::tui::decode::InputDecoder;
 use tau::cli::tui::event::TerminalEvent;
@@ -67,7 +67,7 @@ const OUTPUT: &[&str] = &[
     "\u{9b}1m",
 ];
 
-/// What programs write, and text.
+/// Program output, and text.
 fn output() -> Vec<Vec<u8>> {
     let written = [
         "one\r\ntwo\r\n\u{1b}[2A\u{1b}[Kuno\r\n",
@@ -81,7 +81,7 @@ fn output() -> Vec<Vec<u8>> {
     written.iter().map(|text| text.as_bytes().to_vec()).chain(texts()).collect()
 }
 
-/// Whether a character may stand on the screen or in a line of output.
+/// True if a character must not appear on the screen or in a line of output.
 fn is_forbidden(character: char) -> bool {
     character.is_control() && character != '\t'
 }
@@ -106,7 +106,7 @@ fn check_screen(input: &[u8]) -> u64 {
         assert!(split.take_scrolled_off() == whole.take_scrolled_off(), "a split changes the lines");
     }
     check_shown(&mut whole.clone(), columns, input.len());
-    // The window changes its size meanwhile.
+    // The window is resized meanwhile.
     let mut resized = TerminalScreen::for_pipe(columns, rows);
     let mut widest = columns;
     for piece in pieces(&text, &mut dice, 60) {
@@ -123,14 +123,14 @@ fn check_screen(input: &[u8]) -> u64 {
     behavior((switches, whole.cursor().map(|(column, _)| column / 8), whole.used(), text.contains('\u{1b}')))
 }
 
-/// What a person sees.
+/// The visible text.
 fn seen(screen: &TerminalScreen) -> String {
     let rows: Vec<String> = screen.rows().map(|row| format!("{row:?}")).collect();
     format!("{:?} {:?} {} {}", screen.cursor(), screen.modes(), screen.is_full(), rows.join("\n"))
 }
 
-/// The rules of any screen, and its bounds. Takes the lines that have left it. A row keeps what it
-/// has when the window becomes narrower, so rows are as wide as the `widest` window.
+/// The rules of any screen, and its bounds. Takes the lines that have left it. A row keeps its cells when
+/// the window becomes narrower, so rows are as wide as the `widest` window.
 fn check_shown(screen: &mut TerminalScreen, widest: u16, written: usize) {
     let (columns, rows) = screen.size();
     assert_eq!(screen.rows().count(), usize::from(rows));
@@ -151,7 +151,7 @@ fn check_shown(screen: &mut TerminalScreen, widest: u16, written: usize) {
         let styled: usize = line.runs.iter().map(|(length, _)| length).sum();
         assert!(styled <= line.text.len() && line.text.is_char_boundary(styled), "{line:?}");
     }
-    // One sequence moves a screen of lines out at most.
+    // One sequence moves out at most a screen of lines.
     assert!(
         left.len() <= (written + 1) * (usize::from(rows) + 1),
         "{} lines from {written} bytes",
@@ -176,7 +176,7 @@ fn check_line_output(input: &[u8]) -> u64 {
     let plain = line_output::plain(&text);
     assert!(!plain.contains(|c| is_forbidden(c) && c != '\n'), "{plain:?}");
     assert_eq!(line_output::plain(&plain), plain, "what is plain stays as it is");
-    // Movement pads a line with blanks up to the last column that can be reached.
+    // Movement pads a line with blanks up to the last reachable column.
     let lines = text.matches('\n').count() + 1;
     assert!(plain.len() <= text.len() + 2_001 * lines, "{} bytes from {}", plain.len(), text.len());
     let coloured = line_output::render(&text, Colours::Keep);
@@ -190,7 +190,7 @@ fn check_line_output(input: &[u8]) -> u64 {
     ))
 }
 
-/// What terminals send.
+/// Bytes that terminals send.
 const KEYS: &[&str] = &[
     "\u{1b}",
     "\u{1b}[",
@@ -240,7 +240,7 @@ fn terminal_input() {
     run(Target { name: "terminal_input", check: check_input, seeds, words: KEYS, cases: 8_000 });
 }
 
-/// What the bytes mean, fed in these pieces, with a pause at the end.
+/// The events of the bytes, fed in these pieces, with a pause at the end.
 fn read(input: &[u8], most: usize) -> Vec<TerminalEvent> {
     let mut dice = cuts(input);
     let mut decoder = InputDecoder::default();

@@ -1,5 +1,5 @@
-//! Text of models and programs on its way to the screen, arguments that have half arrived, and
-//! lines of other programs.
+//! Text of models and programs on its way to the screen, partially received arguments, and lines of other
+//! programs.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::driver::{behavior, cuts, magnitude};
 use super::{Target, as_text, bodies, pieces, run, texts};
 
-/// Marks of markdown, and characters that are hard to show.
+/// Markdown marks, and characters that are hard to display.
 const MARKS: &[&str] = &[
     "# ",
     "- ",
@@ -125,7 +125,7 @@ fn check_printable(input: &[u8]) -> u64 {
     assert_eq!(printable(&whole), whole.as_str(), "what is safe stays as it is");
     let line = printable_line(&text);
     assert!(!line.contains(char::is_control), "{line:?}");
-    // A tab is four blanks at most, a control character becomes a picture of three bytes.
+    // A tab is at most four blanks, and a control character becomes a symbol of three bytes.
     assert!(whole.len() <= 4 * text.len() && line.len() <= 4 * text.len());
     for run in ansi::lines(&text).iter().flatten() {
         assert!(!run.text.is_empty() && !run.text.contains(char::is_control), "{run:?}");
@@ -156,13 +156,13 @@ fn check_partial(input: &[u8]) -> u64 {
     assert!(arguments.is_object() || arguments == Value::String(text.clone()), "{arguments}");
     let part = partial_json::partial(&text);
     let size = part.to_string().len();
-    // A control character becomes six, and a number is written out.
+    // A control character becomes six bytes, and a number is written out.
     assert!(size <= 20 * text.len() + 8, "{size} bytes from {}", text.len());
     let Ok(value) = serde_json::from_str::<Value>(&text) else {
         return behavior((magnitude(size), depth(&part)));
     };
     assert_eq!(part, value, "what is whole is read as it is");
-    // Written again, so that no key is there twice.
+    // Serialized again, so that no key occurs twice.
     let text = value.to_string();
     let mut dice = cuts(input);
     for _ in 0..20 {
@@ -174,7 +174,7 @@ fn check_partial(input: &[u8]) -> u64 {
     behavior((magnitude(size), depth(&part), true))
 }
 
-/// Whether one value is the beginning of another. Numbers that are cut are others.
+/// True if one value is the beginning of another. Truncated numbers count as different.
 fn is_part(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::Null, _) | (Value::Number(_), Value::Number(_)) => true,
@@ -197,7 +197,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// Longest line of the RPC reader here, in bytes.
+/// The longest line of the RPC reader here, in bytes.
 const LIMIT: usize = 300;
 
 #[test]
@@ -214,7 +214,7 @@ fn rpc_lines() {
     run(Target { name: "rpc_lines", check: check_lines, seeds, words, cases: 1_000 });
 }
 
-/// Bytes that come in pieces of one size.
+/// Bytes that arrive in pieces of one size.
 struct InPieces<'a> {
     rest: &'a [u8],
     size: usize,

@@ -1,10 +1,10 @@
-//! A server whose model answers always the same.
+//! A server whose model always gives the same answer.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// Starts it; each answer takes so long. Its address, for `--base-url`.
+/// Starts it; each answer takes this long. Returns its address, for `--base-url`.
 pub fn answering(takes: Duration, text: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

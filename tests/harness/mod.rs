@@ -1,7 +1,7 @@
 //! A screen without a terminal: folds keys and events, draws frames, compares with goldens.
 //!
-//! Goldens hold the text of a frame and a layer of styles under it. `TAU_BLESS=1 cargo test`
-//! writes them again; look at the difference before committing it.
+//! Goldens hold the text of a frame and a layer of styles under it. `TAU_BLESS=1 cargo test` rewrites them;
+//! review the diff before committing it.
 
 mod answering;
 pub mod svg;
@@ -31,10 +31,10 @@ use tau::view::{Memo, view};
 
 pub use answering::answering;
 
-/// Time of the first message; any time would do, as long as it is always the same.
+/// The time of the first message; arbitrary, but always the same.
 pub const START: Millis = 1_767_323_045_000;
 
-/// A file as the program changes it; its lock is in a folder beside that of the file.
+/// A file as the program changes it; its lock is in a folder next to the file's.
 pub fn shared(path: &Path) -> SharedFile {
     let folder = path.parent().unwrap();
     Paths::under(&folder.join("locks")).shared(path.to_owned())
@@ -46,11 +46,11 @@ pub struct Screen {
     pub memo: Memo,
     pub effects: Vec<Effect>,
     pub at: Millis,
-    /// Everything that was folded, to be replayed.
+    /// Everything that was folded, for replay.
     pub log: Vec<Stamped>,
 }
 
-/// What a plain start knows.
+/// The data of a plain start.
 pub fn boot() -> Boot {
     Boot {
         at: START,
@@ -76,7 +76,7 @@ pub fn ai() -> AiModel {
     }
 }
 
-/// A memo for a terminal of all colours.
+/// A memo for a true-colour terminal.
 pub fn memo() -> Memo {
     memo_of(ColorDepth::True)
 }
@@ -91,7 +91,7 @@ impl Screen {
         Screen::boot(boot())
     }
 
-    /// A start that knows this.
+    /// A start with this data.
     pub fn boot(boot: Boot) -> Self {
         let at = boot.at;
         let (model, effects) = tau::app::boot(boot);
@@ -100,7 +100,7 @@ impl Screen {
         screen
     }
 
-    /// The same screen with these slash commands.
+    /// Adds these slash commands.
     pub fn with_commands(mut self, commands: std::sync::Arc<tau::app::slash::Commands>) -> Self {
         if let Some(model) = &mut self.model {
             model.commands = commands;
@@ -108,12 +108,12 @@ impl Screen {
         self
     }
 
-    /// The model as it is now.
+    /// The current model.
     pub fn model(&self) -> &Model {
         self.model.as_ref().expect("only taken while folding")
     }
 
-    /// Folds a fact without letting time pass.
+    /// Folds a message without advancing time.
     pub fn fold(&mut self, msg: Msg) {
         let stamped = Stamped { at: self.at, msg };
         self.log.push(stamped.clone());
@@ -123,13 +123,13 @@ impl Screen {
         self.effects.extend(effects);
     }
 
-    /// Folds a fact and draws, as the shell does.
+    /// Folds a message and draws, as the shell does.
     pub fn send(&mut self, msg: Msg) {
         self.fold(msg);
         self.draw();
     }
 
-    /// Presses keys: characters as they are, others as `<enter>`, `<ctrl+c>`; `<<` is `<`.
+    /// Presses keys: literal characters, others as `<enter>`, `<ctrl+c>`; `<<` is `<`.
     pub fn keys(&mut self, script: &str) {
         let mut rest = script;
         while let Some(c) = rest.chars().next() {
@@ -143,7 +143,7 @@ impl Screen {
         }
     }
 
-    /// The agent tells something.
+    /// Folds an event of the agent.
     pub fn agent(&mut self, event: impl Into<AgentEvent>) {
         self.send(Msg::Agent(event.into()));
     }
@@ -154,7 +154,7 @@ impl Screen {
         self.send(Msg::Ticked);
     }
 
-    /// Draws at the model's size and folds what the frame found out.
+    /// Draws at the model's size and folds the results of the frame.
     pub fn draw(&mut self) -> Buffer {
         let size = self.model().size;
         let (buffer, laid) = draw(self.model.as_ref().expect("there"), &mut self.memo, size);
@@ -164,7 +164,7 @@ impl Screen {
         buffer
     }
 
-    /// Takes the effects there are.
+    /// Takes the effects so far.
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
@@ -189,7 +189,7 @@ impl Screen {
         self.agent(TurnEvent::MessageUpdate { usage: Usage::default(), assistant_message_event: delta });
     }
 
-    /// A message of the user comes back from the agent.
+    /// A user message comes back from the agent.
     pub fn user(&mut self, text: &str) {
         self.agent(TurnEvent::MessageStart { message: Arc::new(user(text)) });
     }
@@ -206,7 +206,7 @@ impl Screen {
     }
 }
 
-/// A message of the user.
+/// A user message.
 pub fn user(text: &str) -> Message {
     Message::User(UserMessage { timestamp: START, ..UserMessage::new(UserContent::Text(text.into())) })
 }
@@ -231,14 +231,14 @@ pub fn call(id: &str, name: &str, arguments: serde_json::Value) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None }
 }
 
-/// A frame of the model at a size, and what it found out.
+/// A frame of the model at a size, and its results.
 pub fn draw(model: &Model, memo: &mut Memo, size: Size) -> (Buffer, Laid) {
     let mut frame = Frame::blank(Rect::new(0, 0, size.width, size.height));
     let laid = view(model, memo, &mut frame);
     (frame.buffer().clone(), laid)
 }
 
-/// The text of a frame, right ends trimmed.
+/// The text of a frame, with right ends trimmed.
 pub fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
@@ -255,11 +255,11 @@ pub fn text(buffer: &Buffer) -> String {
     out
 }
 
-/// The colours that terminals may show, each drawn in every golden frame.
+/// The colour depths drawn in every golden frame.
 const DEPTHS: [ColorDepth; 3] = [ColorDepth::True, ColorDepth::Ansi256, ColorDepth::Ansi16];
 
-/// The styles of a frame, drawn in one or more ways: a letter a cell, `.` for the most frequent one and what they
-/// mean in each.
+/// The styles of a frame, drawn in one or more ways: one letter per cell, `.` for the most frequent style,
+/// and their meaning in each.
 fn styles<const N: usize>(buffers: &[Buffer; N]) -> String {
     let at = |index: usize| buffers.each_ref().map(|buffer| buffer.content()[index].style());
     let cells: Vec<[Style; N]> = (0..buffers[0].content().len()).map(at).collect();
@@ -299,12 +299,12 @@ fn describe(style: &Style) -> String {
     format!("{} on {} {:?}", color(style.fg), color(style.bg), style.add_modifier)
 }
 
-/// Compares with the golden of that name, or writes it when `TAU_BLESS` is set.
+/// Compares with the golden of this name, or writes it if `TAU_BLESS` is set.
 pub fn golden(name: &str, content: &str) {
     generated(&format!("tests/golden/{name}"), content);
 }
 
-/// Compares a file of the project with what it has to be, or writes it when `TAU_BLESS` is set.
+/// Compares a file of the project with its expected content, or writes it if `TAU_BLESS` is set.
 pub fn generated(name: &str, content: &str) {
     let path = root().join(name);
     if std::env::var_os("TAU_BLESS").is_some() {
@@ -320,7 +320,7 @@ pub fn generated(name: &str, content: &str) {
     );
 }
 
-/// Compares a frame at a size, as it looks at every depth, with its golden.
+/// Compares a frame at a size, at every colour depth, with its golden.
 pub fn frame(screen: &mut Screen, name: &str, width: u16, height: u16) {
     let size = Size { width, height };
     screen.send(Msg::Resized(size));
@@ -331,13 +331,13 @@ pub fn frame(screen: &mut Screen, name: &str, width: u16, height: u16) {
     golden(&format!("frames/{name}-{width}x{height}.txt"), &content);
 }
 
-/// Compares the frame as it is with its golden.
+/// Compares the frame at its current size with its golden.
 pub fn frame_as_it_is(screen: &mut Screen, name: &str) {
     let buffer = screen.draw();
     golden(&format!("frames/{name}.txt"), &format!("{}\n{}", text(&buffer), styles(&[buffer])));
 }
 
-/// The four sizes in which every visible thing is looked at.
+/// The four sizes in which every visible thing is checked.
 pub fn frames(screen: &mut Screen, name: &str) {
     for (width, height) in [(200, 50), (120, 40), (40, 12), (80, 24)] {
         frame(screen, name, width, height);

@@ -1,4 +1,4 @@
-//! A frame as a picture.
+//! A frame as an image.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use tau::view::wrap;
 
-/// Size of a cell, in pixels.
+/// The size of a cell, in pixels.
 const CELL: (u32, u32) = (9, 19);
 
 /// The frame as SVG.
@@ -30,7 +30,7 @@ pub fn svg(buffer: &Buffer, cursor: Option<(u16, u16)>) -> String {
     out
 }
 
-/// Neighbouring cells that look the same: a word, or a stretch of blanks.
+/// Adjacent cells with the same style: a word, or a stretch of blanks.
 struct Run {
     x: u16,
     cells: u16,
@@ -87,7 +87,7 @@ impl Run {
                 looks.push_str(look);
             }
         }
-        // The length holds the columns together where the font is another one.
+        // The length keeps the columns aligned if the font is a different one.
         let (left, base) = (u32::from(self.x) * CELL.0 + 8, u32::from(y) * CELL.1 + 8 + 14);
         let length = u32::from(self.cells) * CELL.0;
         let text = self.text.replace('&', "&amp;").replace('<', "&lt;");
@@ -108,7 +108,7 @@ fn rect(out: &mut String, x: u16, y: u16, cells: u16, color: &str) {
     );
 }
 
-/// A colour as SVG writes it; the terminal's own sixteen in usual shades.
+/// A colour in SVG notation; the terminal's sixteen in typical shades.
 fn hex(color: Color) -> Option<String> {
     Some(match color {
         Color::Rgb(r, g, b) => format!("#{r:02x}{g:02x}{b:02x}"),

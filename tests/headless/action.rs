@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Runs the script; how it ended, its outputs and its summary.
+/// Runs the script; returns its exit, its outputs and its summary.
 async fn step(place: &Place, prompt: &str) -> (Ended, String, String) {
     let dir = place.dir.path();
     let root = env!("CARGO_MANIFEST_DIR");
@@ -59,7 +59,7 @@ async fn a_step_that_fails_says_why_and_fails() {
     assert!(output.starts_with("reason=model error\n") && ended.err.is_empty(), "{output} {ended:?}");
 }
 
-/// The inputs of the action are declared, and reach the script as variables only.
+/// The inputs of the action are declared, and reach the script only as variables.
 #[test]
 fn the_action_passes_its_inputs_as_variables() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml")).unwrap();

@@ -1,4 +1,4 @@
-//! Calls that have to be approved, with and without somebody who can.
+//! Calls that need approval, with and without a user to approve them.
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -37,7 +37,7 @@ async fn without_a_mode_scripts_work_as_ever_and_a_setting_changes_that() {
     }
 }
 
-/// The answer of the first start is about the screen: scripts work as before.
+/// The answer at the first start concerns the screen: scripts work as before.
 #[tokio::test]
 async fn the_mode_of_the_screen_is_not_that_of_scripts() {
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
@@ -54,7 +54,7 @@ async fn the_mode_of_the_screen_is_not_that_of_scripts() {
         assert_eq!(ended.code, code, "{text}: {ended:?}");
         assert_eq!(place.dir.path().join("made").exists(), code == 0, "{text}");
     }
-    // The name of a key that is gone is refused, with the one that counts.
+    // A renamed key is refused, with its current name.
     let place = Place::new(touches()).await;
     let home = place.dir.path().join("config");
     std::fs::create_dir_all(&home).unwrap();
@@ -126,8 +126,8 @@ async fn a_call_that_waits_when_the_input_ends_is_denied() {
     assert!(!place.dir.path().join("made").exists());
 }
 
-/// What cannot be taken back is denied where nobody can be asked, in every mode and without any, and the sentence
-/// says what would be lost. A rule that names it lets it run.
+/// Irreversible commands are denied if no one can be asked, in every mode and without any, and the message
+/// says what would be lost. A rule that names the command lets it run.
 #[tokio::test]
 async fn what_cannot_be_taken_back_is_denied_with_what_would_be_lost() {
     let command = "git clean -fdx; rm -rf \"$NOTHING\"/; touch made";
@@ -151,7 +151,7 @@ async fn what_cannot_be_taken_back_is_denied_with_what_would_be_lost() {
     assert!(place.dir.path().join("made").exists(), "{ended:?}");
 }
 
-/// A rule that denies a command is not passed by what runs the command.
+/// A rule that denies a command cannot be bypassed by a command that runs it.
 #[tokio::test]
 async fn a_denied_command_is_denied_behind_what_runs_it() {
     for command in [
@@ -173,7 +173,8 @@ async fn a_denied_command_is_denied_behind_what_runs_it() {
     }
 }
 
-/// The permissions of Claude Code hold, those of a project once it is trusted; what tau does not use of them is said.
+/// The permissions of Claude Code apply, and those of a project once it is trusted; unsupported ones are
+/// reported.
 #[tokio::test]
 async fn permissions_of_another_agent_hold() {
     let settings = |permissions: Value| json!({ "permissions": permissions }).to_string();
@@ -197,7 +198,7 @@ async fn permissions_of_another_agent_hold() {
     }
 }
 
-/// A skill that changed since it was used last allows nothing.
+/// A skill that changed since its last use allows nothing.
 #[tokio::test]
 async fn a_changed_template_allows_nothing_until_it_was_looked_at() {
     let place = Place::new([touches(), touches(), touches()].concat()).await;

@@ -1,4 +1,4 @@
-//! A session that is continued has the model and the thinking level it was last used with.
+//! A continued session has the model and the thinking level of its last use.
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};

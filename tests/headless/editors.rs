@@ -1,11 +1,11 @@
-//! Editors: those of the model's commands end at once, those of the user's own commands open.
+//! Editors: those of the model's commands exit at once, those of the user's own commands open.
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::*;
 
-/// An editor that waits for ever, however it is set.
+/// An editor that waits forever, however it is set.
 const WAITS: &str = "sleep 1000";
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn editors_of_the_models_commands_end_at_once_and_say_how_to_pass_the_text
         assert!(quoted || result.contains("no editor opens for this command"), "{command}: {result}");
         assert!(!result.contains("exit code: 0"), "{command}: {result}");
     }
-    // What the model sets itself is used.
+    // An editor set by the model itself is used.
     let own = format!(
         "git init -q . && GIT_EDITOR='echo hello >' {git} commit -q --allow-empty && git log --format=%s"
     );

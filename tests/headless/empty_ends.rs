@@ -1,4 +1,4 @@
-//! Answers that are none, calls that are written as text, and thinking that comes as text.
+//! Empty answers, calls written as text, and thinking sent as text.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn thinks(text: &str) -> Act {
     Act::Send(stream(&format!("data: {delta}\n\ndata: {end}\n\ndata: [DONE]\n\n")))
 }
 
-/// A run that ends without an answer is no success, in each front end.
+/// A run that ends without an answer is not a success, in each front end.
 #[tokio::test]
 async fn an_end_without_text_is_no_success() {
     let ls = || calls("bash", &json!({"command": "true"}));
@@ -56,12 +56,12 @@ async fn a_call_that_is_written_as_text_is_asked_for() {
     assert_eq!((ended.code, ended.out.as_str()), (0, "done\n"), "{ended:?}");
     assert!(ended.err.contains("wrote a call of bash as text"), "{ended:?}");
     assert!(place.server.requests()[1].contains("make it as a tool call"), "the model is asked");
-    // One that does not learn it is left alone.
+    // A model that does not learn is left alone.
     let place = Place::new(vec![says(written)]).await;
     let ended = run(&mut place.tau(&["--permission-mode", "auto", "-p", "go"]), None).await;
     assert_eq!(place.server.requests().len(), 3, "{ended:?}");
     assert!(ended.err.contains("try another model"), "{ended:?}");
-    // What is only spoken of is no call.
+    // Calls that are only mentioned are not calls.
     let place = Place::new(vec![says(&format!("Models write this:\n```\n{written}\n```\nand so on."))]).await;
     let ended = run(&mut place.tau(&["-p", "go"]), None).await;
     assert_eq!((ended.code, ended.err.as_str(), place.server.requests().len()), (0, "", 1), "{ended:?}");
@@ -99,7 +99,7 @@ async fn an_unknown_provider_is_told() {
     assert!(ended.err.contains("did you mean anthropic"), "{ended:?}");
 }
 
-/// The end of everything tells that one of several messages failed.
+/// The exit code shows that one of several messages failed.
 #[tokio::test]
 async fn the_code_tells_of_a_message_that_failed() {
     let refused =

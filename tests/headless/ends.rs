@@ -1,4 +1,4 @@
-//! How it ends: one code for each kind of end, the same in print and in json.
+//! Exit codes: one for each kind of end, the same in print and in json.
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::json;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::*;
 use crate::faults::server::answer;
 
-/// Both front ends end with this code, and json says the same in its last record.
+/// Checks that both front ends end with this code, and that the last record of json agrees.
 async fn check(acts: Vec<Act>, arguments: &[&str], code: i32, reason: &str) {
     for mode in ["text", "json"] {
         let place = Place::new(acts.clone()).await;
@@ -34,7 +34,7 @@ fn cut_off() -> Act {
     Act::Send(stream(&format!("data: {end}\n\ndata: [DONE]\n\n")))
 }
 
-/// `--api-key` is written as `api_key` in the files is: the key, `$VARIABLE`, or `!command`.
+/// `--api-key` has the same forms as `api_key` in files: the key, `$VARIABLE`, or `!command`.
 #[tokio::test]
 async fn the_key_of_the_command_line_may_be_named() {
     let place = Place::new(vec![says("hello")]).await;
@@ -150,7 +150,7 @@ async fn money_is_counted_where_the_price_is_known() {
     }
 }
 
-/// The process that the call has become, once it has said so.
+/// The process of the call, once it has reported its id.
 fn pid(place: &Place) -> Option<Pid> {
     let text = std::fs::read_to_string(place.dir.path().join("pid")).ok()?;
     Pid::from_raw(text.trim_end().parse().ok()?)
@@ -215,7 +215,7 @@ async fn a_run_can_wait_for_a_quota_also_after_a_restart() {
 
     let waiting = ["--json", "--wait-for-quota", "--timeout", "2"];
     let mut longest = 120_000;
-    // Without a prompt the run that was ended is continued.
+    // Without a prompt the ended run is continued.
     for (more, requests) in [(&["go"][..], 2), (&["--continue", "continue"][..], 2), (&["--continue"][..], 2)]
     {
         let ended = run(&mut place.tau(&[&waiting, more].concat()), None).await;

@@ -1,4 +1,4 @@
-//! Where prompts come from: arguments, files, pipes, lines of JSON.
+//! Sources of prompts: arguments, files, pipes, lines of JSON.
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -8,7 +8,7 @@ use crate::rpc::hostile::Dice;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-/// What the last user message of each request says.
+/// The last user message of each request.
 fn asked(server: &Server) -> Vec<Value> {
     let body = |request: &String| -> Value {
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
@@ -81,7 +81,7 @@ async fn lines_of_json_are_worked_in_order() {
     assert_eq!(asked(&place.server), [json!("a"), json!("b"), json!("c")]);
 }
 
-/// A line of input that is damaged at random, or means nothing from the start.
+/// An input line with random damage, or without meaning.
 fn nonsense(dice: &mut Dice) -> Vec<u8> {
     const LINES: [&[u8]; 14] = [
         b"{\"type\":\"message\",\"content\":\"hello\"}",
@@ -112,7 +112,7 @@ fn nonsense(dice: &mut Dice) -> Vec<u8> {
     line
 }
 
-/// What becomes of a line: it is a prompt, an interrupt, or an error.
+/// The meaning of a line: a prompt, an interrupt, or an error.
 fn meaning(line: &[u8]) -> &'static str {
     let read: Option<Value> = serde_json::from_str(&String::from_utf8_lossy(line)).ok();
     match read.as_ref().map(|value| (value["type"].as_str(), &value["content"])) {
@@ -135,7 +135,7 @@ async fn a_thousand_malformed_lines_leave_it_alive() {
     }
     lines.push([b"{\"type\":\"message\",\"content\":\"".as_slice(), "[".repeat(50_000).as_bytes()].concat());
     lines.push("{\"a\":".repeat(50_000).into_bytes());
-    // What the first line is decides what the input is, and the last one shows that it still listens.
+    // The first line determines the kind of input, and the last one shows that it still listens.
     let [first, last] = ["the first", "the last"].map(|text| json!({"type": "message", "content": text}));
     lines.insert(0, first.to_string().into_bytes());
     lines.push(last.to_string().into_bytes());
@@ -154,7 +154,7 @@ async fn a_thousand_malformed_lines_leave_it_alive() {
     let records = ended.records();
     let end = records.last().unwrap();
     assert_eq!((&end["type"], &end["reason"]), (&json!("end"), &json!("done")));
-    // Of interrupted prompts, requests may have been cut.
+    // Requests of interrupted prompts may have been cut.
     assert!(place.server.requests().iter().any(|request| request.contains("\"the last\"")));
     for kind in ["agent_start", "interrupted", "error"] {
         let told = records.iter().filter(|record| record["type"] == kind).count();

@@ -55,7 +55,7 @@ fn project(home: &Path) -> std::path::PathBuf {
     work
 }
 
-/// That the texts are in `text` in this order.
+/// Checks that the texts are in `text` in this order.
 fn in_order(text: &str, parts: &[&str]) {
     let mut at = 0;
     for part in parts {

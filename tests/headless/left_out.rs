@@ -1,4 +1,4 @@
-//! Files that no search gives away: what a rule denies, what it asks for, and what is secret.
+//! Files that no search reveals: denied by a rule, subject to approval, or secret.
 
 use serde_json::json;
 
@@ -6,8 +6,8 @@ use super::*;
 
 const CANARY: &str = "findme-1234";
 
-/// A place with a denied file, one that is asked for, a secret one and a plain one, and what the model is told
-/// of its call.
+/// A place with a denied file, one that needs approval, a secret one and a plain one; returns the result of
+/// the call for the model.
 async fn answer(tool: &str, arguments: &Value) -> String {
     let place = Place::new(vec![calls(tool, arguments), says("done")]).await;
     let config = place.dir.path().join("config");

@@ -1,4 +1,4 @@
-//! How providers are reached: proxies, certificates, addresses and tokens that the environment names.
+//! Connections to providers: proxies, certificates, addresses and tokens from the environment.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -33,7 +33,7 @@ async fn errors_name_the_proxy_and_its_variable() {
         assert!(!ended.err.contains("hidden"), "{ended:?}");
     });
     futures_util::future::join_all(runs).await;
-    // Plain HTTP is answered by the proxy itself.
+    // The proxy itself answers plain HTTP.
     let through =
         run(far(&place, "http://model.invalid/v1").env("HTTP_PROXY", place.server.url()), None).await;
     assert_eq!((through.code, through.out.trim()), (0, "through it"), "{through:?}");
@@ -48,7 +48,7 @@ async fn errors_name_the_proxy_and_its_variable() {
     }
 }
 
-/// A SOCKS5 proxy that leads everybody to this server; what was asked for.
+/// A SOCKS5 proxy that leads every connection to this server; returns its address and the requested targets.
 async fn socks(server: String) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -124,7 +124,7 @@ async fn addresses_and_tokens_of_the_environment_are_used() {
     let openai = [("OPENAI_BASE_URL", "URL/v7"), ("OPENAI_API_KEY", "sk-o")];
     let (request, ended) = asked(&openai, &["--model", "openai/gpt-5.5"]).await;
     assert!(request.starts_with("POST /v7/responses "), "{request} {ended:?}");
-    // Flags come first, and no other provider is led there.
+    // Flags take precedence, and no other provider is reached that way.
     let url = place.server.url();
     let flags =
         ["--provider", "anthropic", "--model", "claude-opus-4-5", "--base-url", &format!("{url}/flag")];

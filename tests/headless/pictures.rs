@@ -1,4 +1,4 @@
-//! Pictures are sent as models take them, wherever they come from, and the same each time.
+//! Images are sent in a form that models accept, whatever their source, and the same each time.
 
 use std::io::Cursor;
 
@@ -9,14 +9,14 @@ use image::{DynamicImage, ImageFormat};
 
 const SEES: &str = "input = [\"text\", \"image\"]";
 
-/// A picture of this size in this format, as base64.
+/// An image of this size in this format, as base64.
 fn picture(width: u32, height: u32, format: ImageFormat) -> String {
     let mut bytes = Vec::new();
     DynamicImage::new_rgb8(width, height).write_to(&mut Cursor::new(&mut bytes), format).unwrap();
     BASE64_STANDARD.encode(bytes)
 }
 
-/// The pictures of each request: their MIME types and data.
+/// The images of each request: their MIME types and data.
 fn sent(server: &Server) -> Vec<Vec<(String, String)>> {
     let of = |request: String| {
         let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
@@ -45,7 +45,7 @@ async fn a_file_is_made_smaller_and_stays_the_same_in_later_requests() {
     let mut tau = place.own(SEES);
     let ended = run(tau.args(["-p", "@p.png", "what is it?"]), None).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");
-    // Another process opens the session, which has the picture as it was.
+    // Another process opens the session, which has the original image.
     let mut tau = place.own(SEES);
     let ended = run(tau.args(["-c", "-p", "and now?"]), None).await;
     assert_eq!(ended.code, 0, "{ended:?}");

@@ -1,5 +1,4 @@
-//! Recorded streams, served over loopback to the program in json mode: the message it reports is
-//! what must become of the stream.
+//! Recorded streams, served over loopback to the program in json mode: it must report the expected message.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use crate::providers::corpus_folder;
 use crate::providers::expected::{check, read_json};
 use crate::providers::recordings::recordings;
 
-/// One stream of the corpus in this many is served; all that were cut off are.
+/// One in this many streams of the corpus is served; all truncated ones are.
 const SAMPLE: usize = 8;
 
 /// An answer, and the message that the program must report.
@@ -32,10 +31,10 @@ async fn serve(served: Served) {
     let Served { name, api, answer: first, mut expected } = served;
     let is_empty = |field: &str| expected[field].as_str().is_none_or(str::is_empty);
     if !expected["error"].is_null() && is_empty("text") && is_empty("thinking") && !has_calls(&expected) {
-        // An answer of which nothing came is asked for again, and the next one is reported.
+        // An answer that fails before any content is requested again, and the next one is reported.
         expected["usage"] = Value::Null;
     }
-    // What follows a call or a failure ends it.
+    // The server's answer after a call or a failure ends it.
     let after = answer("400 Bad Request", "content-type: application/json\r\n", b"{\"error\":\"no more\"}");
     let place = Place::new(vec![Act::Send(first), Act::Send(after)]).await;
     let ended = run(&mut place.tau(&["--mode", "json", "--api", &api, "hello"]), None).await;
@@ -58,7 +57,7 @@ async fn serve_all(all: Vec<Served>) {
     stream::iter(all).map(serve).buffer_unordered(4).collect::<Vec<()>>().await;
 }
 
-/// Every cut or failed stream, every stream of a real server, and a part of the others.
+/// Every truncated or failed stream, every stream of a real server, and a sample of the others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_streams_are_reported_as_they_are() {
     let ours = recordings().into_iter().filter(|recording| recording.api().is_some()).enumerate();

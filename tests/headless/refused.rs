@@ -1,11 +1,11 @@
-//! What a provider refuses of a conversation is left out, so that the session continues.
+//! Content refused by a provider is left out, so that the session continues.
 
 use serde_json::json;
 
 use super::*;
 use crate::faults::server::answer;
 
-/// A refusal of a request in these words.
+/// A refusal of a request with this message.
 fn refuses(status: &str, message: &str) -> Act {
     let body = json!({ "error": { "type": "invalid_request_error", "message": message } }).to_string();
     Act::Send(answer(status, "content-type: application/json\r\n", body.as_bytes()))
@@ -20,7 +20,7 @@ fn bodies(server: &Server) -> Vec<Value> {
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 const SEES: &str = "input = [\"text\", \"image\"]";
 
-/// However a provider words it, a picture that it refuses goes, in the same prompt and in all later ones.
+/// However a provider words it, a refused image is left out of the same prompt and of all later ones.
 #[tokio::test]
 async fn a_refused_picture_is_left_out_for_good() {
     let wordings = [
@@ -46,7 +46,7 @@ async fn a_refused_picture_is_left_out_for_good() {
     }
 }
 
-/// What does not help is not done twice, and the error is the first one.
+/// A fix that does not help is not repeated, and the error is the first one.
 #[tokio::test]
 async fn a_request_is_sent_again_once() {
     let acts = vec![refuses("400 Bad Request", "first"), refuses("400 Bad Request", "second"), says("after")];
@@ -84,7 +84,7 @@ fn thinks_and_calls() -> Act {
     claude(&events)
 }
 
-/// An Anthropic answer that says this.
+/// An Anthropic answer with this text.
 fn claude_says(text: &str) -> Act {
     claude(&[
         json!({"type": "message_start", "message": {"id": "m2", "usage": {"input_tokens": 1, "output_tokens": 1}}}),

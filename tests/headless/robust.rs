@@ -1,5 +1,5 @@
-//! What must not stop the program, or must stop it with a message: streams that nobody reads or
-//! that are full, answers that were cut, values that overflow, places that do not exist.
+//! Conditions that must not stop the program, or only with a message: unread or full streams, truncated
+//! answers, overflowing values, missing places.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use tokio::process::Child;
 
 use super::*;
 
-/// The largest number of seconds that a flag or a variable takes.
+/// The largest number of seconds that a flag or a variable accepts.
 const MAX_U64: &str = "18446744073709551615";
 
 fn fifo(place: &Place) -> PathBuf {
@@ -24,7 +24,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), signal).unwrap();
 }
 
-/// The code with which it ends, soon.
+/// The exit code, which must come soon.
 async fn ends(child: &mut Child) -> Option<i32> {
     timeout(Duration::from_secs(20), child.wait()).await.expect("it does not end").unwrap().code()
 }
@@ -50,7 +50,7 @@ async fn an_answer_that_was_cut_is_written_once() {
     }
 }
 
-/// Lines of JSON, all there before the first is read.
+/// Lines of JSON, all present before the first is read.
 async fn lines(acts: Vec<Act>, lines: &[Value]) -> (Ended, Place) {
     let place = Place::new(acts).await;
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -91,7 +91,7 @@ async fn signals_end_a_write_that_nobody_reads() {
     for (caught, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let place = Place::new(vec![says(&"0123456789".repeat(40_000))]).await;
         let mut child = place.tau(&["-p", "go"]).spawn().unwrap();
-        // It is written once its first bytes are here, and more does not fit.
+        // The first bytes have been written, and no more fits.
         let mut out = child.stdout.take().unwrap();
         timeout(Duration::from_secs(30), out.read_exact(&mut [0; 10])).await.unwrap().unwrap();
         signal(&child, caught);
@@ -130,7 +130,7 @@ async fn output_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// More notices than a pipe holds: settings in nested directories that nobody trusts.
+/// More notices than a pipe holds: settings in nested untrusted directories.
 fn nested(place: &Place) -> PathBuf {
     let mut dir = place.dir.path().join("repository");
     std::fs::create_dir_all(dir.join(".git")).unwrap();

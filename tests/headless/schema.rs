@@ -1,4 +1,4 @@
-//! `--output-schema`: answers that are valid JSON, one repair, and what comes of those that are not.
+//! `--output-schema`: answers that are valid JSON, one repair, and the treatment of invalid ones.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::*;
 const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
 const VALID: &str = "```json\n{\"n\": 7}\n```";
 
-/// Runs prompts whose answers have to fit [`SCHEMA`], once for text and once for events.
+/// Runs prompts whose answers must match [`SCHEMA`], once for text and once for events.
 async fn both(acts: &[Act], arguments: &[&str]) -> (Place, Ended, Ended) {
     let run_in = async |mode: &str| {
         let place = Place::new(acts.to_vec()).await;

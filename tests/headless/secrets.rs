@@ -1,4 +1,4 @@
-//! Secrets in what tools read: nobody but the user's machine has them.
+//! Secrets in tool results never leave the user's machine.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const TOKEN: &str = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
 
-/// A model that looks at `.env`, then makes this call, and then says something.
+/// A model that reads `.env`, then makes this call, and then says something.
 fn acts(name: &str, arguments: &Value) -> Vec<Act> {
     let Act::Send(call) = calls(name, arguments) else { unreachable!() };
     vec![calls("bash", &json!({"command": "cat .env"})), Act::Quote(call), says("the token is set")]
@@ -30,9 +30,9 @@ fn files(dir: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// Everything that was written below the folder, but for the files named.
+/// Everything written below the folder, except the named files.
 fn written(dir: &Path, but: &[&str]) -> String {
-    // What is kept to undo a change is the content of files, secrets included.
+    // Undo data is file content, including secrets.
     let is_undo = |path: &std::path::PathBuf| path.components().any(|part| part.as_os_str() == "undo");
     let kept = files(dir).into_iter().filter(|path| !is_undo(path));
     let kept = kept.filter(|path| !but.iter().any(|name| path.file_name().is_some_and(|file| file == *name)));

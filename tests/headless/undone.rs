@@ -1,12 +1,12 @@
-//! `tau undo` after commands that hide files from undo, and after some that take contents out of a repository.
+//! `tau undo` after commands that hide files from undo, or move contents out of a repository.
 
 use serde_json::json;
 
 use super::*;
 
-/// A session in `work` in which the model runs these commands, each at a prompt of its own.
+/// A session in `work` in which the model runs these commands, each at a separate prompt.
 async fn after(files: &str, commands: &[&str]) -> Place {
-    // In files, as some of it is asked about if it is in the command.
+    // In files, as some of it would need approval in the command.
     let command = |at: usize| json!({"command": format!("sh -e ~/{at}.sh")});
     let acts = (0..commands.len()).flat_map(|at| [calls("bash", &command(at)), says("done")]);
     let place = Place::new(acts.collect()).await;
@@ -35,7 +35,7 @@ async fn shell(place: &Place, script: &str) {
     assert!(status.unwrap().success(), "{script}");
 }
 
-/// Everything that can be undone is.
+/// Undoes everything that can be undone.
 async fn undone(place: &Place) -> Ended {
     let mut command = bare(place.dir.path());
     command.current_dir(place.dir.path().join("work"));
@@ -71,7 +71,7 @@ async fn each_file_is_named_whose_content_git_dropped_in_the_command() {
         let why = format!("{file}: git has no such version of it");
         assert!(ended.err.contains(&why), "{file}: {ended:?}");
     }
-    // What is only unreachable, and dropped later, was copied after the command.
+    // Objects that are only unreachable, and dropped later, were copied after the command.
     let reset = "git reset -q --hard HEAD~1";
     let place = after(
         files,

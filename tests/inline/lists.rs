@@ -24,14 +24,14 @@ fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
         for list in LISTS {
             look_at(&terminal, list, |_| {});
             terminal.wait_until("the cursor of before", |cells| cells.cursor_position() == cursor);
-            // A remark in the footer goes by itself.
+            // A remark in the footer disappears by itself.
             let end = std::time::Instant::now() + crate::screen::TIMEOUT;
             while terminal.rows() != before && std::time::Instant::now() < end {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
             assert_eq!(terminal.rows(), before, "{} at {columns}x{rows} after {prompts} prompts", list.0);
         }
-        // What comes next is printed below it all.
+        // Later rows are printed below all of it.
         terminal.type_keys("table\r");
         wait_for_runs(&terminal, prompts + 1);
         terminal.type_keys("\x04");
@@ -39,7 +39,7 @@ fn lists_leave_the_screen_and_the_scrollback_as_they_were() {
     }
 }
 
-/// The last row of the screen with something on it, and how many rows the screen has.
+/// The last non-blank row of the screen, and the number of its rows.
 fn last_row(terminal: &Terminal) -> (usize, usize) {
     terminal.screen(|cells| {
         let rows: Vec<String> = cells.rows(0, cells.size().1.get()).collect();
@@ -47,7 +47,7 @@ fn last_row(terminal: &Terminal) -> (usize, usize) {
     })
 }
 
-/// The rows between the top and the bottom border of what is open.
+/// The rows between the top and the bottom border of the open box.
 fn box_rows(terminal: &Terminal) -> usize {
     let rows = terminal.screen(|cells| cells.rows(0, cells.size().1.get()).collect::<Vec<_>>());
     let find = |corner: char| rows.iter().rposition(|row| row.contains(corner)).expect("a box");
@@ -63,7 +63,7 @@ const LISTS: [(&str, &str); 6] = [
     ("?", "Keys and commands"),
 ];
 
-/// Opens a list, looks at it, and closes it.
+/// Opens a list, inspects it, and closes it.
 fn look_at(terminal: &Terminal, (open, shown): (&str, &str), look: impl FnOnce(&Terminal)) {
     terminal.type_keys(open);
     if open.len() > 1 {
@@ -79,7 +79,7 @@ fn look_at(terminal: &Terminal, (open, shown): (&str, &str), look: impl FnOnce(&
     });
 }
 
-/// The shell's prompt is at the bottom, and of what is above only tau's own rows are known.
+/// The shell's prompt is at the bottom, and only tau's own rows above it are known.
 #[test]
 fn lists_of_a_fresh_start_leave_no_blank_rows_at_the_bottom_of_the_screen() {
     for (columns, rows) in [(80, 24), (120, 40), (40, 12)] {
@@ -106,7 +106,7 @@ fn lists_of_a_fresh_start_leave_no_blank_rows_at_the_bottom_of_the_screen() {
     }
 }
 
-/// Before the session is open nothing is printed: names to complete lie on the rows that are still live.
+/// Before the session is open nothing is printed: completions cover the rows that are still live.
 #[test]
 fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
@@ -130,7 +130,7 @@ fn names_typed_before_the_session_is_open_leave_no_blank_rows() {
     }
 }
 
-/// A terminal that says where the cursor is has rows below it, which a list takes.
+/// If the terminal reports the cursor's position, a list can use the rows below it.
 #[test]
 fn a_list_takes_the_rows_below_where_the_terminal_tells_of_them() {
     let terminal = Terminal::inline(FAST, "", 120, 40);
@@ -154,7 +154,7 @@ fn a_list_takes_the_rows_below_where_the_terminal_tells_of_them() {
     assert_eq!(terminal.rows(), before, "nothing left the screen");
 }
 
-/// What was said before a question stays readable above it; when it is answered, what follows is where it was.
+/// Text before a question stays readable above it; after the answer, later text continues in its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_leave_no_blank_rows_between_what_is_finished_and_the_composer() {
     for size in [(80, 24), (120, 40)] {

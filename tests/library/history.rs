@@ -10,7 +10,7 @@ use crate::sessions::{HEADER, line};
 #[path = "../../examples/restore_session.rs"]
 mod restore_session;
 
-/// The example as `cargo run` runs it, but for where its lines go.
+/// The example as `cargo run` runs it, except for the destination of its output.
 #[tokio::test]
 async fn the_example_continues_a_stored_conversation() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What ends a run before its time: limits, and a model that repeats itself.
+//! Early ends of a run: limits, and a model that repeats itself.
 
 use tau::agent::protocol::command::QuestionAnswer;
 use tau::agent::protocol::event::{QuestionEvent, RunEvent, TurnEvent};
@@ -10,7 +10,7 @@ use tau::agent::provider::{Failure, FailureKind, StreamEvent};
 
 use super::*;
 
-/// Runs `go` to its end: what ended it, and the events.
+/// Runs `go` to its end; returns the reason, and the events.
 async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
     let mut events = agent.subscribe();
     agent.prompt("go", []).in_time("the agent to take `prompt`").await.unwrap();
@@ -27,7 +27,7 @@ async fn ended(agent: &Agent) -> (Option<RunEnd>, Vec<String>) {
     (reason, brief(&reported))
 }
 
-/// A model that costs a dollar an answer, and calls a tool each time.
+/// A model that costs a dollar per answer, and calls a tool each time.
 fn dear(call: usize) -> Script {
     let mut events = calls(&[(&format!("c{call}"), "echo", json!({ "text": call.to_string() }))]);
     events.insert(0, StreamEvent::Usage(Usage { output: 1_000_000, ..Usage::default() }));
@@ -60,7 +60,7 @@ async fn limits_end_a_run_with_a_clear_event() {
     check(RunLimits { turns: Some(3), ..RunLimits::default() }, scripts(), Some(RunEnd::Turns), 3).await;
     check(RunLimits { dollars: Some(1.5), ..RunLimits::default() }, scripts(), Some(RunEnd::Dollars), 2)
         .await;
-    // What nobody saw was paid for, too: the failure ends before anything of an answer came.
+    // Unseen output was paid for, too: the failure precedes any content of the answer.
     let spent = StreamEvent::Usage(Usage { output: 1_000_000, ..Usage::default() });
     let failed = Failure { retry_after_ms: Some(1), ..Failure::new(FailureKind::Overloaded, "no") };
     let failing: Script = vec![spent, StreamEvent::Failed(failed)].into();
@@ -82,7 +82,7 @@ async fn an_unknown_price_is_reported_if_the_cost_is_limited() {
     assert!(reported.iter().any(|line| line.contains("the price of m is unknown")), "{reported:?}");
 }
 
-/// A model that makes the same call forever; how the run ends with these answers of the user.
+/// A model that makes the same call forever; checks the end of the run with these answers of the user.
 async fn check_repeats(on_repeat: OnRepeat, answers: &[QuestionAnswer], results: usize) {
     let player = Player::new(vec![vec![Call("a", "echo", json!({})), USE]; 20]);
     let agent = builder(&player).behavior(|behavior| behavior.on_repeat = on_repeat).start();

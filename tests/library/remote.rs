@@ -25,7 +25,7 @@ use super::*;
 #[path = "../../examples/sse_server.rs"]
 mod sse_server;
 
-/// Serves `app` on loopback; its address.
+/// Serves `app` on loopback; returns its address.
 async fn serve(app: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -33,14 +33,14 @@ async fn serve(app: Router) -> String {
     address
 }
 
-/// The server's own model, under the name that the client knows.
+/// The server's own model, under the name known to the client.
 fn own() -> Arc<Model> {
     let base_url = "http://the.real.address".into();
     Arc::new(Model { api: Api::Scripted, base_url, ..Model::clone(&model("first")) })
 }
 
 async fn proxy(upstream: Arc<dyn Transport>) -> String {
-    // The server reads its files when it starts.
+    // The server reads its files at startup.
     let home = tempfile::tempdir().unwrap();
     let write = |name: &str, text: String| std::fs::write(home.path().join(name), text).unwrap();
     let provider = "[vendors.fake]\nbase_url = \"http://the.real.address\"\napi = \"anthropic-messages\"";
@@ -70,7 +70,7 @@ fn client(address: &str, token: &str) -> AgentBuilder {
     Agent::builder().model(reported).tools(tools()).retries(0).proxy(Proxy::new(address, token))
 }
 
-/// An answer with everything that must survive the way: thinking, signatures, a call, usage.
+/// An answer with everything that must survive the transfer: thinking, signatures, a call, usage.
 fn rich() -> Vec<StreamEvent> {
     let call = tau::agent::protocol::message::ToolCall {
         id: "a".into(),
@@ -162,7 +162,7 @@ async fn what_goes_wrong_behind_a_proxy_is_told_in_front_of_it() {
     }
 }
 
-/// A transport that says one thing, then waits, and notes when it is dropped.
+/// A transport that says one thing, then waits, and records when it is dropped.
 #[derive(Clone, Default)]
 struct Waiting(Arc<Mutex<Vec<&'static str>>>);
 

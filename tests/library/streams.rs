@@ -1,4 +1,4 @@
-//! Runs as streams, runs without an agent that is kept, and what else can be set and read.
+//! Runs as streams, runs without a kept agent, and other settings and state.
 
 use tau::agent::api::{agent_loop, agent_loop_continue};
 use tau::agent::protocol::event::{RunEvent, TurnEvent};

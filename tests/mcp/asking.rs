@@ -1,4 +1,4 @@
-//! What servers ask the user, and what they log: on the screen, over RPC and JSON, and with nobody there.
+//! Questions and logs of servers: on the screen, over RPC and JSON, and without a user.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn asks(tool: &str) -> Vec<Act> {
     vec![calls(&format!("mcp__demo__{tool}"), &json!({})), says("Finished.")]
 }
 
-/// The result of the call in the last request that the model got.
+/// The result of the call in the last request to the model.
 fn answered(model: &Server) -> Value {
     let request = model.requests().pop().unwrap();
     let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();

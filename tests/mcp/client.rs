@@ -13,7 +13,7 @@ use crate::time_limit::InTime;
 pub struct Client {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    /// The records that an answer was not waited for with.
+    /// The records that arrived before an awaited answer.
     seen: Vec<Value>,
     asked: u64,
     _child: Child,
@@ -25,12 +25,12 @@ impl Client {
         Self::start_in_mode(place, config, url, "auto")
     }
 
-    /// The same in this permission mode.
+    /// Like [`Self::start`], in this permission mode.
     pub fn start_in_mode(place: &Path, config: &str, url: &str, mode: &str) -> Self {
         Self::start_with(place, config, url, mode, &[])
     }
 
-    /// The same with further arguments.
+    /// Like [`Self::start_in_mode`], with additional arguments.
     pub fn start_with(place: &Path, config: &str, url: &str, mode: &str, arguments: &[&str]) -> Self {
         let folder = place.join("config");
         std::fs::create_dir_all(&folder).unwrap();
@@ -67,7 +67,7 @@ impl Client {
         self.until(|record| record["type"] == kind).await
     }
 
-    /// Sends a command and gives its response; other records stay for later.
+    /// Sends a command and returns its response; other records stay for later.
     pub async fn ask(&mut self, mut command: Value) -> Value {
         self.asked += 1;
         let id = json!(format!("ask-{}", self.asked));

@@ -1,4 +1,4 @@
-//! Where servers are configured, and the commands that list, add, remove and try them.
+//! Server configuration files, and the commands that list, add, remove and try servers.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{printed_in, result, server, tools};
 use crate::headless::{Ended, bare, calls, run, says};
 use crate::sandbox::has_landlock;
 
-/// The `mcp.json` for a server called `demo` that behaves so.
+/// The `mcp.json` for a server called `demo` with this behaviour.
 fn json_file(manner: &str) -> String {
     let toml: toml::Value = toml::from_str(&server::config("demo", manner, "")).unwrap();
     json!({"mcpServers": toml["mcp"], "somethingElse": true}).to_string()
@@ -147,7 +147,7 @@ async fn the_server_in_the_documents_works() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("today-server");
     std::fs::write(&file, script).unwrap();
-    // Run by its shell: a file that was just written may still be open in a process that is being started.
+    // Run by its shell: a newly written file may still be open in a process that is being started.
     let config = format!("[mcp.today]\ncommand = \"bash\"\nargs = [{file:?}]\n");
     let acts = vec![calls("mcp__today__today", &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place.path(), &config, acts, &[]).await;

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::{called_of, printed, tools};
 use crate::headless::says;
 
-/// What the server got: the session and the token of each message, and its method.
+/// The messages to the server: the session and token of each, and its method.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that wants a token; its address.
+/// A server that requires a token; returns its address.
 async fn server() -> (String, Seen) {
     let seen = Seen::default();
     let shown = Arc::clone(&seen);

@@ -1,4 +1,4 @@
-//! Logins at servers: the real program, an authorization server, and a browser that does what it is told.
+//! Logins at servers: the real program, an authorization server, and an obedient browser.
 
 mod server;
 
@@ -54,7 +54,7 @@ async fn fetch(url: &str) -> (u16, Option<String>, String) {
     (status, location, body.to_owned())
 }
 
-/// A `tau mcp login` that waits for the browser, and the address it has printed.
+/// A `tau mcp login` that waits for the browser, and the address it printed.
 struct Login {
     child: Child,
     page: String,
@@ -72,12 +72,12 @@ impl Login {
                 break line;
             }
         };
-        // What comes later must not fill the pipe.
+        // Later output must not fill the pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Login { child, page }
     }
 
-    /// Where the authorization server sends the browser.
+    /// The address to which the authorization server sends the browser.
     async fn target(&self) -> String {
         let (status, target, body) = fetch(&self.page).await;
         assert_eq!(status, 303, "{} {body}", self.page);
@@ -111,7 +111,7 @@ fn saved(place: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(file(place)).unwrap()).unwrap()
 }
 
-/// Lets the saved tokens have expired.
+/// Makes the saved tokens expire.
 fn expire(place: &Path) {
     let mut saved = saved(place);
     saved["login"]["credentials"]["token_received_at"] = json!(1000);
@@ -132,7 +132,7 @@ fn all_text(folder: &Path, but: &str) -> String {
     text
 }
 
-/// The result of a call with the tools of the server.
+/// The result of a call to the server's tools.
 async fn called(place: &Path, config: &str, tool: &str) -> (Ended, String) {
     let acts = vec![calls(&format!("mcp__far__{tool}"), &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place, config, acts, &[]).await;
@@ -243,7 +243,7 @@ async fn tokens_that_are_not_accepted_any_more_are_renewed_once() {
     let config = servers.config("");
     let place = home(&config);
     log_in(place.path()).await;
-    // The call itself makes the token invalid, so the next one meets a server that refuses it.
+    // The call itself invalidates the token, so the next one meets a server that refuses it.
     let acts =
         vec![calls("mcp__far__expire", &json!({})), calls("mcp__far__add", &json!({})), says("Finished.")];
     let (ended, requests) = printed_in(place.path(), &config, acts, &[]).await;
@@ -286,7 +286,7 @@ async fn a_login_that_was_revoked_has_to_be_made_again() {
     let listed = ended(place.path(), &["list"]).await;
     assert!(listed.out.contains("far needs login: run `tau mcp login far`"), "{listed:?}");
     assert!(!saved(place.path()).to_string().contains("token-1"));
-    // Nothing is asked again and again.
+    // Nothing is requested repeatedly.
     let tried = ended(place.path(), &["test", "far"]).await;
     assert_eq!((tried.code, servers.grants().len()), (1, 2));
     log_in(place.path()).await;
@@ -327,7 +327,7 @@ async fn only_the_answer_to_this_login_counts() {
     }
     let other = callback.replace("/callback", "/favicon.ico");
     assert_eq!(fetch(&other).await.0, 404);
-    // One that is opened and never used keeps nobody.
+    // An opened but unused connection blocks no one.
     let address = callback.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let idle = TcpStream::connect(address).in_time("a connection").await.unwrap();
     assert_eq!(servers.grants(), [""; 0]);

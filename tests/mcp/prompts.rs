@@ -1,4 +1,4 @@
-//! Prompts of servers as slash commands: without a screen, over RPC, and typed.
+//! Server prompts as slash commands: without a screen, over RPC, and typed.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn asked(requests: &[Value]) -> String {
     message["content"].as_str().map_or_else(|| message["content"].to_string(), str::to_owned)
 }
 
-/// What the model gets of a prompt in print mode.
+/// The message for the model from a prompt in print mode.
 pub async fn sent(prompt: &str) -> Result<String, String> {
     let config = server::config("demo", "offers", "");
     let place = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ async fn a_prompt_is_typed_with_the_menu() {
         screen.wait_for("/demo:greet <name> [style]");
         screen.wait_for("Talks");
         assert!(screen.text().contains("Greets somebody"), "{}", screen.text());
-        // Enter takes the command, and the values of its first argument follow.
+        // Enter accepts the command, and the values of its first argument follow.
         screen.type_keys("gre\r");
         screen.wait_for("Grace Hopper");
         screen.type_keys("Gr");

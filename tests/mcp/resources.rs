@@ -19,7 +19,7 @@ async fn resources_that_a_message_names_are_attached() {
     check("(@demo:demo://lines/3)", lines).await;
     let table = "<resource server=\"demo\" uri=\"demo://table\">\na,b\n</resource>";
     check("@demo:demo://table", table).await;
-    // What a command stands for has them too, but what a server says names none.
+    // The expansion of a command has them too, but text from a server cannot name any.
     let greeted = format!("Greet \"@demo:demo://notes\" in a null way.\n\n{notes}");
     assert_eq!(sent("/demo:greet @demo:demo://notes").await.unwrap(), greeted);
     for plain in ["@other:demo://notes", "mail a@demo:demo://notes", "see @demo: x", "@demo:demo://unknown"] {
@@ -135,7 +135,7 @@ async fn the_address_of_a_template_is_completed() {
     .unwrap();
 }
 
-/// A resource that is a file is judged as the file is.
+/// A resource that is a file is judged like the file.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_that_is_a_denied_file_is_left_out() {
     let rules = "DEMO_FILES = \"1\"\n[permissions]\ndeny = [\"read(**/.env)\"]\n";

@@ -1,4 +1,4 @@
-//! Servers behind the screen: what is asked, what is shown, and what is left when tau has ended.
+//! Servers behind the screen: approval, display, and leftovers after tau has ended.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::headless::{calls, says};
 use crate::screen::Screen as Terminal;
 use crate::time_limit::in_time;
 
-/// Starts tau with a server called `demo` and a model that acts so; `mode` is the permission mode. `play` is
-/// the user, and gets the file in which the server writes what it is sent.
+/// Starts tau with a server called `demo` and these acts of the model; `mode` is the permission mode. `play`
+/// is the user, and gets the file in which the server logs its input.
 async fn play(
     mode: &'static str,
     acts: Vec<Act>,
@@ -39,7 +39,7 @@ async fn play(
     model.requests()
 }
 
-/// The messages that the server got, once `is_enough` holds.
+/// The messages to the server, once `is_enough` holds.
 fn sent(log: &Path, what: &str, is_enough: impl Fn(&[Value]) -> bool + Send + 'static) -> Vec<Value> {
     let log = log.to_owned();
     in_time(what, move || {
@@ -82,7 +82,7 @@ async fn a_call_is_asked_with_its_arguments_and_its_result_is_shown() {
         screen.wait_for("1 Yes, once");
         let asked = screen.text();
         assert!(asked.contains("mcp__demo__echo") && asked.contains("to be seen"), "{asked}");
-        // What is typed at once does not count.
+        // Keys typed at once do not count.
         std::thread::sleep(Duration::from_millis(450));
         screen.type_keys("y");
         screen.wait_for("Finished.");

@@ -1,5 +1,5 @@
 //! An MCP server for the tests: this test binary, started again. It speaks on descriptor 3, because the test
-//! runner has its own standard output.
+//! runner uses standard output.
 
 mod offers;
 
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What makes a start of the test binary a server; its value is how the server behaves.
+/// The variable that turns the test binary into a server; its value is the server's behaviour.
 const MANNER: &str = "FAKE_MCP";
 
-/// `[mcp.NAME]` for a server that behaves so; `more` are further lines.
+/// `[mcp.NAME]` for a server with this behaviour; `more` has additional lines.
 pub fn config(name: &str, manner: &str, more: &str) -> String {
     let binary = std::env::current_exe().unwrap();
     let script = "exec 3>&1 1>/dev/null; exec \"$0\" --exact mcp::server::the_server --nocapture";
@@ -69,7 +69,7 @@ impl Server {
                     self.answer(&id, json!({ "tools": tools }));
                 }
                 "tools/call" => self.call(&id, &message["params"]),
-                // The answer to what it asked is the result of the call that made it ask.
+                // The answer to its question is the result of the call that caused it.
                 _ if method.is_empty() => {
                     if let Some(call) = self.asking.take() {
                         let said = message.get("result").unwrap_or(&message["error"]);
@@ -86,7 +86,7 @@ impl Server {
     }
 
     fn say(&mut self, message: &Value) {
-        // Nobody reads any more when the client has ended.
+        // There is no reader any more when the client has ended.
         self.write(&format!("{message}\n"));
     }
 
@@ -100,7 +100,7 @@ impl Server {
         self.say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
-    /// What it does before it is asked anything.
+    /// Its actions before the first request.
     fn begin(&mut self) {
         match self.manner.as_str() {
             "prints" => self.write("Welcome!\nlistening on stdio…\n\n"),

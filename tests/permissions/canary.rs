@@ -1,6 +1,6 @@
-//! What runs without a question changes nothing: generated programs, judged, and run by bash beside a canary.
+//! Programs that run without approval change nothing: generated, judged, and run by bash beside a canary.
 //!
-//! `TAU_PROGRAMS=1000000` makes so many; `TAU_PROGRAMS_FROM` is the first of them.
+//! `TAU_PROGRAMS=1000000` sets their number; `TAU_PROGRAMS_FROM` is the first of them.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -21,9 +21,9 @@ use super::grammar;
 use crate::laws::Dice;
 use crate::tidy::report;
 
-/// Programs that run one after another before anything is looked at.
+/// The number of programs that run one after another between checks.
 const BATCH: usize = 100;
-/// Longest wait for them.
+/// The time limit for them.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A folder in which nothing may change, and a port to which nothing may connect.
@@ -84,7 +84,7 @@ impl Stage {
         Permissions::default().judge(&call).verdict == Verdict::Allow
     }
 
-    /// Every file with all that could have changed of it.
+    /// Every file with all its changeable properties.
     fn state(&self) -> BTreeMap<PathBuf, (u32, u64, i64, i64, Vec<u8>)> {
         let (mut found, mut open) = (BTreeMap::new(), vec![self.folder.path().to_owned()]);
         while let Some(folder) = open.pop() {
@@ -106,12 +106,13 @@ impl Stage {
         found
     }
 
-    /// Runs programs one after another, each in a bash of its own; what was done in the end.
+    /// Runs programs one after another, each in a separate bash; returns what they changed.
     fn run(&self, programs: &[String]) -> Result<(), String> {
         let before = self.state();
         let list = self.at("tmp/programs");
         std::fs::write(&list, programs.join("\0") + "\0").unwrap();
-        // A program that never ends has a second of processor time; one that waits for itself has a few seconds.
+        // A program that never ends has a second of processor time; one that waits for itself has a few
+        // seconds.
         let each = "while IFS= read -r -d '' p; do \
             (ulimit -t 1; exec timeout 5 bash --norc --noprofile -c \"$p\" </dev/null >/dev/null 2>&1); done < \"$0\"";
         let mut bash = Command::new("bash")
@@ -153,7 +154,7 @@ impl Stage {
     }
 }
 
-/// What one of the programs does; which one is found by halves, each in a folder of its own.
+/// The change made by one of the programs, which is found by bisection, each half in a separate folder.
 fn blame(programs: &[String]) -> String {
     let stage = Stage::new();
     let Err(what) = stage.run(programs) else {

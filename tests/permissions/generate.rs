@@ -1,11 +1,11 @@
-//! Compound commands of every kind, made from programs that only note their arguments.
+//! Compound commands of every kind, made from programs that only record their arguments.
 
 use crate::laws::Dice;
 
 /// The programs.
 pub const PROGRAMS: [&str; 6] = ["aa", "bb", "cc", "dd", "ee", "ff"];
 
-/// Words in every way of quoting.
+/// Words in every kind of quoting.
 const WORDS: [&str; 24] = [
     "x",
     "--all",
@@ -32,7 +32,7 @@ const WORDS: [&str; 24] = [
     "'; bb'",
     "\"| cc\"",
 ];
-/// Words that become others, or several.
+/// Words that expand to others, or to several.
 const WILD: [&str; 6] = ["a{1,2}", "*", "~", "[a-c]*", "$w", "?"];
 
 fn program(dice: &mut Dice) -> String {

@@ -1,7 +1,7 @@
-//! Programs for bash in which something may run or change that a reader overlooks: every builtin with its options,
-//! variables that are evaluated, arrays, redirections, readers with their options, wrappers, and tokens in any order.
+//! Programs for bash in which something may run or change unnoticed: every builtin with its options,
+//! evaluated variables, arrays, redirections, readers with their options, wrappers, and tokens in any order.
 //!
-//! What runs, if anything does, is the program `aa`.
+//! The program that runs, if any does, is `aa`.
 
 use crate::laws::Dice;
 
@@ -16,13 +16,13 @@ const BUILTINS: &str = "\
     times= trap=lp true= type=afptP typeset=aAfFgiIlnrtuxp ulimit=SHacdefilmnpqrstuvx umask=pS unalias=a \
     unset=fvn wait=fnp";
 
-/// Variables: the shell's own, those that are evaluated, and plain ones.
+/// Variables: the shell's own, evaluated ones, and plain ones.
 const VARIABLES: &str = "\
     x y a b line x a OPTIND OPTARG OPTERR RANDOM SRANDOM HISTCMD SECONDS LINENO BASH_ARGV0 EPOCHSECONDS \
     BASHPID UID PPID DIRSTACK GROUPS FUNCNAME BASH_ALIASES BASH_CMDS PATH IFS PS4 PS0 BASH_ENV ENV \
     PROMPT_COMMAND SHELLOPTS BASHOPTS BASH_XTRACEFD TMOUT HISTFILE REPLY LANG LC_ALL COLUMNS TZ";
 
-/// Texts that run `aa` where they are evaluated.
+/// Texts that run `aa` when they are evaluated.
 const TRAPS: [&str; 8] = [
     "'a[$(aa x)]'",
     "'$(aa x)'",
@@ -92,7 +92,7 @@ fn value(dice: &mut Dice) -> String {
     value.to_owned()
 }
 
-/// Options of a builtin: in clusters, one by one, with values, behind others.
+/// Options of a builtin: in clusters, one by one, with values, after others.
 fn options(dice: &mut Dice, letters: &str) -> String {
     let letters: Vec<char> = letters.chars().collect();
     let mut text = String::new();
@@ -127,7 +127,7 @@ fn parameter(dice: &mut Dice) -> String {
         .replace('V', pick(dice, &["y", "1", "$(aa x)", "x"]))
 }
 
-/// Statements that give a variable a value, and that use one as a number.
+/// Statements that assign a variable, and that use one as a number.
 fn assignment(dice: &mut Dice) -> String {
     let (name, value, other) = (variable(dice), value(dice), builtin(dice));
     match dice.below(22) {
@@ -156,7 +156,7 @@ fn assignment(dice: &mut Dice) -> String {
     }
 }
 
-/// Programs that read, with what their options may be.
+/// Programs that read, with possible options.
 const READERS: [(&str, &[&str]); 22] = [
     ("cat", &["-n", "-A"]),
     ("ls", &["-la", "-R", "--color"]),
@@ -507,7 +507,7 @@ fn statement(dice: &mut Dice, depth: usize) -> String {
     text
 }
 
-/// A program: a few statements, with variables that they may use. `port` is that of a listener on 127.0.0.1.
+/// A program: a few statements, with variables for them. `port` is that of a listener on 127.0.0.1.
 pub fn program(dice: &mut Dice, port: u16) -> String {
     let start = pick(
         dice,

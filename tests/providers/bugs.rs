@@ -1,4 +1,4 @@
-//! Faults that users met: each once, through the agent or the reader as they met it.
+//! Bugs that users met: each once, through the agent or the reader.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn an_error_of_the_provider_takes_precedence_over_a_complete_answer() {
             assert_eq!(ends.count(), 1, "{events:?}");
         }
     }
-    // The same in another format; text that is no error changes nothing.
+    // The same in another format; text that is not an error changes nothing.
     let chat = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
     let events = decode(Api::OpenaiCompletions, format!("{chat}{error}").as_bytes(), &[5]);
     assert_eq!(failure(&events).kind, FailureKind::Overloaded);
@@ -149,7 +149,7 @@ async fn an_address_that_cannot_work_is_a_configuration_error() {
     }
 }
 
-/// The agent does not try such an address again, and `[DONE]` alone is tried again.
+/// The agent does not retry such an address, but does retry after `[DONE]` alone.
 #[tokio::test]
 async fn the_agent_retries_what_can_pass_only() {
     let observed = crate::faults::run("localhost:8080/v1").await;

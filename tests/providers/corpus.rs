@@ -1,6 +1,6 @@
-//! The second, larger check: streams that others recorded from real providers decode to what the
-//! providers' own clients made of them. They are not part of the repository; where they are
-//! absent these tests say so, and `recordings` is the check.
+//! The second, larger check: streams that others recorded from real providers decode to the results of the
+//! providers' own clients. They are not part of the repository; without them these tests say so, and
+//! `recordings` is the check.
 
 use tau::agent::protocol::model::Api;
 use tau::agent::provider::FailureKind;

@@ -1,4 +1,4 @@
-//! How an answer ends: what is complete, what was cut, and what must not count as an answer.
+//! The ends of answers: complete, truncated, and no answer at all.
 
 use serde_json::{Value, json};
 use tau::agent::protocol::message::StopReason;
@@ -7,7 +7,7 @@ use tau::agent::provider::{FailureKind, StreamEvent};
 
 use super::decode;
 
-/// What an answer is to end with.
+/// The expected end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Stop(StopReason),
@@ -60,7 +60,7 @@ fn google(came: Came, reason: &str) -> String {
     body(&if came == Came::Call { vec![said, end] } else { vec![end] })
 }
 
-/// The last event of type `kind` with this status, and this reason why it is incomplete.
+/// The last event of type `kind` with this status, and this reason for being incomplete.
 fn responses(came: Came, kind: &str, status: Value, reason: Value) -> String {
     let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": call});

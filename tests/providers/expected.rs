@@ -1,5 +1,5 @@
-//! What a recorded stream must decode to: the form of the `.expected.json` files, and the rules
-//! that the events of every stream follow.
+//! The expected result of a recorded stream: the form of the `.expected.json` files, and the rules for the
+//! events of every stream.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// What differs between a message and an expectation.
+/// The differences between a message and an expectation.
 fn differences(message: &AssistantMessage, expected: &Value) -> Vec<String> {
     let mut list = Vec::new();
     let mut check = |what: &str, found: Value, wanted: Value| {
@@ -59,7 +59,7 @@ fn differences(message: &AssistantMessage, expected: &Value) -> Vec<String> {
         .tool_calls()
         .zip(wanted.iter().map(|call| &call["id"]).chain(std::iter::repeat(&Value::Null)))
         .map(|(call, id)| {
-            // Where the provider sends no id, one is made up.
+            // If the provider sends no id, one is generated.
             let id = if id.is_null() && !call.id.is_empty() { Value::Null } else { call.id.clone().into() };
             json!({ "id": id, "name": call.name, "arguments": call.arguments })
         })
@@ -68,7 +68,7 @@ fn differences(message: &AssistantMessage, expected: &Value) -> Vec<String> {
     list
 }
 
-/// What differs between a message and the nearest of an expectation and its alternatives.
+/// The differences between a message and the nearest of an expectation and its alternatives.
 pub fn faults(message: &AssistantMessage, expected: &Value) -> Vec<String> {
     let first = differences(message, expected);
     let accepted = expected["accept"].as_array().into_iter().flatten().any(|other| {
@@ -87,7 +87,7 @@ pub fn check(name: &str, message: &AssistantMessage, expected: &Value) {
     assert!(faults.is_empty(), "{name}: {faults:#?}");
 }
 
-/// The rules that the events of any stream follow, whatever is in it.
+/// The rules that the events of any stream follow, whatever its content.
 pub fn check_rules(name: &str, events: &[StreamEvent]) {
     let mut open: BTreeSet<usize> = BTreeSet::new();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Faults on the wire: every one ends in a clear event within its time, with what came kept.
+//! Faults on the wire: each ends in a clear event within its time, and received data is kept.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,18 +22,18 @@ const KEY: &str = "sk-very-secret-1234";
 const SAID: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"so far\"}}]}\n\n";
 const END: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// What the server does with a connection once the request is read.
+/// The server's action on a connection once the request has been read.
 #[derive(Clone)]
 enum Act {
     /// Sends these bytes, closes.
     Send(Vec<u8>),
     /// Sends these bytes, then nothing.
     Stall(Vec<u8>),
-    /// Sends these bytes, then these again and again.
+    /// Sends the first bytes, then the second ones again and again.
     Drip(Vec<u8>, Vec<u8>),
 }
 
-/// A server on loopback; gives its address and the requests it read.
+/// A server on loopback; returns its address and the requests it read.
 async fn serve(act: Act) -> (String, Arc<std::sync::Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -106,7 +106,7 @@ async fn run(transport: &dyn Transport, base: &str) -> (AssistantMessage, Option
     (assemble(Api::OpenaiCompletions, &events), failure)
 }
 
-/// Runs one request against `act`; gives what came.
+/// Runs one request against `act`; returns the result.
 async fn fault(act: Act) -> (AssistantMessage, Failure) {
     let (base, _) = serve(act).await;
     let began = Instant::now();
@@ -154,8 +154,8 @@ async fn error_answers() {
     assert_eq!(failure.kind, FailureKind::Network);
 }
 
-/// What the server says back to a request whose model has these headers, in a body of an error
-/// status and inside a stream.
+/// The server's echo of a request whose model has these headers, in the body of an error status and inside a
+/// stream.
 async fn echoed(headers: &[(&str, &str)], words: &str) -> [String; 3] {
     let observed = serde_json::json!({ "error": { "message": words } }).to_string();
     let page = format!("<html><title>{words}</title></html>");
@@ -183,7 +183,7 @@ async fn echoed(headers: &[(&str, &str)], words: &str) -> [String; 3] {
 
 #[tokio::test]
 async fn no_part_of_a_key_is_told() {
-    // Across each place where words are cut, and before and behind it.
+    // Across each place where words are cut, and before and after it.
     for before in [0, 170, 185, 195, 2_020, 2_030, 2_040, 2_100] {
         for message in echoed(&[], &format!("{}{KEY} and more", "x".repeat(before))).await {
             assert!(!message.contains("sk-v") && message.len() <= 2_048, "{before}: {message}");

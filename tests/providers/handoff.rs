@@ -22,7 +22,7 @@ fn messages(list: &Value) -> Vec<Arc<Message>> {
         .collect()
 }
 
-/// What came out, each message in short: `user: text`, `assistant: blocks`, `result id: text`.
+/// The result, each message in short: `user: text`, `assistant: blocks`, `result id: text`.
 fn short(list: &[Arc<Message>]) -> Vec<String> {
     let one = |message: &Arc<Message>| {
         let value = serde_json::to_value(&**message).unwrap();
@@ -251,7 +251,7 @@ fn call_ids() {
     assert_ne!(made, id(&mistral, "toolu_01ABD", foreign));
 }
 
-/// The history law: each call has one result, directly behind its turn, and ids occur once.
+/// The history law: each call has one result, directly after its turn, and ids are unique.
 pub fn check_valid(list: &[Arc<Message>]) {
     let mut waiting: Vec<String> = Vec::new();
     let mut used = HashSet::new();

@@ -23,9 +23,8 @@ use tau::agent::provider::{AnswerDecoder, ModelRequest, StreamEvent, wire_format
 
 use crate::laws::Dice;
 
-/// The corpus of streams and requests that others recorded. It is not part of the repository:
-/// `None`, with a notice, where it is absent. Every test that uses it is the larger half of one
-/// that runs without it.
+/// The corpus of streams and requests that others recorded. It is not part of the repository: `None`, with a
+/// notice, if it is absent. Every test that uses it is the larger half of one that runs without it.
 pub fn corpus_folder() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TAU_SHARED").map(PathBuf::from);
@@ -37,12 +36,12 @@ pub fn corpus_folder() -> Option<PathBuf> {
     found
 }
 
-/// A model of that format.
+/// A model with this format.
 pub fn model(api: Api) -> Model {
     Model { id: "model".into(), api, provider: "acme".into(), ..Model::default() }
 }
 
-/// A request without messages to a model of that format.
+/// A request without messages to a model with this format.
 pub fn request(api: Api) -> ModelRequest {
     ModelRequest {
         model: Arc::new(model(api)),
@@ -62,12 +61,12 @@ pub fn sizes(dice: &mut Dice, most: usize) -> Vec<usize> {
     (0..97).map(|_| 1 + dice.below(most)).collect()
 }
 
-/// Decodes a body of that format that comes in parts of these sizes, again and again.
+/// Decodes a body in this format that arrives in parts of these sizes, cyclically.
 fn decode(api: Api, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
     decode_with(wire_format(api).unwrap().decoder(), body, sizes)
 }
 
-/// The same with a decoder.
+/// Decodes a body with this decoder.
 pub fn decode_with(decoder: Box<dyn AnswerDecoder>, body: &[u8], sizes: &[usize]) -> Vec<StreamEvent> {
     let mut reader = AnswerReader::new(decoder);
     let mut events = Vec::new();
@@ -84,7 +83,7 @@ pub fn decode_with(decoder: Box<dyn AnswerDecoder>, body: &[u8], sizes: &[usize]
     events
 }
 
-/// The message that events make.
+/// The message assembled from events.
 pub fn assemble(api: Api, events: &[StreamEvent]) -> AssistantMessage {
     let mut assembler = Assembler::new(&model(api), 0);
     for event in events {

@@ -1,6 +1,5 @@
-//! Our own recordings, `tests/recordings/`: every stream of every wire format decodes to what is
-//! expected, however its bytes are split. What each one is, and where it comes from, is in the
-//! `README.md` there.
+//! Our own recordings, `tests/recordings/`: every stream of every wire format decodes to the expected
+//! result, however its bytes are split. The `README.md` there describes each and its origin.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,11 +18,11 @@ use super::{assemble, decode_with, request, sizes};
 use crate::faults::server::{Act, Server, answer};
 use crate::laws::Dice;
 
-/// The wire formats, and that of an app server.
+/// The wire formats, including that of an app server.
 pub const FORMATS: [&str; 5] =
     ["openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai", "proxy"];
 
-/// What every format has a recording of.
+/// The cases recorded for every format.
 const CASES: [&str; 13] = [
     "text",
     "tool-call",
@@ -40,12 +39,12 @@ const CASES: [&str; 13] = [
     "http-",
 ];
 
-/// What the formats of providers have a recording of besides.
+/// The additional cases recorded for the formats of providers.
 const PROVIDER_CASES: [&str; 3] = ["usage-with-cache", "error-bare-json", "local-"];
 
-/// A recorded answer and what it must decode to.
+/// A recorded answer and its expected result.
 pub struct Recording {
-    /// Format and name: `openai-completions/text`.
+    /// The format and name: `openai-completions/text`.
     pub name: String,
     pub format: &'static str,
     pub body: Vec<u8>,
@@ -77,7 +76,7 @@ impl Recording {
         }
     }
 
-    /// The events when the body comes in parts of these sizes.
+    /// The events if the body arrives in parts of these sizes.
     pub fn decode(&self, sizes: &[usize]) -> Vec<StreamEvent> {
         decode_with(self.decoder(), &self.body, sizes)
     }
@@ -86,8 +85,8 @@ impl Recording {
         assemble(self.api().unwrap_or(Api::Scripted), events)
     }
 
-    /// What is wrong with a failure. The expected words are the provider's and are a part of the
-    /// message; where they are empty the words are ours.
+    /// The faults of a failure. The expected words are the provider's and part of the message; if they are
+    /// empty the words are ours.
     fn faults_of(&self, failure: &Failure) -> Vec<String> {
         let mut faults = Vec::new();
         let kind = serde_json::to_value(failure.kind).unwrap();
@@ -103,7 +102,7 @@ impl Recording {
         faults
     }
 
-    /// What is wrong with the events: their last one, and the message that they make.
+    /// The faults of the events: their last one, and the assembled message.
     fn faults(&self, events: &[StreamEvent]) -> Vec<String> {
         let mut faults = faults(&self.assemble(events), &self.expected);
         match events.last() {
@@ -145,7 +144,7 @@ fn every_stream_decodes_to_what_is_expected_however_it_is_split() {
     for recording in &streams {
         let name = &recording.name;
         let whole = recording.decode(&[recording.body.len()]);
-        // An app server answers for the order of its events itself.
+        // An app server itself guarantees the order of its events.
         if recording.api().is_some() {
             check_rules(name, &whole);
         }
@@ -172,7 +171,7 @@ fn every_error_answer_is_understood() {
     assert!(count > 10, "{count} error answers");
 }
 
-/// A server that sends nothing but the mark of the end has given no answer.
+/// A server that sends only the end mark has given no answer.
 #[test]
 fn a_stream_without_an_answer_is_tried_again() {
     let mut marks = recordings();

@@ -1,4 +1,4 @@
-//! Keys that expire: a refused one is asked for again, once, and nothing else is sent twice.
+//! Expiring keys: a refused one is requested again, once, and nothing else is sent twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::assemble;
 use crate::time_limit::InTime;
 
-/// Gives out these keys, one after the other; the last again and again.
+/// Supplies these keys, one after the other; the last one repeats.
 fn keys(list: &'static [&'static str]) -> (Arc<dyn KeySource>, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
@@ -36,8 +36,8 @@ fn request(key: Option<&str>) -> ModelRequest {
     ModelRequest { key: key.map(Secret::new), ..super::request(Api::Scripted) }
 }
 
-/// Sends a request with the key `old` over a model that takes the keys in `good` only; what is
-/// told, and the keys that were sent.
+/// Sends a request with the key `old` to a model that accepts only the keys in `good`; checks the events,
+/// and the keys that were sent.
 async fn check(
     list: &'static [&'static str],
     good: &'static [&'static str],
@@ -69,7 +69,7 @@ async fn a_refused_key_is_replaced_once() {
     assert_eq!((text(&events).as_str(), sent), ("taken", vec!["old".into(), "new".into()]));
     assert!(!events.iter().any(|event| matches!(event, StreamEvent::Failed(_))), "{events:?}");
 
-    // Silence that was told of is no answer.
+    // Reported silence is not an answer.
     let silent = StreamEvent::Silent { idle_ms: 1, limit_ms: 2 };
     let (events, sent) = check(&["new"], &["new"], [vec![silent.clone()], refused()].concat()).await;
     assert_eq!((text(&events).as_str(), sent.len(), &events[0]), ("taken", 2, &silent));
@@ -103,7 +103,7 @@ async fn without_a_key_none_is_asked_for() {
     assert_eq!((events, asked.load(Ordering::SeqCst)), (failed(FailureKind::Auth), 0));
 }
 
-/// A source whose second key never comes, or fails.
+/// A source whose second key never arrives, or fails.
 struct Stuck(Option<Failure>);
 
 impl KeySource for Stuck {

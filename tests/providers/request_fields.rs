@@ -1,6 +1,6 @@
-//! Every field of our requests has been accepted by a real provider (`accepted.txt` beside the
-//! request goldens) or is documented by it, and stands with its reason in the list below. Where
-//! the corpus of requests that others recorded is at hand, the first list is checked against it.
+//! Every field of our requests has been accepted by a real provider (`accepted.txt` beside the request
+//! goldens) or is documented by it, and is listed below with its source. If the corpus of recorded requests
+//! is present, the first list is checked against it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::corpus_folder;
 use super::expected::read_json;
 
-/// Fields that no recorded request has, by the start of the golden's name, and where they are
-/// documented. A path ends where a listed one does.
+/// Fields in no recorded request, by the start of the golden's name, and where they are documented. A path
+/// ends where a listed one does.
 const DOCUMENTED: &[(&str, &str, &str)] = &[
     ("anthropic", ".messages[]@assistant.content[]#redacted_thinking", "Messages API: thinking, redacted"),
     ("anthropic", ".messages[]@user.content[]#image.source#base64", "Messages API: pictures as base64"),
@@ -42,7 +42,7 @@ const DOCUMENTED: &[(&str, &str, &str)] = &[
 const OPAQUE: [&str; 7] =
     ["input", "args", "arguments", "parameters", "input_schema", "parametersJsonSchema", "response"];
 
-/// The paths of all fields, each with the role and the type of the objects it goes through.
+/// The paths of all fields, each with the role and the type of the objects it passes through.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! Requests of each format against goldens in `tests/golden/requests` (made again with
-//! `TAU_BLESS=1`, then to be read).
+//! Requests of each format against goldens in `tests/golden/requests` (rewritten with `TAU_BLESS=1`, then
+//! reviewed).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ fn thinking(text: &str, signature: &str, redacted: bool) -> Block {
     Block::Thinking { thinking: text.into(), thinking_signature: Some(signature.into()), redacted }
 }
 
-/// A conversation with everything in it, as `model` would have had it.
+/// A conversation with every kind of content, as if with `model`.
 fn conversation(model: &Model) -> Vec<Message> {
     let (thought, more) = match model.api {
         Api::AnthropicMessages => {
@@ -163,7 +163,7 @@ fn written(request: &ModelRequest) -> Value {
     json!({ "url": encoded.url, "headers": headers, "body": encoded.body })
 }
 
-/// Compares with the golden of that name, or writes it.
+/// Compares with the golden of this name, or writes it.
 fn check(name: &str, request: &ModelRequest) {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/requests").join(format!("{name}.json"));

@@ -1,4 +1,4 @@
-//! Calls that have to be approved, and the permission mode.
+//! Calls that need approval, and the permission mode.
 
 use tau::agent::api::OnAsk;
 use tau::agent::protocol::approval::PermissionMode;
@@ -36,7 +36,7 @@ async fn a_client_decides_on_calls() {
     assert!(text["error"].as_str().unwrap().contains("writes no file"), "{text}");
     client.ask(answer(&request["id"], "allow")).await;
     client.until("approval_requested").await;
-    // Another mode decides on what waits.
+    // Another mode decides the waiting call.
     client.ask(json!({"type": "set_permission_mode", "mode": "auto"})).await;
     client.settled().await;
     let made = |name: &str| client.dir.path().join(name).exists();
@@ -71,7 +71,7 @@ async fn new_rules_are_written_where_they_hold_and_hold_at_once() {
     let request = client.until("approval_requested").await["request"].clone();
     assert_eq!(request["suggestedRules"], json!(["bash(touch one)"]));
     client.ask(always(&request["id"], "bash(touch one)", "project")).await;
-    // The second call of the same is not asked any more.
+    // The second identical call needs no approval any more.
     let request = client.until("approval_requested").await["request"].clone();
     assert_eq!(request["title"], "mkdir two");
     client.ask(always(&request["id"], "bash(mkdir *)", "user")).await;
@@ -126,7 +126,7 @@ async fn rules_are_listed_changed_and_removed() {
         let answer = client.ask(wrong).await;
         assert!(answer["success"] == false && answer["error"].as_str().unwrap().contains(why), "{answer}");
     }
-    // A rule decides on a call that waits.
+    // A rule decides a waiting call.
     client.ask(json!({"type": "prompt", "message": "go"})).await;
     client.until("approval_requested").await;
     let denied =
@@ -166,8 +166,8 @@ async fn a_command_of_the_client_says_what_the_sandbox_blocked() {
     assert_eq!(messages["data"]["messages"][0]["blocked"]["rule"], "outside", "{messages}");
 }
 
-/// The rules that tau was started with are a ceiling for clients: they add nothing that allows, and remove nothing
-/// that asks or denies but what they have added.
+/// The rules that tau was started with are a ceiling for clients: they add nothing that allows, and remove
+/// nothing that asks or denies except what they have added.
 #[tokio::test]
 async fn a_client_cannot_raise_what_rules_allow() {
     let home = tempfile::tempdir().unwrap();

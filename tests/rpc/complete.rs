@@ -1,4 +1,4 @@
-//! Every command, its answer and every event of the specification stands in a golden.
+//! Every command, its answer and every event of the specification has a golden.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ const COMMANDS: [&str; 34] = [
     "switch_session",
 ];
 
-/// Those that tau causes; the others are for extensions, of which there are none.
+/// The events that tau causes; the others are for extensions, of which there are none.
 const EVENTS: [&str; 23] = [
     "agent_end",
     "agent_settled",

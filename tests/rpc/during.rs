@@ -1,4 +1,4 @@
-//! What a client is told, asked and owed while a run continues, and when it is aborted.
+//! Events, questions and pending answers for a client while a run continues, and when it is aborted.
 
 use tau::agent::protocol::run::OnRepeat;
 
@@ -15,7 +15,7 @@ async fn what_a_call_shows_while_it_runs() {
     let is_update = |record: &Value| record["type"] == "tool_execution_update";
     let updates = client.seen.iter().filter(|record| is_update(record)).count();
     assert!((1..=tenths + 2).contains(&updates), "{updates} updates in {tenths} tenths of a second");
-    // How many there are, and what they show, is a matter of time: the first stands for all.
+    // Their number and content depend on timing: the first stands for all.
     let mut first = true;
     client.seen.retain(|record| !is_update(record) || std::mem::take(&mut first));
     let shown = client.seen.iter_mut().find(|record| is_update(record)).unwrap();
@@ -39,7 +39,7 @@ async fn a_question_is_asked_and_answered() {
         });
         client.ask(json!({"type": "prompt", "message": "go"})).await;
         let question = client.until("extension_ui_request").await;
-        // Nobody asked that.
+        // No such question was asked.
         client.send(json!({"type": "extension_ui_response", "id": "q99", "confirmed": true})).await;
         let mut answer = answer;
         answer["type"] = json!("extension_ui_response");

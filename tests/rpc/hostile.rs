@@ -1,8 +1,8 @@
-//! Clients that write nonsense, read slowly, or leave; and signals.
+//! Clients that write nonsense, read slowly, or disconnect; and signals.
 
 use super::*;
 
-/// A small generator of numbers, so that cases differ and yet repeat.
+/// A small deterministic random number generator.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -78,7 +78,7 @@ async fn a_thousand_lines_of_nonsense_leave_it_alive() {
     let (mut sent, input) = (0, client.input.take().unwrap());
     let mut input = input;
     let lines: Vec<Vec<u8>> = (0..1_000).map(|_| line(&mut dice)).collect();
-    // One answer each, but for blank lines and answers to questions.
+    // One answer each, except for blank lines and answers to questions.
     sent += lines.iter().filter(|line| !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'))).count();
     let writing = tokio::spawn(async move {
         for line in lines {
@@ -127,7 +127,7 @@ async fn a_slow_reader_loses_nothing() {
 
 #[tokio::test]
 async fn a_reader_that_stalls_holds_the_model_up_but_not_the_abort() {
-    // Far more than the 8 MiB that are kept for a reader.
+    // Far more than the 8 MiB that are buffered for a reader.
     let text = "0123456789".repeat(1_000).leak();
     let mut script: Vec<Step> = (0..3_000).map(|_| Say(text)).collect();
     script.push(Hang);
@@ -157,7 +157,7 @@ async fn the_end_of_input_ends_it_in_order() {
     let mut client = Client::new(vec![vec![Say("half"), Hang]]);
     client.send(json!({"type": "prompt", "id": "1", "message": "go"})).await;
     client.until("message_update").await;
-    // The last line has no end.
+    // The last line has no line end.
     client.raw(br#"{"type":"bash","id":"2","command":"sleep 60"}"#).await;
     let file = client.dir.path().join("sessions");
     let dir = std::mem::replace(&mut client.dir, tempfile::tempdir().unwrap());
@@ -178,7 +178,7 @@ async fn signals_end_it_within_a_second_and_twice_at_once() {
         let mut client =
             Client::sized(Player::new(vec![vec![Say("half"), Hang]]), RpcEvents::Auto, 64, |_| {});
         client.send(json!({"type": "prompt", "id": "1", "message": "go"})).await;
-        // Nobody reads, and yet it ends.
+        // No one reads, and yet it ends.
         tokio::time::sleep(Duration::from_millis(50)).await;
         client.signals.send(caught).in_time("the command to be taken").await.unwrap();
         let ended = timeout(crate::time_limit::SOON, &mut client.service).await.expect("still runs");

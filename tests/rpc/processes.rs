@@ -1,5 +1,5 @@
-//! The program itself as a child of its clients: the older document's, one that reads slowly, and
-//! one that never stops commanding.
+//! The program itself as a child of its clients: one following the older document, one that reads slowly,
+//! and one that never stops sending commands.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn serve(dir: &Path, server: &Server, arguments: &[&str]) -> Command {
     command.args(arguments).args(["--base-url", &server.url(), "--api-key", "x", "--model", "m"]);
     // Tests of approvals choose another mode.
     command.env("TAU_PERMISSION_MODE", "auto");
-    // Nobody reads what it complains of.
+    // Its complaints are not read.
     command.stdin(Stdio::piped()).stderr(Stdio::null());
     command
 }
@@ -71,7 +71,7 @@ async fn commands_do_not_inherit_ignored_signals() {
     assert_eq!(mask & 0x7fff_ffff, 0, "{mask:x}");
 }
 
-/// Sends a command and gives its answer; records of other kinds are passed over.
+/// Sends a command and returns its answer; skips other records.
 async fn ask(
     input: &mut (impl AsyncWriteExt + Unpin),
     lines: &mut Lines<BufReader<ChildStdout>>,
@@ -88,7 +88,7 @@ async fn ask(
     }
 }
 
-/// A session runs in its own directory: the project settings of that one apply, and no others.
+/// A session runs in its own directory: only the project settings of that one apply.
 #[tokio::test]
 async fn a_session_of_another_directory_brings_its_settings() {
     let dir = tempfile::tempdir().unwrap();
@@ -162,14 +162,14 @@ async fn a_session_of_another_directory_brings_its_settings() {
     assert!(result.contains("timed out") && !result.contains("late"), "{result}");
 }
 
-/// Resident memory of a process, in KiB; none where it is not told.
+/// The resident memory of a process, in KiB; `None` if it is unknown.
 fn resident(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Open files and child processes; none where they are not told.
+/// The number of open files and child processes; `None` if unknown.
 fn holds(child: &Child) -> Option<(usize, usize)> {
     let id = child.id()?;
     let files = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count();
@@ -177,7 +177,7 @@ fn holds(child: &Child) -> Option<(usize, usize)> {
     Some((files, children.split_whitespace().count()))
 }
 
-/// Pieces of ten kilobytes: more than twice what is kept for a reader.
+/// Pieces of ten kilobytes: more than twice what is buffered for a reader.
 const PIECES: usize = 2_000;
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn a_process_whose_reader_is_slow_keeps_a_bounded_amount() {
     assert!(child.wait().in_time("the end of the program").await.unwrap().success());
 }
 
-/// The text that was told, up to the end of the run.
+/// The text of the events, up to the end of the run.
 async fn text_of(seen: Vec<u8>, output: ChildStdout) -> String {
     use tokio::io::AsyncReadExt;
     let mut lines = BufReader::with_capacity(1 << 20, std::io::Cursor::new(seen).chain(output)).lines();
@@ -228,7 +228,7 @@ async fn text_of(seen: Vec<u8>, output: ChildStdout) -> String {
     told
 }
 
-/// A command that may be sent at any time, and mostly succeeds.
+/// A command that may be sent at any time, and usually succeeds.
 fn any_command(dice: &mut Dice, file: &str) -> Value {
     let list = [
         json!({"type": "prompt", "message": "continue"}),
@@ -255,7 +255,7 @@ fn any_command(dice: &mut Dice, file: &str) -> Value {
     list[dice.below(list.len())].clone()
 }
 
-/// Commands without end, compressed: `TAU_SOAK` says how many rounds of a hundred there are.
+/// Endless commands, compressed: `TAU_SOAK` sets the number of rounds of a hundred.
 #[tokio::test]
 async fn random_commands_leak_nothing() {
     let rounds: usize = std::env::var("TAU_SOAK").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
@@ -283,7 +283,7 @@ async fn random_commands_leak_nothing() {
             id += 1;
             ask(any_command(&mut dice, &file), id).await;
         }
-        // Everything comes to rest, and into a session of its own.
+        // Everything comes to rest, in a separate session.
         for command in ["clear_queue", "abort_bash", "abort", "new_session", "get_state"] {
             id += 1;
             ask(json!({"type": command}), id).await;
@@ -311,7 +311,7 @@ async fn random_commands_leak_nothing() {
     assert!(holding.0 <= held.0 + 2 && holding.1 == 0, "files or processes are left: {figures:?}");
 }
 
-/// Nobody chose a mode: the client is asked, and cannot raise it. One that was chosen is the ceiling.
+/// No mode was chosen: the client is asked, and cannot raise it. A chosen mode is the ceiling.
 #[tokio::test]
 async fn a_client_is_asked_and_cannot_raise_the_mode() {
     for (chosen, higher) in [(None, "auto"), (Some("ask"), "auto"), (Some("plan"), "ask"), (Some("auto"), "")]

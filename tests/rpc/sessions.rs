@@ -1,4 +1,4 @@
-//! Sessions over the wire: begun, opened, forked, cloned, and asked about.
+//! Sessions over the wire: started, opened, forked, cloned, and queried.
 
 use super::*;
 
@@ -95,7 +95,7 @@ async fn a_change_of_session_ends_the_run_first() {
     assert_eq!(said(&client.ask(json!({"type": "get_messages"})).await), ["in the new one", "fresh"]);
 }
 
-/// Of a large session only the end is read at first; whoever asks gets all of it.
+/// Only the end of a large session is read at first; a client that asks gets all of it.
 #[tokio::test]
 async fn all_messages_of_a_large_session_are_given() {
     let mut client = Client::new(Vec::new());

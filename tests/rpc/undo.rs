@@ -1,4 +1,4 @@
-//! What was changed, and taking it back.
+//! File changes, and undoing them.
 
 use tau::agent::undo::UndoOptions;
 use tau::tools::Toolbox;
@@ -53,7 +53,7 @@ async fn a_client_lists_changes_and_takes_them_back() {
 #[tokio::test]
 async fn secrets_in_changes_are_masked() {
     let kept = tempfile::tempdir().unwrap();
-    // The value is not in what the model wrote, so it is seen here first.
+    // The value is not in the model's text, so it is first seen here.
     let command = "echo API_TOKEN=zx81-Q7rr$(echo -99aB) >.env";
     let call = vec![Call("c", "bash", json!({ "command": command })), USE];
     let mut client =
@@ -66,7 +66,7 @@ async fn secrets_in_changes_are_masked() {
     let changes = client.ask(json!({"type": "get_changes"})).await["data"].clone();
     let line = changes["files"][0]["diff"]["hunks"][0]["lines"][0].as_str().unwrap().to_owned();
     assert!(line.starts_with("+API_TOKEN=[secret 1-") && !changes.to_string().contains("zx81"), "{changes}");
-    // What is kept is the content itself.
+    // Undo keeps the content itself.
     let version = &changes["files"][0]["version"];
     client.ask(json!({"type": "revert", "path": ".env", "version": version})).await;
     assert!(!client.dir.path().join(".env").exists());
@@ -121,7 +121,7 @@ async fn nothing_is_written_through_a_link() {
     let file = client.ask(json!({"type": "get_changes"})).await["data"]["files"][1].clone();
     std::fs::remove_dir_all(client.dir.path().join("d")).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), client.dir.path().join("d")).unwrap();
-    // What is there is exactly what undo would remove or change.
+    // The file there is exactly what undo would remove or change.
     let there = elsewhere.path().join("file");
     let text = "evil\nmore\n";
     std::fs::write(&there, text).unwrap();

@@ -9,7 +9,7 @@ use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 
 use super::{Place, has_landlock, has_mounts, has_program, run, text, wait_for};
 
-/// A script, and how to see that it did what it wanted.
+/// A script, and the check that it achieved its goal.
 pub(super) struct Attack {
     pub(super) script: &'static str,
     pub(super) worked: fn(&Place) -> bool,
@@ -64,7 +64,7 @@ pub(super) const OUTSIDE: &[Attack] = &[
         script: "echo evil > $TAU_HOME/sessions/x.jsonl",
         worked: |place| place.home.join("sessions/x.jsonl").exists(),
     },
-    // What undo would put back is not made by the command.
+    // Files that undo would restore are not created by the command.
     Attack {
         script: "echo evil >> $TAU_HOME/undo/journal.jsonl",
         worked: |place| fs::metadata(place.home.join("undo/journal.jsonl")).unwrap().len() > 0,
@@ -72,7 +72,7 @@ pub(super) const OUTSIDE: &[Attack] = &[
     Attack { script: "rm -r $TAU_HOME/undo", worked: |place| !place.home.join("undo").exists() },
 ];
 
-/// Ways to have git run something.
+/// Ways to make git run something.
 pub(super) const GIT: &[Attack] = &[
     Attack { script: "echo evil > .git/hooks/pre-commit", worked: hooked },
     Attack { script: "echo evil > x; mv x .git/hooks/pre-commit", worked: hooked },
@@ -163,7 +163,7 @@ fn without_namespaces_they_are_not_changed_either() {
     }
 }
 
-/// What is allowed works: else it would be easy.
+/// Allowed operations work: otherwise it would be easy.
 #[test]
 fn the_workspace_the_temporary_directory_and_what_is_added_can_be_changed() {
     if !has_mounts() {

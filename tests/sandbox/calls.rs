@@ -1,5 +1,5 @@
-//! Attacks on the kernel and on other processes: system calls made by this test program itself, which
-//! is run again in the sandbox.
+//! Attacks on the kernel and on other processes: system calls made by this test program itself, run again in
+//! the sandbox.
 
 #![allow(unsafe_code, reason = "system calls that no library offers, made to see them refused")]
 
@@ -15,12 +15,12 @@ use crate::time_limit::EndInTime;
 
 use super::{Place, has_landlock, run, text};
 
-/// A system call with arguments that it refuses in its own way where it is allowed.
+/// A system call with arguments for which it returns its own error where it is allowed.
 type Call = (&'static str, i64, [i64; 6]);
 
 const NONE: [i64; 6] = [0; 6];
 
-/// Calls that are refused in the sandbox. As they are here, they do nothing where they are allowed.
+/// Calls that are denied in the sandbox. With these arguments they do nothing where they are allowed.
 fn refused() -> Vec<Call> {
     let namespaces = i64::from(libc::CLONE_NEWUSER | libc::CLONE_NEWNS);
     vec![
@@ -38,12 +38,12 @@ fn refused() -> Vec<Call> {
         ("open_tree", libc::SYS_open_tree, [-1, 1, 0, 0, 0, 0]),
         ("setns", libc::SYS_setns, [-1, 0, 0, 0, 0, 0]),
         ("unshare", libc::SYS_unshare, [namespaces | 0x1, 0, 0, 0, 0, 0]),
-        // Without a memory for the child, and asking for both flags that exclude each other.
+        // Without memory for the child, and with two mutually exclusive flags.
         ("clone", libc::SYS_clone, [namespaces | i64::from(libc::CLONE_FS), 0, 0, 0, 0, 0]),
         ("chroot", libc::SYS_chroot, [1, 0, 0, 0, 0, 0]),
         ("perf_event_open", libc::SYS_perf_event_open, [1, 0, -1, -1, 0, 0]),
         ("ioctl TIOCSTI", libc::SYS_ioctl, [-1, libc::TIOCSTI as i64, 0, 0, 0, 0]),
-        // Bits above those that the kernel reads do not get it past the filter.
+        // Bits above those that the kernel reads do not bypass the filter.
         ("ioctl TIOCSTI, disguised", libc::SYS_ioctl, [-1, 1 << 32 | libc::TIOCSTI as i64, 0, 0, 0, 0]),
         ("ioctl TIOCLINUX", libc::SYS_ioctl, [-1, 0x541C, 0, 0, 0, 0]),
         ("fchmod u+s", libc::SYS_fchmod, [-1, 0o4755, 0, 0, 0, 0]),
@@ -54,7 +54,7 @@ fn refused() -> Vec<Call> {
     ]
 }
 
-/// Calls that do not exist in the sandbox.
+/// Calls that are missing in the sandbox.
 const MISSING: &[Call] = &[
     ("clone3", libc::SYS_clone3, NONE),
     ("io_uring_setup", libc::SYS_io_uring_setup, [1, 0, 0, 0, 0, 0]),
@@ -64,7 +64,7 @@ const MISSING: &[Call] = &[
     ("an x32 call", 0x4000_0000 + libc::SYS_getpid, NONE),
 ];
 
-/// Runs one of the tests below in the sandbox, with a variable for it; what it printed between its marks.
+/// Runs one of the tests below in the sandbox, with a variable for it; returns its output between the marks.
 fn child(place: &Place, flags: &[&str], test: &str, variable: (&str, &str)) -> String {
     let this = std::env::current_exe().unwrap();
     let name = format!("sandbox::calls::{test}");
@@ -84,7 +84,7 @@ fn child(place: &Place, flags: &[&str], test: &str, variable: (&str, &str)) -> S
         .map_or_else(|| panic!("{flags:?}: {printed}{}", text(&output.stderr)), |(found, _)| found.to_owned())
 }
 
-/// Whether system calls can be filtered, and a command be confined at all; says so if not.
+/// True if system calls can be filtered, and a command be confined at all; prints a note if not.
 fn has_filters() -> bool {
     if !Support::here().filters {
         eprintln!("not tested: no filters for this kind of machine");
@@ -115,8 +115,8 @@ fn child_that_makes_calls() {
     };
     let mut printed = String::new();
     for (name, number, [a, b, c, d, e, f]) in calls {
-        // SAFETY: every pointer among these arguments is null or in the first page, which is
-        // never mapped, so that the kernel refuses it.
+        // SAFETY: every pointer among these arguments is null or in the first page, which is never mapped,
+        // so that the kernel rejects it.
         let answer = unsafe { libc::syscall(number, a, b, c, d, e, f) };
         let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
         printed += &format!("{name} {}\n", if answer < 0 { error } else { 0 });
@@ -166,7 +166,7 @@ fn sockets_of_every_family_are_refused() {
     assert_eq!(open(&confined), [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
 }
 
-/// A call by way of the table for 32-bit programs, which has other numbers.
+/// A call through the table for 32-bit programs, which has other numbers.
 #[test]
 #[ignore = "run by the test below"]
 #[cfg(target_arch = "x86_64")]
@@ -205,7 +205,7 @@ fn a_32_bit_call_ends_the_program() {
     if free != (Some(0), true) {
         eprintln!("not told apart: this kernel runs no 32-bit calls: {free:?}");
     }
-    // SIGSYS, but where the kernel has no such calls: SIGSEGV.
+    // SIGSYS, or SIGSEGV if the kernel has no such calls.
     let (code, answered) = call(&["--sandbox", "workspace-write"]);
     assert!(!answered && (code == Some(128 + libc::SIGSYS) || free.0 == code), "{code:?}");
 }
@@ -258,7 +258,7 @@ fn other_processes_and_abstract_sockets_are_out_of_reach() {
     let confined = attack(&["--sandbox", "workspace-write", "--network", "on"]);
     victim.kill().unwrap();
     victim.wait_in_time("the end of the victim");
-    // Whether a process may trace one that is not its child is up to the machine.
+    // Whether a process may trace one that is not its child depends on the machine.
     assert!(free[1..].iter().all(|works| *works), "{free:?}");
     let [traced, signalled, environment, memory, root, connected] = confined[..] else {
         panic!("{confined:?}")

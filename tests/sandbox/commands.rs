@@ -1,4 +1,4 @@
-//! What users and models see of the sandbox: flags, settings, exit codes, messages.
+//! The sandbox as users and models see it: flags, settings, exit codes, messages.
 
 use std::fs;
 use std::sync::Arc;

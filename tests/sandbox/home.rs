@@ -66,7 +66,7 @@ fn start_up_files_cannot_be_made_or_changed() {
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(fs::read_to_string(home.join(".profile")).unwrap(), "mine\n");
 
-    // What is named can be changed, and a project's folder in there.
+    // Named paths can be changed, and a project's folder in there.
     fs::create_dir(home.join("project")).unwrap();
     let project = home.join("project");
     let named = ["--writable", project.to_str().unwrap()];

@@ -20,10 +20,10 @@ use tau::tools::sandbox::support::Support;
 
 use crate::time_limit::RunInTime;
 
-/// Longest that anything here may take.
+/// The time limit for everything here.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Whether this kernel has Landlock; says so if not.
+/// True if this kernel has Landlock; prints a note if not.
 pub(crate) fn has_landlock() -> bool {
     let has = Support::here().landlock > 0;
     if !has {
@@ -32,8 +32,8 @@ pub(crate) fn has_landlock() -> bool {
     has
 }
 
-/// Whether everything but the protected files of a repository can be changed, for which namespaces are
-/// needed; says so if not.
+/// True if everything except the protected files of a repository can be changed, which needs namespaces;
+/// prints a note if not.
 pub(crate) fn has_mounts() -> bool {
     let has = has_landlock() && Guard::here() == Guard::Mounts;
     if !has {
@@ -44,7 +44,7 @@ pub(crate) fn has_mounts() -> bool {
 
 /// A workspace with a repository, a directory outside of it, and a home for tau.
 pub(crate) struct Place {
-    /// Removed with everything in it when the test ends.
+    /// Removed with its contents when the test ends.
     _folder: tempfile::TempDir,
     pub(crate) work: PathBuf,
     pub(crate) outside: PathBuf,
@@ -53,13 +53,13 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // Not in a temporary directory of the sandbox, where everything can be written.
+        // Not in a temporary directory of the sandbox, where everything is writable.
         let writable = ["/tmp".into(), std::env::temp_dir()].map(|folder| folder.canonicalize().unwrap());
         let folder = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR")]
             .into_iter()
             .filter_map(|folder| Path::new(folder).canonicalize().ok())
             .filter(|folder| !writable.iter().any(|temporary| folder.starts_with(temporary)))
-            // The folder of the build may be another user's.
+            // The build folder may belong to another user.
             .find_map(|folder| tempfile::tempdir_in(folder).ok())
             .expect("a folder outside of the temporary directories");
         let path = |name: &str| folder.path().join(name);
@@ -101,12 +101,12 @@ impl Place {
     }
 }
 
-/// Runs a command to its end, within limits.
+/// Runs a command to its end, within the time limit.
 pub(crate) fn run(mut command: Command) -> Output {
     command.output_in_time()
 }
 
-/// Whether a program is on this machine; says so if not.
+/// True if a program is installed; prints a note if not.
 pub(crate) fn has_program(name: &str) -> bool {
     let found = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).exists()));

@@ -1,6 +1,6 @@
 //! A kernel without Landlock, and a machine without namespaces: nothing is claimed that is not enforced.
 //!
-//! This test program runs again, has the kernel deny the system calls to itself, and becomes tau.
+//! This test program runs again, makes the kernel deny the system calls to itself, and becomes tau.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,13 +13,13 @@ use tau::tools::sandbox::support::Support;
 use super::{Place, has_landlock, run, text};
 use crate::screen::Screen;
 
-/// What is missing, by name: a system call, and the error of a kernel that does not have it.
+/// The missing features by name: a system call, and the error of a kernel without it.
 const KERNELS: [(&str, i64, i32); 2] = [
     ("landlock", libc::SYS_landlock_create_ruleset, libc::ENOSYS),
     ("namespaces", libc::SYS_unshare, libc::EPERM),
 ];
 
-/// Its arguments are one in a line of `ARGS`.
+/// Its arguments are in `ARGS`, one per line.
 #[test]
 #[ignore = "run by the tests below"]
 fn tau_without() {
@@ -64,7 +64,7 @@ fn without_landlock_tau_sandbox_runs_nothing() {
     assert!(!place.work.join("f").exists());
     let words = ["the command was not run", "this kernel has no Landlock", "in force: no sandbox"];
     assert!(words.iter().all(|words| said(&output).contains(words)), "{}", said(&output));
-    // What the kernel still can do is done.
+    // The remaining protections of the kernel are used.
     let script = [
         "sandbox",
         "--sandbox",

@@ -1,5 +1,5 @@
-//! What a command plants in a repository, so that git runs it later and outside of the sandbox: every such
-//! plan works without the sandbox, and fails with it. Ordinary work with git does not.
+//! Files that a command plants in a repository so that git runs them later, outside of the sandbox: every
+//! such plan works without the sandbox, and fails with it. Ordinary work with git is unaffected.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn repository() -> Place {
     place
 }
 
-/// The user runs a script outside of the sandbox; its output.
+/// The user runs a script outside of the sandbox; returns its output.
 fn user(place: &Place, script: &str) -> String {
     let mut bash = Command::new("bash");
     bash.args(["-c", script]).current_dir(&place.work).env("HOME", &place.home).env("OUT", &place.outside);
@@ -30,7 +30,7 @@ fn user(place: &Place, script: &str) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
-/// Scripts, each a command of its own, after which the user's `git status` runs `canary`.
+/// Scripts, each run as a separate command, after which the user's `git status` runs `canary`.
 const PLANTED: &[&[&str]] = &[
     // A submodule with a configuration of its own,
     &["git init -q sub; cd sub; git commit -q --allow-empty -m x; EVIL; cd ..; LINK"],
@@ -115,7 +115,7 @@ fn the_gitlink_of_a_planted_submodule_is_taken_out_again() {
     assert!(said.contains("the sandbox blocked writing") && said.contains("sub/.git"), "{said}");
     let index = user(&place, "git ls-files --stage");
     assert!(index.ends_with("\ta\n") && index.lines().count() == 1, "{index}");
-    // What the command made is there, and no repository any more.
+    // The command's files are there, but no repository any more.
     assert!(place.work.join("sub").is_dir() && !place.work.join("sub/.git").exists());
 }
 
@@ -163,7 +163,7 @@ fn what_git_reads_besides_does_not_appear() {
         let is_there = if path.starts_with("modules") { first } else { place.work.join(".git").join(path) };
         assert!(!is_there.exists(), "{path}");
         assert!(text(&output.stderr).contains("the sandbox blocked"), "{path}: {}", text(&output.stderr));
-        // What was there before stays as it is.
+        // Existing files stay unchanged.
         fs::create_dir_all(place.work.join(".git").join(path).parent().unwrap()).unwrap();
         if !path.starts_with("commondir") {
             fs::write(place.work.join(".git").join(path), "mine").unwrap();
@@ -197,7 +197,7 @@ fn a_rebase_runs_no_planted_command() {
     user(&place, "git rebase --continue");
     assert!(!place.outside.join("canary").exists());
     assert!(!place.work.join(".git/rebase-merge").exists(), "the rebase ends");
-    // None is begun by a command either.
+    // A command cannot start one either.
     let script =
         format!("mkdir -p .git/rebase-merge; echo 'exec touch $OUT/canary' >x; ln -s ../../x {todo}");
     place.script(WRITE, &script);

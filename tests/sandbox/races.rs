@@ -1,5 +1,5 @@
-//! File tools, while another process exchanges directories and links: nothing outside the workspace is written,
-//! and nothing but the file that was approved.
+//! File tools, while another process swaps directories and links: nothing outside the workspace is written,
+//! and nothing but the approved file.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use tau::tools::sandbox::{SandboxLevel, SandboxPolicy};
 use crate::time_limit::JoinInTime;
 use crate::tools::Bench;
 
-/// A workspace with a directory and a link to one outside, in which the same files are.
+/// A workspace with a directory and a link to one outside with the same files.
 fn place() -> (Bench, PathBuf) {
     let mut bench = Bench::new();
     let policy = SandboxPolicy { level: SandboxLevel::WorkspaceWrite, ..SandboxPolicy::off() };
@@ -58,7 +58,7 @@ async fn no_race_leads_file_tools_outside() {
         while !stopped.load(Ordering::Relaxed) {
             let moved = fs::rename(&d, &spare).and_then(|()| fs::rename(&link, &d));
             moved.and_then(|()| fs::rename(&d, &link)).and_then(|()| fs::rename(&spare, &d)).ok();
-            // A tool may have made what was away.
+            // A tool may have created the directory that was away.
             if spare.exists() {
                 fs::remove_dir_all(&d).ok();
                 fs::rename(&spare, &d).ok();
@@ -81,7 +81,7 @@ async fn no_race_leads_file_tools_outside() {
     assert!(swaps.join_in_time("the swaps") > 0 && written > 0, "{written}");
 }
 
-/// Without a sandbox, too, what was approved is what is written.
+/// Without a sandbox, too, only the approved content is written.
 #[tokio::test]
 async fn what_was_approved_is_what_is_written() {
     for (at, (tool, arguments)) in calls("d").into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A command that nobody was asked about, attacked: it changes nothing, talks to nobody and reads no keys.
+//! A command that runs without approval, attacked: it changes nothing, talks to no one and reads no keys.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -16,7 +16,7 @@ use super::{Place, has_program, run, text};
 use crate::time_limit::EndInTime;
 use crate::tools::Bench;
 
-/// Whether this kernel can keep a command from changing anything; says so if not.
+/// True if this kernel can keep a command from changing anything; prints a note if not.
 fn is_confined() -> bool {
     let confines = Support::here().confines_unasked();
     if !confines {
@@ -34,7 +34,7 @@ fn policy(place: &Place) -> SandboxPolicy {
     session.for_unasked(vec![place.outside.join(".ssh"), place.outside.join(".netrc")])
 }
 
-/// Runs a shell script confined, or free.
+/// Runs a shell script, confined or not.
 fn script(place: &Place, script: &str, confined: bool) -> Output {
     let mut command = std::process::Command::new("/bin/bash");
     command.args(["-c", script]).current_dir(&place.work).stdin(std::process::Stdio::null());
@@ -49,7 +49,7 @@ fn script(place: &Place, script: &str, confined: bool) -> Output {
     run(command)
 }
 
-/// A place with a file of a known mode, owner and time in the workspace.
+/// A place with a file of known mode, owner and time in the workspace.
 fn place() -> Place {
     let place = Place::new();
     fs::write(place.work.join("file"), "text").unwrap();
@@ -92,7 +92,7 @@ fn walkdir(root: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Changes within the workspace, and of what is no content.
+/// Changes within the workspace, and of metadata.
 const CHANGES: &[&str] = &[
     "echo x > made",
     "echo x >> file",
@@ -141,7 +141,7 @@ fn nothing_is_changed() {
         script(&place, change, false);
         without += usize::from(state(&place) != before);
     }
-    // A file without a name leaves nothing to see; some systems have no chattr or attributes.
+    // An unnamed file leaves nothing to see; some systems have no chattr or attributes.
     assert!(without + 5 > CHANGES.len(), "only {without} change something unconfined");
 }
 
@@ -157,7 +157,7 @@ fn nothing_works_that_the_sandbox_of_all_commands_stops() {
     }
 }
 
-/// Programs that end with 0 only if they get out, or reach another process: `$OTHER` is its number.
+/// Programs that exit with 0 only if they escape, or reach another process: `$OTHER` is its id.
 const REACHES: &[&str] = &[
     "kill -0 $OTHER && kill -STOP $OTHER",
     "kill -9 $OTHER",
@@ -213,7 +213,7 @@ fn no_other_process_is_reached_and_no_key_is_read() {
     assert!(works * 2 > REACHES.len(), "only {works} work unconfined");
 }
 
-/// What is allowed works: else it would be easy.
+/// Allowed operations work: otherwise it would be easy.
 #[test]
 fn reading_works_and_so_does_a_temporary_file() {
     if !is_confined() {
@@ -232,7 +232,7 @@ fn reading_works_and_so_does_a_temporary_file() {
         "{}",
         text(&output.stderr)
     );
-    // A file that was made after the rules for reading is read, too.
+    // A file created after the rules for reading is readable, too.
     fs::write(place.outside.join("new"), "new").unwrap();
     assert_eq!(text(&script(&place, "cat $OUT/new", true).stdout), "new");
 }
@@ -259,7 +259,7 @@ fn git_works_in_a_repository_and_leaves_its_index() {
     assert_eq!(fs::metadata(&index).unwrap().modified().unwrap(), before);
 }
 
-/// Settings of a repository with which git runs `touch`.
+/// Repository settings with which git runs `touch`.
 const PROGRAMS_OF_GIT: &[&str] = &[
     "core.fsmonitor '$OUT/ran; false'",
     "core.hooksPath hooks",

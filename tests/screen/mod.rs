@@ -1,7 +1,7 @@
 //! A terminal to run programs in: a pty at one end, a screen of cells at the other.
 //!
-//! Every wait is for something to appear and bounded by [`TIMEOUT`]; there are no fixed sleeps.
-//! Programs get a home of their own, so nothing of the user's is read or written.
+//! Every wait is for something to appear and bounded by [`TIMEOUT`]; there are no fixed sleeps. Programs get
+//! a home of their own, so that nothing of the user's is read or written.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
@@ -19,34 +19,34 @@ use rustix::termios::Termios;
 
 use crate::time_limit::JoinInTime;
 
-/// Rows above the screen that the terminal keeps.
+/// The number of rows above the screen that the terminal keeps.
 const SCROLLBACK: usize = 5_000;
 /// The longest wait for anything.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
-/// Longer than a prompt has to be on the screen before a key counts.
+/// Slightly longer than a prompt must be on the screen before a key counts.
 const SEEN: Duration = Duration::from_millis(450);
 
 /// How long the terminal waits for the end of a frame.
 const FRAME_LIMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
 
-/// What the terminal has shown so far.
+/// The terminal's content so far.
 struct Shown {
     parser: vt100::Parser,
     log: Vec<u8>,
-    /// How much of `log` is on the screen.
+    /// The length of the part of `log` that is on the screen.
     parsed: usize,
     closed: bool,
 }
 
 impl Shown {
-    /// Shows what was written, but of a frame that has not ended (mode 2026) nothing, unless it is late.
+    /// Shows the output, except that of an unfinished frame (mode 2026), unless it is late.
     fn show(&mut self, late: bool) {
         const BEGIN: &[u8] = b"\x1b[?2026h";
         const END: &[u8] = b"\x1b[?2026l";
         let bytes = &self.log[self.parsed..];
         let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|window| window == mark);
         let begun = last(BEGIN).filter(|begin| last(END).is_none_or(|end| end < *begin));
-        // The mark itself may have come in parts.
+        // The mark itself may have arrived in parts.
         let part = (1..BEGIN.len()).find(|length| bytes.ends_with(&BEGIN[..*length]));
         let whole = begun.unwrap_or(bytes.len() - part.unwrap_or(0));
         let whole = if late { bytes.len() } else { whole };
@@ -72,8 +72,8 @@ impl Screen {
         Self::program(Path::new(env!("CARGO_BIN_EXE_tau")), args, columns, rows)
     }
 
-    /// Starts tau after a shell script that makes files in its directory and sets variables, and waits
-    /// for its composer.
+    /// Starts tau after a shell script that creates files in its directory and sets variables, and waits for
+    /// its composer.
     pub fn prepared(script: &str, args: &str, columns: u16, rows: u16) -> Self {
         let script = format!("{script}\nexec \"$TAU_BIN\" {args}");
         let screen = Self::program(Path::new("/bin/sh"), &["-c", &script], columns, rows);
@@ -82,7 +82,7 @@ impl Screen {
     }
 
     /// Starts tau on the screen of a shell that has written two lines, after a script like that of
-    /// [`Screen::prepared`], and waits for its composer. After tau the shell says how it ended, and waits.
+    /// [`Screen::prepared`], and waits for its composer. Afterwards the shell prints tau's exit, and waits.
     pub fn inline(script: &str, args: &str, columns: u16, rows: u16) -> Self {
         // The emulator cuts rows that become too long, as xterm does.
         let script = format!(
@@ -94,7 +94,7 @@ impl Screen {
         screen
     }
 
-    /// Everything that the terminal holds, scrollback and screen, as rows without blanks at their ends.
+    /// The terminal's content, scrollback and screen, as rows without trailing blanks.
     pub fn rows(&self) -> Vec<String> {
         let mut shown = self.shown();
         let cells = shown.parser.screen_mut();
@@ -124,7 +124,7 @@ impl Screen {
             .env("HOME", home.path())
             .env("TAU_HOME", home.path().join("tau"))
             .env("TAU_BIN", env!("CARGO_BIN_EXE_tau"))
-            // Whatever else runs on this machine.
+            // Regardless of other servers on this machine.
             .env("TAU_LOCAL_SERVERS", "false")
             // Otherwise tau asks for it at the first start.
             .env("TAU_PERMISSION_MODE", "auto")
@@ -146,7 +146,7 @@ impl Screen {
         Screen { pty: Some(pty), child, shown, before, home, reader: Some((thread, stop)) }
     }
 
-    /// The folder that is the program's `TAU_HOME`.
+    /// The folder for the program's `TAU_HOME`.
     pub fn tau_home(&self) -> std::path::PathBuf {
         self.home.path().join("tau")
     }
@@ -173,7 +173,7 @@ impl Screen {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Changes the size, which the program is told by a signal.
+    /// Resizes the terminal, which signals the program.
     pub fn resize(&self, columns: u16, rows: u16) {
         // Under the lock, so that nothing drawn for the new size meets the old one.
         let mut shown = self.shown.0.lock().unwrap();
@@ -208,7 +208,7 @@ impl Screen {
         self.wait_until(&format!("composer with {text:?}"), |cells| composer(cells).as_deref() == Some(text));
     }
 
-    /// Replaces tau's config.toml, has it read, and waits for what tau says then.
+    /// Replaces tau's config.toml, reloads it, and waits for this message of tau.
     pub fn reload(&self, config: &str, says: &str) {
         std::fs::write(self.tau_home().join("config.toml"), config).unwrap();
         self.type_keys("/reload");
@@ -217,14 +217,14 @@ impl Screen {
         self.wait_for(says);
     }
 
-    /// Presses a key until it has led to `effect`. A key counts in a prompt that has been on the screen for a
-    /// while only.
+    /// Presses a key until it has led to `effect`. In a prompt a key counts only after it has been on the
+    /// screen for a while.
     pub fn press_until(&self, key: &str, effect: &str) {
         let end = Instant::now() + TIMEOUT;
         while !self.text().contains(effect) {
             assert!(Instant::now() < end, "{key:?} does not lead to {effect:?}:\n{}", self.text());
             std::thread::sleep(SEEN);
-            // Before the mark is there, keys are for the draft.
+            // Before the mark appears, keys are for the draft.
             let asks = |text: &str| text.contains("┃   1 Yes, ");
             while asks(&self.text()) && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(10));
@@ -237,14 +237,14 @@ impl Screen {
         }
     }
 
-    /// Waits until `text` is on the screen, and says where: column and row, from 0.
+    /// Waits until `text` is on the screen, and returns its column and row, from 0.
     pub fn find(&self, text: &str) -> (u16, u16) {
         let mut found = None;
         self.wait_until(&format!("{text:?}"), |cells| {
             let width = cells.size().1.get();
             found = cells.rows(0, width).enumerate().find_map(|(row, line)| {
                 let column = line.find(text)?;
-                // No row that is looked for holds wide characters.
+                // No searched row contains wide characters.
                 Some((line[..column].chars().count() as u16, row as u16))
             });
             found.is_some()
@@ -252,7 +252,7 @@ impl Screen {
         found.unwrap()
     }
 
-    /// What the mouse reports: the left button pressed, moved or released in a cell.
+    /// Sends a mouse report: the left button pressed, moved or released in a cell.
     pub fn mouse(&self, what: MouseReport, (column, row): (u16, u16)) {
         let (button, end) = match what {
             MouseReport::Press => (0, 'M'),
@@ -262,7 +262,7 @@ impl Screen {
         self.type_keys(&format!("\x1b[<{button};{};{}{end}", column + 1, row + 1));
     }
 
-    /// The texts that were handed to the terminal for its clipboard (OSC 52).
+    /// The texts passed to the terminal for its clipboard (OSC 52).
     pub fn copied(&self) -> Vec<String> {
         use base64::Engine;
         let log = String::from_utf8_lossy(&self.bytes()).into_owned();
@@ -276,8 +276,8 @@ impl Screen {
         self.screen(vt100::Screen::contents)
     }
 
-    /// What was shown, locked; whoever has it already, as in [`Self::wait_until`], waits no longer than
-    /// [`TIMEOUT`] for it.
+    /// The content, locked; if the caller already holds it, as in [`Self::wait_until`], this waits at most
+    /// [`TIMEOUT`].
     #[track_caller]
     fn shown(&self) -> MutexGuard<'_, Shown> {
         let end = Instant::now() + TIMEOUT;
@@ -293,7 +293,7 @@ impl Screen {
         }
     }
 
-    /// Looks at the screen.
+    /// Reads the screen.
     pub fn screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
         look(self.shown().parser.screen())
     }
@@ -303,7 +303,7 @@ impl Screen {
         self.shown().log.clone()
     }
 
-    /// Closes the terminal, as a closed window does.
+    /// Closes the terminal, like a closed window.
     pub fn close(&mut self) {
         let (thread, stop) = self.reader.take().unwrap();
         drop(stop);
@@ -311,7 +311,7 @@ impl Screen {
         drop(self.pty.take());
     }
 
-    /// Whether the terminal's own settings are what they were before the program started.
+    /// True if the terminal's own settings are the same as before the program started.
     pub fn settings_are_as_before(&self) -> bool {
         let now = rustix::termios::tcgetattr(self.pty.as_ref().unwrap().as_fd()).unwrap();
         let before = &self.before;
@@ -319,7 +319,7 @@ impl Screen {
             == (before.local_modes, before.input_modes, before.output_modes, before.control_modes)
     }
 
-    /// Waits for the program's end and for the last of its output.
+    /// Waits for the program's exit and for the last of its output.
     pub fn wait_exit(&mut self) -> ExitStatus {
         let end = Instant::now() + TIMEOUT;
         let status = loop {
@@ -336,7 +336,7 @@ impl Screen {
     }
 }
 
-/// Each of the texts is in one row, and these are in order.
+/// Checks that each of the texts is in one row, in this order.
 #[track_caller]
 pub fn check_order(rows: &[String], texts: &[&str]) {
     let mut last = 0;
@@ -348,7 +348,7 @@ pub fn check_order(rows: &[String], texts: &[&str]) {
     }
 }
 
-/// What the left button of the mouse did.
+/// The action of the left mouse button.
 #[derive(Clone, Copy)]
 pub enum MouseReport {
     Press,
@@ -356,7 +356,7 @@ pub enum MouseReport {
     Release,
 }
 
-/// The text in tau's composer, as it is shown between its two rules.
+/// The text in tau's composer, as shown between its two rules.
 pub fn composer(cells: &vt100::Screen) -> Option<String> {
     let rows: Vec<String> = cells.rows(0, cells.size().1.get()).collect();
     let bottom = rows.iter().rposition(|row| row.starts_with("──"))?;

@@ -1,8 +1,8 @@
-//! Lines without secrets, many of which look a little as if they had some.
+//! Lines without secrets, many of which look as if they might have some.
 
 use super::random::{ALNUM, BASE64, DIGITS, HEX, LOWER, Random, WORD};
 
-/// A line of code, of a log, of a lock file, of data. The kinds take turns.
+/// A line of code, of a log, of a lock file, of data. The kinds alternate.
 pub fn line(random: &mut Random, n: usize) -> String {
     match n % 10 {
         0 => rust(random),

@@ -1,4 +1,4 @@
-//! Random text that is the same every time (SplitMix64 by Steele, Lea and Flood).
+//! Deterministic random text (SplitMix64 by Steele, Lea and Flood).
 
 pub struct Random(u64);
 
@@ -31,7 +31,7 @@ impl Random {
         choices[self.below(choices.len())]
     }
 
-    /// So many of these characters.
+    /// This many of these characters.
     pub fn of(&mut self, letters: &str, count: usize) -> String {
         let letters: Vec<char> = letters.chars().collect();
         (0..count).map(|_| letters[self.below(letters.len())]).collect()

@@ -2,7 +2,7 @@
 
 use super::random::{ALNUM, BASE64, DIGITS, HEX, LOWER, Random, UPPER, WORD};
 
-/// A text with secrets, and the secrets. The kinds take turns.
+/// A text with secrets, and the secrets. The kinds alternate.
 pub fn line(random: &mut Random, n: usize) -> (String, Vec<String>) {
     match n % 10 {
         0..=3 => {
@@ -15,7 +15,7 @@ pub fn line(random: &mut Random, n: usize) -> (String, Vec<String>) {
     }
 }
 
-/// A key as a provider hands it out.
+/// A key as a provider issues it.
 fn key(random: &mut Random, n: usize) -> String {
     let r = random;
     match n % 34 {
@@ -61,7 +61,7 @@ fn key(random: &mut Random, n: usize) -> String {
     }
 }
 
-/// A key where keys are found.
+/// A key in a typical place.
 fn around(random: &mut Random, key: &str) -> String {
     match random.below(10) {
         0 => format!("{key}\n"),
@@ -77,7 +77,7 @@ fn around(random: &mut Random, key: &str) -> String {
     }
 }
 
-/// What a variable with a secret name holds.
+/// The value of a variable with a secret-sounding name.
 fn value(random: &mut Random) -> String {
     let r = random;
     match r.below(7) {
@@ -91,7 +91,7 @@ fn value(random: &mut Random) -> String {
     }
 }
 
-/// A value that a name says is secret.
+/// A value marked as secret by its name.
 fn named(random: &mut Random) -> (String, Vec<String>) {
     let prefix = random.pick(&["APP", "DB", "STRIPE", "GITHUB", "SMTP", "MY_SERVICE", "REDIS"]);
     let end = random.pick(&[
@@ -150,7 +150,7 @@ fn address(random: &mut Random) -> (String, Vec<String>) {
     (text, vec![password])
 }
 
-/// A private key, as a file, as a string, or with the numbers of its lines.
+/// A private key, as a file, as a string, or with line numbers.
 fn private_key(random: &mut Random) -> (String, Vec<String>) {
     let kind = random.pick(&["RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY"]);
     let lines: Vec<String> = (0..4).map(|_| random.of(BASE64, 64)).collect();

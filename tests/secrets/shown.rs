@@ -1,11 +1,11 @@
-//! Masked secrets on the screen: shown with a key, which leaves no trace, and masking switched while tau runs.
+//! Masked secrets on the screen: revealed by a key, without a trace, and masking switched while tau runs.
 
 use std::process::Command;
 
 use crate::screen::Screen;
 use crate::time_limit::RunInTime;
 
-/// What the command below prints; it stands nowhere whole but in its output.
+/// The output of the command below; it appears as a whole only in its output.
 const VALUE: &str = "zq81-Kk2m-44xx";
 
 fn print_secret(screen: &Screen) {

@@ -12,7 +12,7 @@ use crate::headless::{bare, run};
 use crate::screen::Screen;
 use crate::sessions::{HEADER, line};
 
-/// A screen that is attached to a session of the server at a place: `http://…`, `https://…` or `unix:…`.
+/// A screen attached to a session of the server at a place: `http://…`, `https://…` or `unix:…`.
 pub(super) fn attached_at(place: &str, token: &str, session: &str, columns: u16) -> Screen {
     let script = format!("export TAU_SERVE_TOKEN={token}");
     Screen::prepared(&script, &format!("attach {place} {session}"), columns, 40)
@@ -22,7 +22,7 @@ pub(super) fn attached(server: &Served, session: &str) -> Screen {
     attached_at(&server.url(), &server.token, session, 90)
 }
 
-/// The same in a wide terminal, where no line about the session is cut.
+/// An attached screen in a wide terminal, where no line about the session is cut.
 pub(super) fn attached_wide(server: &Served, session: &str) -> Screen {
     attached_at(&server.url(), &server.token, session, 160)
 }
@@ -37,7 +37,7 @@ pub(super) async fn quiet() -> Served {
     Served::start(&["--log", "off"]).await
 }
 
-/// Sends a request of tau's own.
+/// Sends one of tau's own requests.
 async fn own(server: &Served, method: &str, path: &str, spoken: &str, body: &Value) -> super::client::Reply {
     let headers = format!(
         "host: {}\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\nx-tau-attach: {spoken}\r\n",
@@ -47,7 +47,7 @@ async fn own(server: &Served, method: &str, path: &str, spoken: &str, body: &Val
     server.raw(method, path, &headers, body.as_bytes()).await
 }
 
-/// What the server speaks, as it says to a client that speaks something else.
+/// The server's protocol version, as told to a client with a different one.
 async fn spoken(server: &Served) -> String {
     let refused = own(server, "POST", "/api/attach", "tau", &json!({})).await.is(409).json();
     let spoken = refused["detail"].as_str().unwrap().split('"').nth(1).unwrap().to_owned();
@@ -68,11 +68,11 @@ async fn two_screens_share_a_session_and_its_decisions() {
     other.press_until("y", "I wrote nothing else");
     one.wait_for("I wrote nothing else");
     assert!(server.dir.path().join("tau-demo.md").exists());
-    // A third one that comes later sees what happened, and where it is.
+    // A third one that joins later sees what happened, and where it is.
     let late = attached_wide(&server, &id);
     late.wait_for("I wrote nothing else");
     late.wait_for(&server.address);
-    // A command of the user, too.
+    // A user command, too.
     send(&late, "!echo from the third");
     one.wait_for("$ echo from the third");
     // Leaving ends nothing.
@@ -93,7 +93,7 @@ async fn a_run_continues_without_its_screen_and_is_seen_by_one_that_comes_in_its
     screen.wait_exit();
     let shown = server.send("GET", &format!("/api/sessions/{id}"), &Value::Null).await.is(200).json();
     assert_eq!(shown["running"], json!(true), "{shown}");
-    // The call that waits is asked again on the next screen, and stopping works from there.
+    // The waiting call is asked about again on the next screen, and stopping works from there.
     let next = attached(&server, &id);
     next.wait_for("waiting for you");
     next.press_until("y", "I wrote nothing else");
@@ -167,7 +167,7 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
     send(&screen, "/model");
     screen.wait_for("scripted demo");
     screen.type_keys("\x1b[27u");
-    // Its files are completed.
+    // The server's files are completed.
     screen.type_keys("look at @tau-de");
     screen.wait_for("tau-demo.md");
     screen.type_keys("\x1b[27u\x15");
@@ -181,7 +181,7 @@ async fn branches_models_and_going_back_work_from_an_attached_screen() {
     screen.type_keys("\r");
     screen.press_until("\r", "took back");
     assert!(!work.join("tau-demo.md").exists());
-    // The prompt comes back to the screen that went back, and to no other.
+    // The prompt comes back only to the screen that went back.
     screen.wait_for_composer("write");
     other.wait_until("the shorter conversation", |cells| !cells.contents().contains("I wrote nothing else"));
     other.wait_for_composer("ask for something, or !command");
@@ -224,7 +224,7 @@ async fn an_export_is_written_where_the_screen_is() {
     let text = std::fs::read_to_string(screen.home().join("work/talk.md")).unwrap();
     assert!(text.contains("help"), "{text}");
     assert!(!server.dir.path().join("talk.md").exists());
-    // Keys are the server's.
+    // Keys belong to the server.
     send(&screen, "/login");
     screen.wait_for("keys stay on the server");
 }
@@ -239,14 +239,14 @@ async fn a_lost_connection_comes_back_without_loss_or_doubles() {
     screen.wait_for("↑");
     between.cut();
     screen.wait_for("connection lost");
-    // What is written meanwhile is neither lost nor sent twice.
+    // Text written meanwhile is neither lost nor sent twice.
     send(&screen, "!echo once and only once");
     screen.type_keys("a draft");
     between.restore();
     screen.wait_for("$ echo once and only once");
     screen.wait_until("the connection", |cells| !cells.contents().contains("connection lost"));
     screen.wait_for_composer("a draft");
-    // Both screens have the same, whether they lost anything or not.
+    // Both screens show the same, whether or not they lost anything.
     let other = attached(&server, &id);
     other.wait_for("$ echo once and only once");
     for screen in [&screen, &other] {
@@ -254,7 +254,7 @@ async fn a_lost_connection_comes_back_without_loss_or_doubles() {
     }
 }
 
-/// An address that nobody listens on.
+/// An address without a listener.
 pub(super) fn free_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
@@ -322,7 +322,7 @@ async fn what_keeps_it_from_attaching_is_said() {
 async fn a_server_of_ones_own_is_found_without_address_and_token() {
     let server = quiet().await;
     create(&server, json!({ "name": "Mine" })).await;
-    // The same home as that of the server, which has written its address and token there.
+    // The same home as the server's, which has written its address and token there.
     let home = server.dir.path().display();
     let script = format!("unset TAU_HOME; export HOME={home}");
     let screen = Screen::prepared(&script, "attach", 90, 24);
@@ -341,7 +341,7 @@ async fn a_command_that_is_sent_twice_is_done_once() {
     let spoken = spoken(&server).await;
     let command = |text: &str| json!({ "type": "bash", "id": text, "command": format!("echo {text}"), "excludeFromContext": true });
     let body = |first: u64, commands: Value| json!({ "client": "me", "first": first, "commands": commands });
-    // Nobody is attached yet.
+    // No one is attached yet.
     own(&server, "POST", &path, &spoken, &body(0, json!([command("a")]))).await.is(409);
     let extra = format!("x-tau-attach: {spoken}\r\n");
     let mut stream = server.stream("GET", &format!("{path}?client=me"), &extra, &Value::Null).await;
@@ -369,7 +369,8 @@ async fn a_command_that_is_sent_twice_is_done_once() {
         }
     }
     assert_eq!(begun, ["a", "b"]);
-    // What makes no sense for a shared session, and settings of the client, are refused to it alone.
+    // Requests that make no sense for a shared session, and settings of the client, are refused only to that
+    // client.
     let refused = json!([{ "type": "shutdown" }, { "type": "set_system", "text": "x" }]);
     own(&server, "POST", &path, &spoken, &body(2, refused)).await.is(200);
     let mut notices = Vec::new();
@@ -394,7 +395,7 @@ async fn a_model_is_resolved_by_the_server_and_its_address_stays_there() {
     let model = json!({ "id": "gpt-5", "provider": "openai", "baseUrl": "http://127.0.0.1:9/steal" });
     let body = json!({ "client": "me", "first": 0, "commands": [{ "type": "set_model", "model": model }] });
     own(&server, "POST", &path, &spoken, &body).await.is(200);
-    // There is no key for it, so it is refused, and no model of the client's making is used.
+    // There is no key for it, so it is refused, and no model defined by the client is used.
     loop {
         let events = stream.next().await.unwrap().data["events"].clone();
         assert!(!events.to_string().contains("/steal"), "{events}");

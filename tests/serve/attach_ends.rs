@@ -1,4 +1,4 @@
-//! `tau attach`: aborting, the Unix socket, and sessions that are closed or deleted under a screen.
+//! `tau attach`: aborting, the Unix socket, and sessions closed or deleted under a screen.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ async fn a_session_is_shared_over_a_unix_socket() {
     other.wait_for(&format!("detached; the session continues: tau attach {address}"));
 }
 
-/// Two screens on a session, which show an answer of it.
+/// Two screens attached to a session, which show one of its answers.
 fn both_attached(server: &Served, session: &str) -> [Screen; 2] {
     let screens = [0, 1].map(|_| attached_wide(server, session));
     send(&screens[0], "help");
@@ -111,7 +111,7 @@ async fn a_session_that_is_deleted_on_the_server_loses_no_draft() {
     leaving.wait_for("detached: the session was deleted on the server");
     let text = leaving.text();
     assert!(!text.contains("continues") && !text.contains("tau attach"), "{text}");
-    // What is sent nevertheless comes back, and another session takes it.
+    // Messages sent anyway come back, and another session accepts them.
     send(&staying, "words of mine");
     staying.wait_for("not sent");
     staying.wait_for_composer("words of mine");
@@ -145,7 +145,7 @@ async fn a_session_that_cannot_be_deleted_is_closed_and_the_screen_says_why() {
     std::fs::remove_file(&note).unwrap();
     send(&staying, "!echo open again");
     staying.wait_for("$ echo open again");
-    // What a screen hears of a deletion is true: the file is gone then.
+    // A reported deletion is true: the file is gone by then.
     server.send("DELETE", &format!("/api/sessions/{id}"), &Value::Null).await.is(204);
     staying.wait_until("the deletion", |cells| {
         let is_told = cells.contents().contains("the session was deleted on the server");

@@ -1,4 +1,4 @@
-//! `tau attach` to a server of the test's own, which does things in an order that a real one rarely does.
+//! `tau attach` to a fake server, which does things in an order that is rare with a real one.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use super::attach::{attached_at, send};
 
-/// What the server was asked for, and when it is to say that the session was closed.
+/// The requests to the server, and when it should report that the session was closed.
 #[derive(Default)]
 struct Fake {
     streams: AtomicUsize,
@@ -24,7 +24,7 @@ struct Fake {
 }
 
 impl Fake {
-    /// Listens; its address.
+    /// Listens; returns its address.
     async fn start(self: &Arc<Self>) -> String {
         let (streaming, commanded) = (Arc::clone(self), Arc::clone(self));
         let stream = move || async move { streaming.stream() };
@@ -72,7 +72,7 @@ async fn what_a_screen_asks_by_itself_does_not_open_a_closed_session_again() {
     let fake = Arc::<Fake>::default();
     let url = fake.start().await;
     let screen = attached_at(&url, "a-token-of-a-test", "s1", 160);
-    // Each is refused: the session has been closed, and its stream has not said so yet.
+    // Each is refused: the session has been closed, but its stream has not said so yet.
     while fake.commands.load(Ordering::SeqCst) < 3 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -80,7 +80,7 @@ async fn what_a_screen_asks_by_itself_does_not_open_a_closed_session_again() {
     fake.closing.notify_one();
     screen.wait_for("the session was closed on the server");
     assert_eq!(fake.streams.load(Ordering::SeqCst), 1);
-    // What the user sends does.
+    // Messages of the user do.
     send(&screen, "hello");
     while fake.streams.load(Ordering::SeqCst) < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -17,7 +17,7 @@ async fn a_session_is_attached_to_over_tls() {
     let server = quiet().await;
     let id = create(&server, json!({})).await;
     let url = tls_front(&server.address);
-    // Nobody vouches for the certificate.
+    // The certificate is not trusted.
     let dir = tempfile::tempdir().unwrap();
     let mut untrusting = bare(dir.path());
     untrusting.args(["attach", &url, &id]).env("TERM", "xterm").env("TAU_SERVE_TOKEN", &server.token);

@@ -37,7 +37,7 @@ async fn a_session_is_forked_undone_and_shown_as_a_tree() {
     assert_eq!(kinds.iter().filter(|kind| ***kind == json!("user")).count(), 1, "{own}");
     server.send("POST", &format!("{path}/fork"), &json!({ "entryId": "none" })).await.is(422);
 
-    // Going back takes the file away, and the conversation is before the prompt.
+    // Going back removes the file, and the conversation is before the prompt.
     let undo = json!({ "entryId": prompts[1]["id"] });
     let report = server.send("POST", &format!("{path}/undo"), &undo).await.is(200).json();
     assert_eq!(report["restored"], json!(["tau-demo.md"]), "{report}");
@@ -61,7 +61,7 @@ async fn a_crash_ends_nothing_else() {
     assert_eq!(reports.filter(|file| file.file_name().to_string_lossy().starts_with("crash-")).count(), 1);
 }
 
-/// Not a test: what the test above runs.
+/// Not a test: the program that the test above runs.
 #[test]
 #[ignore = "run by a_crash_ends_nothing_else"]
 fn child_that_panics() {

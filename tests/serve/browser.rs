@@ -21,12 +21,12 @@ pub struct Browser {
     output: BufReader<ChildStdout>,
     page: String,
     next: u64,
-    /// What the page wrote to its console, and errors that it did not catch.
+    /// The page's console output, and its uncaught errors.
     pub complaints: Vec<String>,
 }
 
 impl Browser {
-    /// Starts it; `None`, with a message, where none is installed.
+    /// Starts it; `None`, with a message, if none is installed.
     pub async fn start() -> Option<Self> {
         let paths: Vec<_> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
         let found = NAMES.iter().find(|name| paths.iter().any(|path| path.join(name).is_file()));
@@ -68,7 +68,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Sends a command; its result.
+    /// Sends a command and returns its result.
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
         let id = self.next;
         self.next += 1;
@@ -103,7 +103,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression, once it is there if it is a promise.
+    /// The value of an expression, awaited if it is a promise.
     pub async fn value(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let result = self.call("Runtime.evaluate", params).await;
@@ -127,18 +127,18 @@ impl Browser {
         }
     }
 
-    /// The text of the first element.
+    /// The text of the first matching element.
     pub async fn text(&mut self, selector: &str) -> String {
         let text = self.value(&format!("document.querySelector({})?.innerText ?? ''", json!(selector))).await;
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks the first element, which has to be there.
+    /// Clicks the first matching element, which must exist.
     pub async fn click(&mut self, selector: &str) {
         self.value(&format!("document.querySelector({}).click()", json!(selector))).await;
     }
 
-    /// Goes to an address and waits for the page.
+    /// Opens an address and waits for the page.
     pub async fn go(&mut self, address: &str) {
         self.call("Page.navigate", json!({ "url": address })).await;
         self.until(&format!(
@@ -148,7 +148,7 @@ impl Browser {
         .await;
     }
 
-    /// Types text where the focus is.
+    /// Types text at the focus.
     pub async fn write(&mut self, text: &str) {
         self.call("Input.insertText", json!({ "text": text })).await;
     }
@@ -164,7 +164,7 @@ impl Browser {
         }
     }
 
-    /// Makes the page so large, light or dark.
+    /// Sets the page's size, and light or dark mode.
     pub async fn size(&mut self, width: u32, height: u32, scheme: &str) {
         let metrics =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 700 });
@@ -173,7 +173,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", features).await;
     }
 
-    /// Writes a picture to the folder that `TAU_PICTURES` names, if it is set.
+    /// Writes a screenshot to the folder named by `TAU_PICTURES`, if it is set.
     pub async fn picture(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("TAU_PICTURES") else { return };
         use base64::Engine as _;

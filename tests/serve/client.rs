@@ -19,7 +19,7 @@ pub struct Served {
     pub dir: tempfile::TempDir,
 }
 
-/// A response that was read to its end.
+/// A complete response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -53,7 +53,7 @@ pub struct Frame {
 /// An open event stream.
 pub struct Stream {
     reader: BufReader<TcpStream>,
-    /// What is left of the chunk.
+    /// The rest of the chunk.
     text: String,
     /// The id of the last event.
     last: Option<String>,
@@ -65,14 +65,14 @@ impl Served {
         Served::in_dir(tempfile::tempdir().unwrap(), arguments).await
     }
 
-    /// The same in this folder.
+    /// Starts it in this folder.
     pub async fn in_dir(dir: tempfile::TempDir, arguments: &[&str]) -> Self {
         let command = command(dir.path(), &["--listen", "127.0.0.1:0"], arguments);
         let (child, address, token) = ready(command).await;
         Served { child, address, token, dir }
     }
 
-    /// Where it is, as `tau attach` takes it.
+    /// The address, in the form for `tau attach`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -143,7 +143,7 @@ impl Served {
         self.stream("GET", &format!("/api/sessions/{id}/events"), "", &Value::Null).await
     }
 
-    /// Ends it by a signal; how it ended and what it wrote on standard error.
+    /// Ends it with a signal; returns its exit and its output on standard error.
     pub async fn end(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_raw(self.child.id().unwrap().cast_signed()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -155,7 +155,7 @@ impl Served {
     }
 }
 
-/// The command `tau serve` with nothing configured but the demo model.
+/// The command `tau serve` with only the demo model configured.
 pub fn command(dir: &Path, place: &[&str], arguments: &[&str]) -> Command {
     let mut command = bare(dir);
     command.arg("serve").args(place).args(["--model", "demo"]).args(arguments);
@@ -163,7 +163,7 @@ pub fn command(dir: &Path, place: &[&str], arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts it, and reads what it prints once it is ready: process, address, token.
+/// Starts it, and reads its output once it is ready: process, address, token.
 pub async fn ready(mut command: Command) -> (Child, String, String) {
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -186,7 +186,7 @@ pub async fn ready(mut command: Command) -> (Child, String, String) {
     (child, address, token)
 }
 
-/// The same for one whose token is known and not printed.
+/// Starts a server whose token is known and not printed.
 pub async fn ready_with(mut command: Command, token: &str) -> Child {
     assert!(!token.is_empty());
     let mut child = command.spawn().unwrap();
@@ -224,7 +224,7 @@ fn joined(mut rest: &str) -> String {
 }
 
 impl Stream {
-    /// The next event; `None` at the end. Comments are passed over.
+    /// The next event; `None` at the end. Comments are skipped.
     pub async fn next(&mut self) -> Option<Frame> {
         loop {
             while let Some((frame, rest)) = self.text.split_once("\n\n") {
@@ -257,7 +257,7 @@ impl Stream {
         self.last.as_deref().expect("an event")
     }
 
-    /// Events up to and with the first of this name.
+    /// Events up to and including the first with this name.
     pub async fn until(&mut self, name: &str) -> Vec<Frame> {
         let mut frames = Vec::new();
         while let Some(frame) = self.next().await {

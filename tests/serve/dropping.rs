@@ -1,10 +1,10 @@
-//! A connection that can be cut: forwards bytes to a server until it is told not to.
+//! A connection that can be cut: forwards bytes to a server until told not to.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What is between a client and a server.
+/// The link between a client and a server.
 pub struct Dropping {
     pub address: String,
     state: Arc<Mutex<State>>,
@@ -17,7 +17,7 @@ struct State {
 }
 
 impl Dropping {
-    /// Begins to forward.
+    /// Starts forwarding.
     pub fn to(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -42,12 +42,12 @@ impl Dropping {
         Dropping { address, state }
     }
 
-    /// Where it is, as `tau attach` takes it.
+    /// The address, in the form for `tau attach`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Closes every connection, and lets none through.
+    /// Closes every connection, and accepts none.
     pub fn cut(&self) {
         let mut state = self.state.lock().unwrap();
         state.is_cut = true;
@@ -57,7 +57,7 @@ impl Dropping {
         }
     }
 
-    /// Lets connections through again.
+    /// Accepts connections again.
     pub fn restore(&self) {
         self.state.lock().unwrap().is_cut = false;
     }

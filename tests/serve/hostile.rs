@@ -1,4 +1,4 @@
-//! Requests that nobody should send, and requests of those who should not.
+//! Requests that no client should send, and requests of clients who may not.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
@@ -8,7 +8,7 @@ use super::client::{Served, command, ready, reply};
 use super::create;
 use crate::time_limit::InTime;
 
-/// Fails unless it is a problem of this status.
+/// Checks that it is a problem document with this status.
 #[track_caller]
 fn problem(reply: &super::client::Reply, status: u16) {
     assert_eq!(reply.status, status, "{reply:?}");
@@ -47,7 +47,7 @@ async fn who_may_not_send_requests_is_refused() {
             problem(&reply, status);
         }
     }
-    // Browsers ask before they send what needs a token, without it.
+    // Browsers send a preflight request, without the token, before a request that needs it.
     let asked = format!("{own}origin: https://pages.example\r\naccess-control-request-method: POST\r\n");
     let reply = server.raw("OPTIONS", "/api/sessions", &asked, b"").await.is(204);
     assert!(reply.head.contains("access-control-allow-headers: authorization"), "{}", reply.head);
@@ -104,7 +104,7 @@ async fn limits_hold() {
     let (one, _) = (create(&server, json!({})).await, create(&server, json!({})).await);
     let held = server.events(&one).await;
     problem(&server.send("GET", &format!("/api/sessions/{one}/events"), &Value::Null).await, 503);
-    // The one that nobody uses is closed, the one that is followed does not.
+    // The unused session is closed, the followed one is not.
     let third = create(&server, json!({})).await;
     let live = |id: &str| {
         let path = format!("/api/sessions/{id}");
@@ -172,7 +172,7 @@ async fn a_thousand_malformed_inputs_leave_it_alive() {
             }
         }
     }
-    // What is not even HTTP.
+    // Input that is not even HTTP.
     let pieces: [&[u8]; 8] = [
         b"\r\n\r\n",
         b"GET\r\n\r\n",
@@ -186,7 +186,7 @@ async fn a_thousand_malformed_inputs_leave_it_alive() {
     for piece in (0..300).map(|n| pieces[n % pieces.len()]) {
         let mut socket = TcpStream::connect(&server.address).await.unwrap();
         socket.write_all(piece).await.unwrap();
-        // Some wait for more, which does not come.
+        // Some wait for more, which never arrives.
         socket.shutdown().await.unwrap();
         let mut rest = Vec::new();
         let _ = socket.read_to_end(&mut rest).in_time("the end of the connection").await;
@@ -213,7 +213,7 @@ async fn a_socket_is_for_its_user_only() {
         );
         socket.write_all(head.as_bytes()).await.unwrap();
         reply(socket).await.is(200);
-        // A second one does not take it away.
+        // A second one does not take it over.
         let second = crate::headless::run(&mut command(dir.path(), &place, &[]), None).await;
         assert_eq!(second.code, 3, "{second:?}");
         assert!(second.err.contains("cannot listen on"), "{second:?}");

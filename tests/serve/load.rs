@@ -1,4 +1,4 @@
-//! Clients that do not read, and what is left of sessions that were closed.
+//! Clients that do not read, and leftovers of closed sessions.
 
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
@@ -22,7 +22,7 @@ async fn a_client_that_does_not_read_is_told_what_it_has_missed() {
     let server = Served::start(&["--log", "off"]).await;
     let id = create(&server, json!({})).await;
     let socket = TcpSocket::new_v4().unwrap();
-    // So that little is on its way.
+    // So that little is in transit.
     socket.set_recv_buffer_size(4_096).unwrap();
     let mut slow = server.stream_on(socket, &format!("/api/sessions/{id}/events")).await;
     for _ in 0..3 {
@@ -39,12 +39,12 @@ async fn a_client_that_does_not_read_is_told_what_it_has_missed() {
             continue;
         }
         let number = number(&frame).unwrap();
-        // Whatever is not there was counted.
+        // Missing events were counted.
         assert!(seen.is_none_or(|seen| number == seen + 1), "{seen:?} {frame:?}");
         (seen, received) = (Some(number), received + 1);
     }
     assert!(missed > 0 && received > 0, "{missed} {received}");
-    // With the id of its last event it gets what follows, as every client.
+    // With the id of its last event it gets the rest, like every client.
     let header = format!("last-event-id: {}\r\n", slow.last_id());
     let mut again = server.stream("GET", &format!("/api/sessions/{id}/events"), &header, &Value::Null).await;
     run(&server, &id, "help").await;
@@ -69,7 +69,7 @@ async fn sessions_that_were_closed_leave_nothing_behind() {
         match round % 3 {
             0 => {}
             1 => {
-                // A client that leaves while a call waits.
+                // A client that leaves while a call is waiting.
                 let body = json!({ "prompt": "write" });
                 let mut left = server.stream("POST", &format!("{path}/prompt"), "", &body).await;
                 left.until("approval_requested").await;

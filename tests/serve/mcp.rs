@@ -1,4 +1,4 @@
-//! `tau mcp-serve`: sessions as tools of MCP, on pipes and over HTTP.
+//! `tau mcp-serve`: sessions as MCP tools, on pipes and over HTTP.
 
 use std::process::Stdio;
 
@@ -75,7 +75,7 @@ impl Client {
         self.ask("tools/call", json!({"name": name, "arguments": arguments})).await
     }
 
-    /// The state that a tool answers with.
+    /// The state that a tool returns.
     async fn state(&mut self, name: &str, arguments: Value) -> Value {
         let result = self.call(name, arguments).await;
         assert_ne!(result["isError"], true, "{name}: {result}");
@@ -196,7 +196,7 @@ async fn mistakes_are_answered_in_words_and_garbage_ends_nothing() {
         };
         client.write(&line).await;
         if at % 20 == 0 {
-            // Reads what was answered, or neither side could write any more.
+            // Reads the answers, or neither side could write any more.
             client.ask("ping", json!({})).await;
         }
     }
@@ -231,7 +231,7 @@ async fn over_http_a_client_needs_the_token() {
     assert!(answer.body.contains("\"serverInfo\":{\"name\":\"tau\""), "{answer:?}");
 }
 
-/// The client of another agent's making cannot have more run unasked than the user allowed.
+/// A client for another agent cannot run more without approval than the user allowed.
 #[tokio::test]
 async fn a_client_cannot_raise_the_mode() {
     for (chosen, refused) in [
@@ -260,7 +260,7 @@ async fn a_client_cannot_raise_the_mode() {
     }
 }
 
-/// Who speaks MCP is mostly a model itself: nobody is asked.
+/// An MCP client is usually a model itself: no one is asked.
 #[tokio::test]
 async fn the_model_behind_it_is_told_that_nobody_can_answer() {
     let question = json!({"questions": [{"question": "Which?", "choices": ["a", "b"]}]});

@@ -27,7 +27,7 @@ pub async fn place(acts: Vec<Act>) -> Option<(Browser, Served, Server)> {
     Some((browser, server, upstream))
 }
 
-/// Enters with the token, and makes a session in which everything is asked.
+/// Enters with the token, and creates a session in which everything needs approval.
 pub async fn enter(browser: &mut Browser, server: &Served) {
     browser.go(&format!("http://{}/#token={}", server.address, server.token)).await;
     browser.until("!document.querySelector('#app').hidden").await;
@@ -42,7 +42,7 @@ pub async fn enter(browser: &mut Browser, server: &Served) {
         .await;
 }
 
-/// Sends a prompt with the keyboard alone.
+/// Sends a prompt with only the keyboard.
 pub async fn prompt(browser: &mut Browser, text: &str) {
     browser.value("document.querySelector('#prompt').focus()").await;
     browser.write(text).await;
@@ -50,12 +50,12 @@ pub async fn prompt(browser: &mut Browser, text: &str) {
     browser.until("document.querySelector('#prompt').value === ''").await;
 }
 
-/// Waits until a question takes an answer.
+/// Waits until a question accepts an answer.
 pub async fn settled(browser: &mut Browser) {
     browser.until("!document.querySelector('#asks').classList.contains('early')").await;
 }
 
-/// Pairs of colours in what is shown whose contrast is below 4.5.
+/// Visible pairs of colours whose contrast is below 4.5.
 const CONTRAST: &str = r"
 (() => {
   const parse = (text) => { const [r, g, b, a = 1] = text.match(/[\d.]+/g).map(Number); return { r, g, b, a }; };
@@ -81,7 +81,7 @@ const CONTRAST: &str = r"
   return faults;
 })()";
 
-/// Whether all controls below the prompt are in one row while the agent works.
+/// True if all controls below the prompt are in one row while the agent works.
 const BUTTONS_IN_A_ROW: &str = "(() => {
   const parts = ['#mode', '#attach', '#stop', '#send'].map((name) => document.querySelector(name));
   const middles = parts.map((part) => { const box = part.getBoundingClientRect(); return (box.top + box.bottom) / 2; });
@@ -93,7 +93,7 @@ pub const LAID_OUT: &str = "new Promise((done) => requestAnimationFrame(() => re
   .then(() => Promise.allSettled(document.getAnimations().map((motion) => motion.finished)))
   .then(() => true)";
 
-/// Fails if something is wider than the page, hard to read, or has no name for a screen reader.
+/// Fails if something is wider than the page, hard to read, or has no accessible name.
 pub async fn check(browser: &mut Browser, name: &str) {
     for (width, height, scheme) in
         [(1280, 800, "light"), (390, 844, "dark"), (1280, 800, "dark"), (390, 844, "light")]
@@ -154,7 +154,7 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
     settled(&mut browser).await;
     browser.click(".ask .primary").await;
 
-    // A command, in which what hides is visible.
+    // A command with its hidden characters visible.
     browser.until("document.querySelector('.ask pre')?.innerText.includes('printf')").await;
     let asked = browser.text(".ask pre").await;
     assert!(asked.contains("⟨U+202E⟩") && !asked.contains('\u{202e}'), "{asked}");
@@ -192,7 +192,7 @@ async fn a_session_is_started_approved_and_read_on_the_page() {
     assert_eq!(browser.value(links).await, "https://example.com/x");
     check(&mut browser, "answer").await;
 
-    // The same is there after the page was loaded again, from the history; notices were of the moment.
+    // The same is there after a reload, from the history; notices were transient.
     let messages =
         "[...document.querySelectorAll('#transcript > article')].map((m) => m.innerText).join('\\n')";
     let before = browser.value(messages).await;
@@ -225,7 +225,7 @@ async fn a_run_is_stopped_denied_and_seen_by_another_client() {
     browser.until("document.querySelector('#transcript').innerText.includes('as you wish')").await;
     assert!(upstream.requests().last().unwrap().contains("keep it"));
 
-    // Another client's prompt is seen here.
+    // Another client's prompt is visible here.
     let id = browser.value("decodeURIComponent(location.hash.slice(4))").await;
     let body: Value = json!({ "prompt": "from elsewhere", "detach": true });
     let path = format!("/api/sessions/{}/prompt", id.as_str().unwrap());
@@ -289,7 +289,7 @@ async fn questions_of_the_model_are_answered_on_the_page() {
     browser
         .until("document.querySelector('.ask .note').innerText.includes('Question 1 has no answer')")
         .await;
-    // A text takes the place of a choice, and a choice that of a text.
+    // A text replaces a choice, and a choice replaces a text.
     browser.click(".ask .choice:nth-of-type(1) input").await;
     browser.click(".ask input[type=text]").await;
     browser.write("other").await;

@@ -1,11 +1,11 @@
-//! What the page does with a whole session, pictures for a prompt, and a command that is changed before it runs.
+//! Session actions of the page, images for a prompt, and editing a command before it runs.
 
 use serde_json::{Value, json};
 
 use super::page::{check, enter, place, prompt, settled};
 use crate::headless::{calls, says};
 
-/// A picture of one point.
+/// An image of one pixel.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -43,7 +43,7 @@ async fn two_presses_decide_one_call_and_what_was_not_seen_takes_two() {
     browser.until("document.querySelector('.ask .primary')").await;
     settled(&mut browser).await;
     browser.click(".ask .primary").await;
-    // The second question stands where the first one did.
+    // The second question is in the place of the first one.
     browser.until("document.querySelector('.ask pre')?.innerText.includes('one.txt')").await;
     for _ in 0..5 {
         browser.click(".ask .primary").await;
@@ -84,7 +84,8 @@ async fn a_session_gets_pictures_a_name_and_an_end() {
     browser.until("document.querySelector('.user img')").await;
     browser.until("document.querySelector('#transcript .code')").await;
     assert_eq!(browser.value("document.querySelectorAll('#pictures li').length").await, 0);
-    // The model is not known to see, so tau leaves the picture out of the request, and the session has it.
+    // The model is not known to accept images, so tau leaves the image out of the request, but the session
+    // has it.
     assert_eq!(upstream.requests().len(), 1);
     let covered = "(() => { const [a, b] = ['.code button', '.code pre'].map((s) => \
         document.querySelector(s).getBoundingClientRect()); return a.bottom > b.top + 1; })()";
@@ -101,7 +102,7 @@ async fn a_session_gets_pictures_a_name_and_an_end() {
     browser.until("document.querySelector('#title').innerText === 'a point'").await;
     browser.until("document.querySelector('#session-list .name').innerText === 'a point'").await;
 
-    // What is exported is handed to the browser as a file.
+    // The export is passed to the browser as a file.
     browser
         .value(
             "window.saved = null; HTMLAnchorElement.prototype.click = function () { \

@@ -1,4 +1,4 @@
-//! What scrolls on the page, how much of it a question takes, and the link that opens it.
+//! Layout of the page: scrolling, the size of a question, and the link that opens it.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::page::{LAID_OUT, check, enter, place, prompt, settled};
 use crate::faults::server::Act;
 use crate::headless::{calls, says};
 
-/// Sizes of windows: a desktop, two phones, and one of them turned.
+/// Window sizes: a desktop, two phones, and one of them rotated.
 const SIZES: [(u32, u32); 4] = [(1280, 800), (390, 844), (375, 667), (844, 390)];
 
-/// What is wrong with the layout: what scrolls beside the conversation, and a question that takes more than
-/// half of its height or hides its buttons.
+/// The faults of the layout: anything that scrolls beside the conversation, and a question that takes more
+/// than half of its height or hides its buttons.
 pub const LAYOUT: &str = r"
 (() => {
   const faults = [];
@@ -47,7 +47,7 @@ pub const LAYOUT: &str = r"
   return faults;
 })()";
 
-/// Fails if the layout is wrong in one of the sizes.
+/// Fails if the layout has a fault in one of the sizes.
 async fn laid_out(browser: &mut Browser, name: &str) {
     for (width, height) in SIZES {
         browser.size(width, height, "light").await;
@@ -88,7 +88,7 @@ async fn only_the_conversation_scrolls_and_a_long_command_leaves_it_half_of_the_
 
     prompt(&mut browser, "go").await;
     browser.until("document.querySelector('.ask pre')?.innerText.includes('two.txt')").await;
-    // A long draft takes neither the buttons nor the conversation away.
+    // A long draft displaces neither the buttons nor the conversation.
     let draft = format!("'{}'", "a line of the draft\\n".repeat(60));
     let typed = format!(
         "(() => {{ const field = document.querySelector('#prompt'); field.value = {draft}; field.dispatchEvent(new Event('input')); }})()"
@@ -101,7 +101,7 @@ async fn only_the_conversation_scrolls_and_a_long_command_leaves_it_half_of_the_
     browser.until("document.querySelector('.ask .unseen').innerText.includes('not shown yet')").await;
     laid_out(&mut browser, "insists").await;
     let body = "document.querySelector('.ask .body')";
-    // What is asked comes first.
+    // The subject comes first.
     browser.value(&format!("{body}.scrollTop = 0")).await;
     let shown = "(() => { const box = document.querySelector('.ask .body').getBoundingClientRect();
         return document.elementFromPoint(box.left + 20, box.top + 15).tagName; })()";
@@ -155,7 +155,7 @@ async fn long_plans_and_questions_leave_the_conversation_half_of_the_height() {
     laid_out(&mut browser, "questions").await;
     settled(&mut browser).await;
     browser.click(".ask .primary").await;
-    // What is missing is said beside the buttons.
+    // Missing input is named beside the buttons.
     browser
         .until("document.querySelector('.ask .foot .note').innerText.includes('Question 1 has no answer')")
         .await;
@@ -200,7 +200,7 @@ async fn the_link_opens_the_page_and_its_token_stays_nowhere_in_the_address() {
         entries.iter().map(|entry| entry["url"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert!(addresses(&mut browser).await.iter().all(|address| !address.contains("token")));
-    // A link to a page that is open already, of a server that was started again with another token.
+    // A link to a page that is already open, of a server restarted with another token.
     browser.value("sessionStorage.setItem('tau-token', 'an-older-one')").await;
     browser.call("Page.reload", json!({})).await;
     browser.until("document.querySelector('#login')?.hidden === false").await;
@@ -209,7 +209,7 @@ async fn the_link_opens_the_page_and_its_token_stays_nowhere_in_the_address() {
     assert_eq!(browser.value("location.hash").await, "");
     assert!(addresses(&mut browser).await.iter().all(|address| !address.contains("token")));
     assert_eq!(browser.value("sessionStorage.getItem('tau-token')").await, json!(server.token));
-    // Whoever pastes the whole link where the token is asked for is let in, too.
+    // Pasting the whole link in place of the token works, too.
     browser.value("sessionStorage.clear()").await;
     browser.call("Page.reload", json!({})).await;
     browser.until("document.querySelector('#login')?.hidden === false").await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{Frame, Served};
 use super::{create, names};
 
-/// A command that changes something, which the demo model makes when it is asked to.
+/// A prompt that makes the demo model run a command that changes something.
 const ASKED: &str = "edit";
 
 fn ids(frames: &[Frame]) -> Vec<String> {
@@ -20,7 +20,7 @@ async fn all_clients_see_the_same_events_also_those_that_come_back() {
     let (mut one, mut other) = (server.events(&id).await, server.events(&id).await);
     let body = json!({ "prompt": "help" });
     let own = server.stream("POST", &format!("{path}/prompt"), "", &body).await.until("done").await;
-    // They may have come before and after what a session reports at its start.
+    // They may arrive before or after a session's initial events.
     let (begun, other_begun) = (one.until("agent_start").await, other.until("agent_start").await);
     assert_eq!(begun.last(), other_begun.last());
     let (one, other) = (one.until("agent_settled").await, other.until("agent_settled").await);
@@ -29,7 +29,7 @@ async fn all_clients_see_the_same_events_also_those_that_come_back() {
     let begin = own.iter().position(|frame| frame.id == one[0].id).unwrap();
     assert!(own[begin..=settled] == one[..], "{:?}\n{:?}", ids(&own), ids(&one));
 
-    // One that has lost its connection in the middle gets the rest.
+    // A client that lost its connection in the middle gets the rest.
     let middle = one[one.len() / 2].id.clone().unwrap();
     let header = format!("last-event-id: {middle}\r\n");
     let rest = server.stream("GET", &format!("{path}/events"), &header, &Value::Null).await;
@@ -38,7 +38,7 @@ async fn all_clients_see_the_same_events_also_those_that_come_back() {
     let rest = server.stream("GET", &format!("{path}/events?after={middle}"), "", &Value::Null).await;
     assert_eq!({ rest }.until("agent_settled").await.len(), one.len() - one.len() / 2 - 1);
 
-    // An id of before the session was closed names nothing any more.
+    // An id from before the session was closed is no longer valid.
     server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);
     let mut again = server.stream("GET", &format!("{path}/events"), &header, &Value::Null).await;
     let gap = again.next().await.unwrap();
@@ -141,7 +141,7 @@ async fn a_session_that_another_tau_has_open_is_refused() {
         other.send("POST", &format!("{path}/prompt"), &json!({ "prompt": "x" })).await.is(409).json();
     assert_eq!(refused["type"], json!("urn:tau:problem:session-in-use"), "{refused}");
     other.send("DELETE", &path, &Value::Null).await.is(409);
-    // What only reads does not need the lock.
+    // Read-only requests do not need the lock.
     other.send("GET", &format!("{path}/history"), &Value::Null).await.is(200);
     other.send("GET", &format!("{path}/export?format=md"), &Value::Null).await.is(200);
     server.send("POST", &format!("{path}/close"), &Value::Null).await.is(204);
@@ -168,7 +168,7 @@ async fn no_client_raises_the_mode() {
     assert_eq!(server.send("GET", &path, &Value::Null).await.json()["permissionMode"], "ask");
 }
 
-/// A page in the user's browser, which has no token, cannot use up what the user may send.
+/// A page in the user's browser, which has no token, cannot use up the user's quota.
 #[tokio::test]
 async fn refused_requests_do_not_count() {
     let server = Served::start(&["--rate", "5"]).await;

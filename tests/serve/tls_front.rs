@@ -1,4 +1,4 @@
-//! A proxy with TLS before a server, as for clients on other machines.
+//! A TLS proxy before a server, as for clients on other machines.
 
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::faults::tls::config;
 
-/// Begins to forward to the server at this address; the address of the proxy.
+/// Starts forwarding to the server at this address; returns the proxy's address.
 pub fn tls_front(server: &str) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -24,10 +24,10 @@ async fn forward(listener: std::net::TcpListener, server: String) {
         let (client, _) = listener.accept().await.unwrap();
         let (acceptor, server) = (acceptor.clone(), server.clone());
         tokio::spawn(async move {
-            // Fails when the client does not trust the certificate.
+            // Fails if the client does not trust the certificate.
             let Ok(mut client) = acceptor.accept(client).await else { return };
             let mut server = TcpStream::connect(server).await.unwrap();
-            // A client that leaves may do so without a last word.
+            // A client may disconnect without a close message.
             let _ = copy_bidirectional(&mut client, &mut server).await;
         });
     }

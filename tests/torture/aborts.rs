@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use super::{Rack, bounded, full};
 use crate::tools_shell::{gone, rare_sleep};
 
-/// Lines of the file that is changed all the time; all of them name its version.
+/// The number of lines of the constantly changing file; all of them name its version.
 const LINES: usize = if cfg!(debug_assertions) { 3_000 } else { 60_000 };
 
 fn version(number: u64) -> String {
     format!("this is version {number} of it\n").repeat(LINES)
 }
 
-/// The version that the file has, which must be whole.
+/// The version of the file, which must be complete.
 fn whole_version(text: &str) -> u64 {
     let number = text.split(' ').nth(3).and_then(|number| number.parse().ok()).expect("a version");
     assert!(text == version(number), "the file is a mixture, or cut: {} bytes", text.len());
     number
 }
 
-/// What the model does in a round.
+/// The model's calls in a round.
 fn calls(round: u64, number: u64, nap: &str) -> Vec<(&'static str, Value)> {
     let change = json!({
         "path": "f", "replace_all": true,
@@ -61,7 +61,7 @@ fn aborts_at_random_moments_leave_nothing_behind() {
             let answers = rack.aborted(&calls(round, number, &nap), after).await;
             let after = whole_version(&fs::read_to_string(rack.path("f")).unwrap());
             assert!(after == number || after == number + 1);
-            // What the model was told of the change is true.
+            // The result given to the model about the change is true.
             if let (0, Some(answer)) = (round % 4, answers.first()) {
                 assert_eq!(answer.failed, after == number, "round {round}: {answer:?}");
             }

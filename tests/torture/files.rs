@@ -30,7 +30,7 @@ fn a_gigabyte_is_read_searched_and_refused_in_little_memory() {
         rack.refused("edit", args, "MB").await;
         let text = rack.fine("grep", json!({"path": "large", "pattern": "beginning"}), SECOND * 10).await;
         assert!(text.starts_with("[large: binary file with a match"), "{text:.200}");
-        // In a folder a binary file is passed over at its first NUL.
+        // In a folder a binary file is skipped at its first NUL.
         let text = rack.fine("grep", json!({"pattern": "beginning"}), SECOND).await;
         assert!(text.starts_with("no matches for beginning in ."), "{text:.200}");
         let args = json!({"path": "large", "pattern": "absent"});
@@ -141,7 +141,7 @@ fn what_may_not_be_read_or_written_is_said() {
             text.contains("fixed/f\n") && text.contains("[skipped: closed: permission denied]"),
             "{text}"
         );
-        // The folder takes no new file, so the file is changed in its place.
+        // The folder accepts no new file, so the file is changed in place.
         rack.fine("edit", json!({"path": "fixed/f", "old_string": "old", "new_string": "new"}), SECOND).await;
         assert_eq!(rack.bytes("fixed/f"), b"new\n");
         for path in ["closed", "fixed"] {
@@ -227,7 +227,7 @@ async fn a_file_changed_in_between_is_not_touched() {
     rack.fine("edit", edit, SECOND).await;
     rack.fine("write", json!({"path": "f", "content": "all new\n"}), SECOND).await;
     assert_eq!(rack.bytes("f"), b"all new\n");
-    // Calls on one file in one answer follow each other.
+    // Calls on one file in one answer run one after the other.
     let calls = ["all", "new"]
         .map(|word| ("edit", json!({"path": "f", "old_string": word, "new_string": word.to_uppercase()})));
     rack.begin(&calls).await;

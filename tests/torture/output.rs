@@ -1,4 +1,4 @@
-//! Floods, binary output, and processes that will not go.
+//! Floods, binary output, and processes that will not end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use super::{Rack, alone, bounded, full};
 use crate::time_limit::SOON;
 use crate::tools_shell::{STUBBORN, alive, gone, kill, rare_sleep};
 
-/// Most bytes of files of output in these tests.
+/// The maximum number of bytes of output files in these tests.
 const ROOM: u64 = 64 << 20;
 
 fn small_scratch() -> Rack {
     Rack::with(|config| config.scratch = Arc::new(Scratch::bounded(&std::env::temp_dir(), ROOM)))
 }
 
-/// No control characters but line ends and tabs reach the model.
+/// Checks that no control characters except line ends and tabs reach the model.
 fn assert_plain(text: &str) {
     let odd = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
     assert!(odd.is_none() && text.len() < 52 * 1024, "{odd:?} in {} bytes", text.len());
@@ -115,7 +115,7 @@ async fn stopped_and_regrouped_children_end_with_the_abort_and_with_the_timeout(
 #[test]
 fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
     let name = "torture::output::without_a_terminal_a_command_of_the_user_runs_with_a_pipe";
-    // Where nothing but /dev/null is, no terminal can be opened.
+    // If there is only /dev/null, no terminal can be opened.
     let hide = ["unshare", "--mount", "sh", "-c", "mount --bind /dev/null /dev/ptmx && exec \"$0\" \"$@\""];
     match alone(name, &hide) {
         Some(true) => {}
@@ -147,7 +147,7 @@ fn without_a_terminal_a_command_of_the_user_runs_with_a_pipe() {
     });
 }
 
-/// A command of the user's in a terminal: its message.
+/// A user command in a terminal; returns its message.
 async fn in_terminal(rack: &mut Rack, command: &str) -> BashExecution {
     let (id, command) = (Some("b".to_owned()), command.to_owned());
     let size = Some((80, 24));

@@ -1,4 +1,4 @@
-//! Arguments as no tool wants them, and files that several calls or names lead to.
+//! Malformed arguments, and files reached by several calls or names.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

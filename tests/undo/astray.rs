@@ -1,5 +1,5 @@
-//! Attempts to have undo write or delete outside of the session's directory: links and directories that
-//! change places before, between and during what it does, and a journal that names other places.
+//! Attempts to make undo write or delete outside of the session's directory: links and directories swapped
+//! before, between and during its steps, and a journal that names other places.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,13 +14,13 @@ use crate::time_limit::JoinInTime;
 
 const CHOICES: [ConflictChoice; 3] = [ConflictChoice::Keep, ConflictChoice::Merge, ConflictChoice::Old];
 
-/// What a session did, what somebody put in its place, and what is then restored.
+/// The session's calls, the replacement by someone else, and the restoration.
 struct Attack {
     /// Before the first prompt.
     before: &'static str,
     /// At the first and the second prompt.
     calls: [&'static str; 2],
-    /// What a process does that was left in the background.
+    /// The actions of a process left in the background.
     swap: &'static str,
 }
 
@@ -71,7 +71,7 @@ const ATTACKS: &[Attack] = &[
     Attack { before: "mkdir s", calls: ["true", "chmod 700 s"], swap: "rmdir s; ln -s ../outside/sub s" },
 ];
 
-/// A session after an attack's calls, beside a directory that is none of its business.
+/// A session after an attack's calls, beside an unrelated directory.
 fn attacked(attack: &Attack) -> Work {
     let mut work = Work::new();
     work.user(
@@ -132,7 +132,7 @@ fn redo_follows_no_link() {
         for choice in CHOICES {
             let mut work = attacked(attack);
             work.back("two", ConflictChoice::Old);
-            // What is there now is swapped, whatever it is.
+            // The current content is swapped, whatever it is.
             work.user(&format!(
                 "rm -rf d a f s; {}",
                 attack
@@ -177,7 +177,7 @@ fn a_directory_that_became_a_link_comes_back() {
     assert!(work.at("d").is_symlink());
 }
 
-/// Somebody exchanges a directory and a link as fast as they can, during undo and redo.
+/// Another process swaps a directory and a link as fast as it can, during undo and redo.
 #[test]
 fn no_race_leads_undo_outside() {
     let mut work = Work::new();

@@ -1,4 +1,4 @@
-//! Where contents come from, what is not covered, how much is kept, and what survives the end of tau.
+//! The origin of contents, uncovered changes, retention, and what survives the end of tau.
 
 use std::fs;
 
@@ -81,7 +81,7 @@ fn what_is_not_covered_is_named() {
     assert_eq!(work.undo.take_notices(), ["not covered by /undo: large (too large (11 MB))"]);
     work.back("one", ConflictChoice::Keep);
     assert!(!work.at("small").exists() && work.text(".env") == "KEY=2\n");
-    // What a tool names is kept, ignored or not.
+    // A file named by a tool is kept, ignored or not.
     work.edit(".env", "KEY=3");
     work.back("one", ConflictChoice::Keep);
     assert_eq!(work.text(".env"), "KEY=2\n");
@@ -143,7 +143,7 @@ fn the_directory_itself_is_removed_and_comes_back() {
     work.run("rm -r ../work");
     work.back("one", ConflictChoice::Keep);
     assert_eq!(work.state(), before);
-    // What is there again during a command was not made by it.
+    // Content that reappears during a command was not made by it.
     work.run("mv ../work ../away");
     let run = |command: &str| std::process::Command::new("sh").args(["-c", command]).status_in_time();
     work.begin(&Access::command("x"));

@@ -1,4 +1,4 @@
-//! Going back and forward again, and what happens to files that somebody else changed.
+//! Going back and forward again, and the treatment of files that something else changed.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tau::tools::access::Access;
 
 use super::Work;
 
-/// Something of every kind, done with a command.
+/// One change of every kind, made with a command.
 const EVERYTHING: &str = "
     sed -i s/one/two/ text deep/er/text
     rm gone; rm -r olddir

@@ -1,17 +1,17 @@
-//! Attempts of a session to take the user's files out of the cover, so that undo does not bring them back:
-//! with rules in every place that has some, and with the index of git. What a build makes is left out all the same.
+//! Attempts of a session to exclude the user's files from undo, so that it does not bring them back: with
+//! rules in every possible place, and with git's index. Build output is excluded all the same.
 
 use tau::agent::protocol::undo::ConflictChoice;
 
 use super::{Work, has_git};
 
-/// What is there at first. Rules of the user's own leave out `build`, but for what is in `docs`.
+/// The initial files. The user's own rules exclude `build`, except in `docs`.
 const FILES: &str = "mkdir -p docs/deep build; echo mine >notes.txt; echo mine >docs/a.txt; \
     echo mine >docs/deep/b.txt; echo mine >build/out; echo mine >secret.env; printf 'build\\n*.env\\n' >.gitignore; \
     printf '!*.env\\n' >docs/.gitignore; echo mine >docs/c.env; git init -q .; git add -f .; \
     git rm -rq --cached build notes.txt docs/deep; git commit -qm one";
 
-/// Ways to have files left out.
+/// Ways to have files excluded.
 const HIDE: &[&str] = &[
     "true",
     "echo '*.txt' >.gitignore",
@@ -35,7 +35,7 @@ const HIDE: &[&str] = &[
     "git config core.excludesFile /dev/stdin; echo '*' >.git/info/exclude; echo '*' >docs/.gitignore",
 ];
 
-/// What then happens to them, after the user has made `docs/new.txt`.
+/// The harm done to them, after the user has created `docs/new.txt`.
 const HARM: &[&str] = &[
     "rm -f notes.txt docs/a.txt docs/deep/b.txt docs/c.env docs/new.txt secret.env",
     "rm -r docs notes.txt secret.env",
@@ -69,7 +69,7 @@ fn a_session_takes_no_file_out_of_the_cover() {
             work.user("echo mine >docs/new.txt");
             let before = mine(&work);
             work.prompt("two");
-            // The files are looked at before each call, so one more makes no difference.
+            // The files are scanned before each call, so one more makes no difference.
             work.run(if at % 2 == 0 { "true" } else { "echo >>other.log" });
             work.run(harm);
             assert_ne!(mine(&work), before);
@@ -86,7 +86,7 @@ fn rules_and_harm_in_one_command_are_undone() {
         eprintln!("no git here, so nothing was tested");
         return;
     }
-    // What only git has goes with `.git`.
+    // Content that only git has goes with `.git`.
     for hide in HIDE.iter().filter(|hide| !hide.contains("rm -rf .git;")) {
         for harm in HARM.iter().take(2) {
             let mut work = Work::new();
@@ -120,7 +120,7 @@ fn undo_removes_nothing_that_rules_left_out_before() {
         let mut work = Work::new();
         work.user("mkdir build; echo mine >build/out; echo mine >secret.env");
         work.user("printf 'build\\n*.env\\n' >.gitignore; git init -q .; git add .; git commit -qm one");
-        // Just before the call, so that their times do not tell who made them.
+        // Just before the call, so that their times do not show who created them.
         work.user("echo mine >build/new; echo mine >build/.env");
         work.run(shown);
         work.back("one", ConflictChoice::Keep);
@@ -155,7 +155,7 @@ fn what_a_build_makes_is_left_out() {
                 work.run(&format!("find . -type f '(' {built} ')' | while read f; do echo built >$f; done"));
                 let plan = work.plan("two");
                 assert!(plan.files.is_empty(), "{make}; {build}; resumed: {resumed}: {plan:?}");
-                // The next build makes it again.
+                // The next build creates it again.
                 work.run("find . -name lib -o -name target | while read d; do rm -r $d; mkdir $d; echo >$d/x; done");
                 work.prompts.pop();
             }

@@ -1,6 +1,7 @@
-//! tau is killed at random moments of undo and redo: what is there is old or new, and it can be done again.
+//! tau is killed at random moments of undo and redo: every file is old or new, and the operation can be
+//! repeated.
 //!
-//! A child of this test goes back and forth. `TAU_KILLS` says how often it is killed.
+//! A child of this test goes back and forth. `TAU_KILLS` sets the number of kills.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use crate::kills::kills;
 use crate::laws::Dice;
 use crate::time_limit::{EndInTime, in_time};
 
-/// Where the child works.
+/// The folder of the child.
 const FOLDER: &str = "TAU_TEST_UNDO_KILLS";
 const CHANGE: &str = "for f in *.txt; do seq 20000 >$f; done; rm gone/*; rmdir gone; mkdir -p made/deep; \
     seq 9000 >made/deep/new; seq 9 >made/x; rm link; ln -s f2.txt link; rm file; ln -s f1.txt file; \
@@ -23,7 +24,7 @@ const CHANGE: &str = "for f in *.txt; do seq 20000 >$f; done; rm gone/*; rmdir g
 const FILES: &str = "for n in $(seq 1 12); do seq 1 3 30000 >f$n.txt; done; mkdir gone dir; seq 500 >gone/a; \
     seq 400 >gone/b; ln -s f1.txt link; seq 800 >file; ln -s f1.txt to; seq 44 >dir/x; chmod 444 f5.txt";
 
-/// The paths that are not the same in both.
+/// The paths that differ between both.
 fn differ(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
     let paths: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     paths.into_iter().filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
@@ -82,7 +83,7 @@ fn a_kill_leaves_the_old_or_the_new_and_nothing_else() {
         }
         work.back("one", ConflictChoice::Old);
         assert_eq!(differ(&work.state(), &old), Vec::<String>::new(), "kill {kill}");
-        // What the killed undo had done before is redone after it.
+        // Steps that the killed undo had already done are redone after it.
         while work.state() != new {
             let report = work.undo.redo(&redone());
             assert!(report.is_ok(), "kill {kill}: {report:?}, {:?}", differ(&work.state(), &new));
@@ -91,7 +92,7 @@ fn a_kill_leaves_the_old_or_the_new_and_nothing_else() {
     println!("{} kills: {between} in between, {left} temporary files", kills());
 }
 
-/// The child: undoes and redoes without rest.
+/// The child: undoes and redoes without pause.
 #[test]
 #[ignore = "run by the test that kills it"]
 fn child() {

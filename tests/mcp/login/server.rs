@@ -1,5 +1,5 @@
-//! A server that wants a login, and its authorization server: discovery, registration, codes with PKCE, tokens
-//! that are renewed and replaced by each renewal.
+//! A server that requires a login, and its authorization server: discovery, registration, codes with PKCE,
+//! tokens that are renewed and replaced by each renewal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 type Fields = HashMap<String, String>;
 
-/// What both servers know.
+/// The shared state of both servers.
 #[derive(Default)]
 pub struct Known {
     /// The address of the MCP server, and of the authorization server.
@@ -25,33 +25,33 @@ pub struct Known {
     pub issuer: String,
     /// The redirect address and the secret of each client.
     clients: HashMap<String, (String, Option<String>)>,
-    /// The parameters with which each code was asked for.
+    /// The parameters of the request for each code.
     codes: HashMap<String, Fields>,
-    /// Tokens that are accepted.
+    /// The accepted tokens.
     pub access: Vec<String>,
-    /// The token that renews them. It is replaced with each renewal.
+    /// The refresh token. It is replaced with each renewal.
     pub refresh: Option<String>,
-    /// How many tokens were given.
+    /// The number of issued tokens.
     given: usize,
-    /// What came to the token endpoint, in order.
+    /// The requests to the token endpoint, in order.
     pub token_requests: Vec<Fields>,
     pub registrations: Vec<Value>,
-    /// How many messages came to the MCP server, those without a token that is accepted included.
+    /// The number of messages to the MCP server, including those without an accepted token.
     pub calls: usize,
-    /// How it differs from what it should be.
+    /// Its deviations from correct behaviour.
     pub manner: Manner,
 }
 
-/// How the servers differ from what they should be.
+/// Deviations of the servers from correct behaviour.
 #[derive(Clone, Default)]
 pub struct Manner {
-    /// What they publish differs: the document, the field, and its value, without which it is left out.
+    /// A difference in published documents: the document, the field, and its value, or none to leave it out.
     pub publishes: Option<(&'static str, &'static str, Option<Value>)>,
-    /// What the authorization endpoint says instead of giving a code.
+    /// The authorization endpoint's error in place of a code.
     pub refuses: Option<&'static str>,
-    /// What the token endpoint answers instead of tokens.
+    /// The token endpoint's answer in place of tokens.
     pub answers: Option<(u16, &'static str)>,
-    /// How long a renewal takes.
+    /// The duration of a renewal.
     pub takes: Duration,
     /// The answer to a request without a token says nothing about logins.
     pub is_silent: bool,
@@ -94,7 +94,7 @@ impl Servers {
         format!("[mcp.far]\nurl = \"{}\"\n{more}\n", self.known().resource)
     }
 
-    /// The grants that were asked for.
+    /// The requested grants.
     pub fn grants(&self) -> Vec<String> {
         self.known().token_requests.iter().map(|request| request["grant_type"].clone()).collect()
     }
@@ -206,7 +206,7 @@ async fn token(State(servers): State<Servers>, Form(asked): Form<Fields>) -> Res
                 && code["redirect_uri"] == value("redirect_uri")
                 && code["client_id"] == value("client_id")
         }),
-        // One that was used before ends the login, as it may have been stolen.
+        // A reused token ends the login, as it may have been stolen.
         "refresh_token" => known.refresh.take() == Some(value("refresh_token")),
         _ => false,
     };
@@ -230,7 +230,7 @@ async fn no_stream(State(servers): State<Servers>, headers: HeaderMap) -> Respon
     }
 }
 
-/// The answer to a request without a token that is accepted.
+/// The answer to a request without an accepted token.
 fn unauthorized(servers: &Servers, headers: &HeaderMap) -> Option<Response> {
     let known = servers.known();
     let token = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();

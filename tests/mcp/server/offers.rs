@@ -1,8 +1,8 @@
-//! What the server of the manner `offers` has besides tools.
+//! The further offers of the server with the behaviour `offers`.
 
 use serde_json::{Value, json};
 
-/// One pixel.
+/// An image of one pixel.
 const PICTURE: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -16,7 +16,7 @@ pub fn capabilities() -> Value {
     })
 }
 
-/// The result of a request, or an error of the protocol. `again` is true after the lists have changed.
+/// The result of a request, or a protocol error. `again` is true after the lists have changed.
 pub fn answer(method: &str, params: &Value, again: bool) -> Result<Value, Value> {
     let wrong = |text: &str| Err(json!({"code": -32602, "message": text}));
     match method {
@@ -126,13 +126,13 @@ pub fn address() -> Value {
     json!({"mode": "url", "message": "Please agree.", "url": url, "elicitationId": "7"})
 }
 
-/// Levels and texts of what it logs: one that is too small, and too many.
+/// The levels and texts that it logs: one below the threshold, and too many.
 pub fn complaints() -> Vec<(&'static str, String)> {
     let many = (0..20).map(|n| ("error", format!("full {n}")));
     std::iter::once(("notice", "all is well".to_owned())).chain(many).collect()
 }
 
-/// A result that says a picture a second time, in its text and in its structured content.
+/// A result that repeats an image, in its text and in its structured content.
 pub fn picture_twice() -> Value {
     let data =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
